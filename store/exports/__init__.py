@@ -1,0 +1,1 @@
+"""Writers of sessions in other forms, none knows another."""

@@ -1,0 +1,87 @@
+"""Ids of the contract: ``ses_``, ``msg_`` and ``prt_``, 30 characters each.
+
+An id is a prefix, a 12-hex stamp and 14 base62 characters. The stamp is
+``milliseconds * 4096 + counter`` cut to 48 bits, so it wraps every 2**36 ms (the last
+time on 2026-08-14): ids are never compared, sorted or paged by. Order lives in
+``(updated_at, id)`` of sessions, ``(created_at, id)`` of messages and ``"index"`` of parts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import threading
+from typing import Literal
+
+from store.clock import Clock, system_clock
+
+Prefix = Literal["ses", "msg", "prt"]
+
+IDS_PER_MILLISECOND = 4096
+STAMP_MASK = (1 << 48) - 1
+TAIL_LENGTH = 14
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def _base62(number: int) -> str:
+    digits = []
+    for _ in range(TAIL_LENGTH):
+        number, digit = divmod(number, 62)
+        digits.append(_BASE62[digit])
+    return "".join(digits)
+
+
+def _assemble(prefix: Prefix, ticks: int, tail: int) -> str:
+    return f"{prefix}_{ticks & STAMP_MASK:012x}{_base62(tail)}"
+
+
+class IdMinter:
+    """Mints ids whose stamps never repeat or step back within one process.
+
+    Past 4,096 ids in one millisecond the next millisecond is borrowed; a clock that
+    steps back is ignored until it catches up.
+    """
+
+    def __init__(self, clock: Clock = system_clock) -> None:
+        """Start a minter.
+
+        Args:
+            clock: Returns the present as epoch ms.
+        """
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._ticks = -1
+
+    def mint(self, prefix: Prefix) -> str:
+        """Return a new id of 30 characters with the given prefix."""
+        with self._lock:
+            self._ticks = max(self._clock() * IDS_PER_MILLISECOND, self._ticks + 1)
+            ticks = self._ticks
+        return _assemble(prefix, ticks, secrets.randbits(84))
+
+
+def derived_id(prefix: Prefix, at: int, position: int, *names: str) -> str:
+    """Return the id that an imported row has on every machine.
+
+    Args:
+        prefix: The namespace of the id.
+        at: The row's ``created_at`` in epoch ms; it fills the stamp.
+        position: The row's position among the rows of the same millisecond, 0 to 4095.
+        names: What identifies the row at its source: kind, session id, row id.
+    """
+    digest = hashlib.blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=11)
+    return _assemble(
+        prefix, at * IDS_PER_MILLISECOND + position, int.from_bytes(digest.digest(), "big")
+    )
+
+
+def derived_session_id(kind: str, source_id: str) -> str:
+    """Return the id of an imported session, from its source's kind and its id there.
+
+    Its stamp comes from the names as well: the start time of a session may become
+    known late, its id must not change then.
+    """
+    names = f"{kind}\0{source_id}".encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(names, digest_size=17).digest()
+    stamp = int.from_bytes(digest[:6], "big")
+    return f"ses_{stamp:012x}{_base62(int.from_bytes(digest[6:], 'big'))}"

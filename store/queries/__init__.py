@@ -1,0 +1,1 @@
+"""Query functions: SQL in, light rows out. Each takes a ``Database`` first."""

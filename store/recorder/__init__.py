@@ -1,0 +1,1 @@
+"""Records AI SDK UI message streams into a store."""

@@ -1,0 +1,190 @@
+"""The contract's DDL, our own side tables, and the migrations between our versions.
+
+Source of the three tables: the contract's "The three-table schema" and "Pragmas".
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+APPLICATION_ID = 0x42534352
+"""``PRAGMA application_id`` of files that are ours ("BSCR"); only they are migrated."""
+
+CONNECTION_PRAGMAS = (
+    "PRAGMA synchronous = NORMAL",
+    "PRAGMA busy_timeout = 5000",
+    "PRAGMA foreign_keys = ON",
+)
+"""Set on every connection; ``journal_mode = WAL`` is set once, when a file is made."""
+
+CONTRACT_TABLES = """
+CREATE TABLE chat_sessions (
+    id                TEXT PRIMARY KEY,
+    agent             TEXT NOT NULL,
+    workspace_root    TEXT,
+    model_json        TEXT NOT NULL,
+    parent_id         TEXT,
+    parent_message_id TEXT,
+    permissions_json  TEXT NOT NULL DEFAULT '[]',
+    metadata_json     TEXT NOT NULL DEFAULT '{}',
+    prompt_tokens     INTEGER NOT NULL DEFAULT 0,
+    completion_tokens INTEGER NOT NULL DEFAULT 0,
+    reasoning_tokens  INTEGER NOT NULL DEFAULT 0,
+    cache_read        INTEGER NOT NULL DEFAULT 0,
+    cache_write       INTEGER NOT NULL DEFAULT 0,
+    total_tokens      INTEGER NOT NULL DEFAULT 0,
+    cost_usd          REAL NOT NULL DEFAULT 0,
+    created_at        INTEGER NOT NULL,
+    updated_at        INTEGER NOT NULL,
+    archived_at       INTEGER
+);
+CREATE TABLE chat_messages (
+    id            TEXT PRIMARY KEY,
+    session_id    TEXT NOT NULL REFERENCES chat_sessions(id) ON DELETE CASCADE,
+    role          TEXT NOT NULL,
+    metadata_json TEXT NOT NULL DEFAULT '{}',
+    created_at    INTEGER NOT NULL,
+    updated_at    INTEGER NOT NULL
+);
+CREATE TABLE chat_parts (
+    id           TEXT PRIMARY KEY,
+    message_id   TEXT NOT NULL REFERENCES chat_messages(id) ON DELETE CASCADE,
+    session_id   TEXT NOT NULL,
+    "index"      INTEGER NOT NULL,
+    type         TEXT NOT NULL,
+    data_json    TEXT NOT NULL,
+    tool_call_id TEXT,
+    tool_state   TEXT,
+    created_at   INTEGER NOT NULL,
+    updated_at   INTEGER NOT NULL
+);
+"""
+
+CONTRACT_INDEXES = """
+CREATE INDEX chat_sessions_agent_updated ON chat_sessions(agent, updated_at);
+CREATE INDEX chat_sessions_workspace_updated ON chat_sessions(workspace_root, updated_at);
+CREATE INDEX chat_sessions_parent ON chat_sessions(parent_id);
+CREATE INDEX chat_sessions_archived ON chat_sessions(archived_at);
+CREATE INDEX chat_messages_session_created ON chat_messages(session_id, created_at);
+CREATE INDEX chat_parts_message_index ON chat_parts(message_id, "index");
+CREATE INDEX chat_parts_session ON chat_parts(session_id);
+CREATE INDEX chat_parts_tool_call ON chat_parts(tool_call_id);
+"""
+
+EXTRA_INDEXES = """
+CREATE INDEX chat_sessions_shelf ON chat_sessions(archived_at, updated_at, id);
+CREATE INDEX chat_sessions_recent ON chat_sessions(updated_at, id);
+CREATE INDEX chat_messages_order ON chat_messages(session_id, created_at, id);
+CREATE INDEX chat_parts_live ON chat_parts(session_id, updated_at);
+"""
+
+SIDE_TABLES = """
+CREATE TABLE system_prompts (
+    digest TEXT PRIMARY KEY,
+    body   TEXT NOT NULL
+);
+CREATE TABLE source_units (
+    kind        TEXT NOT NULL,
+    root        TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    session_id  TEXT,
+    stamp_json  TEXT NOT NULL,
+    synced_at   INTEGER NOT NULL,
+    PRIMARY KEY (kind, root, key)
+);
+CREATE INDEX source_units_session ON source_units(session_id);
+CREATE TABLE source_problems (
+    kind   TEXT NOT NULL,
+    path   TEXT NOT NULL,
+    line   INTEGER NOT NULL DEFAULT 0,
+    reason TEXT NOT NULL,
+    seen_at INTEGER NOT NULL,
+    PRIMARY KEY (kind, path, line, reason)
+);
+CREATE TABLE forgotten_sessions (
+    session_id   TEXT PRIMARY KEY,
+    forgotten_at INTEGER NOT NULL
+);
+CREATE TABLE original_records (
+    session_id TEXT NOT NULL REFERENCES chat_sessions(id) ON DELETE CASCADE,
+    first      INTEGER NOT NULL,
+    count      INTEGER NOT NULL,
+    body       BLOB NOT NULL,
+    PRIMARY KEY (session_id, first)
+);
+CREATE TABLE record_refs (
+    message_id   TEXT PRIMARY KEY REFERENCES chat_messages(id) ON DELETE CASCADE,
+    records_json TEXT NOT NULL
+);
+CREATE TABLE attachments (
+    session_id TEXT NOT NULL REFERENCES chat_sessions(id) ON DELETE CASCADE,
+    name       TEXT NOT NULL,
+    media_type TEXT NOT NULL,
+    size       INTEGER NOT NULL,
+    body       BLOB NOT NULL,
+    PRIMARY KEY (session_id, name)
+);
+CREATE TABLE changes (
+    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+    session_id TEXT NOT NULL,
+    message_id TEXT,
+    changed_at INTEGER NOT NULL
+);
+CREATE TABLE verb_log (
+    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+    verb       TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    done_json  TEXT NOT NULL,
+    undo_json  TEXT NOT NULL,
+    state      TEXT NOT NULL DEFAULT 'done',
+    logged_at  INTEGER NOT NULL
+);
+"""
+"""What is ours beside the contract's tables.
+
+``source_units``: what sync has read, with the stamps it had then.
+``original_records``: a session's source records in order, in zstd blocks of lines joined
+by newlines; ``first`` is the number of the block's first record, from 0.
+``record_refs``: for each message, a JSON array with one array of record numbers per part
+(and a last one for records of the message as a whole).
+``attachments``: side files of a source, zstd; ``size`` in bytes before compression.
+``changes``: what a poller of ours reads again. ``verb_log``: what undo and redo act on.
+"""
+
+MIGRATIONS: tuple[str, ...] = (
+    CONTRACT_TABLES + CONTRACT_INDEXES + EXTRA_INDEXES + SIDE_TABLES,
+)
+"""Script ``n`` takes a file of ours from ``user_version`` n to n + 1."""
+
+CURRENT_VERSION = len(MIGRATIONS)
+
+
+def apply_pragmas(connection: sqlite3.Connection) -> None:
+    """Set what the contract wants on each connection."""
+    for pragma in CONNECTION_PRAGMAS:
+        connection.execute(pragma)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring a file of ours (or an empty one) to the current version.
+
+    Each step is one transaction; a process killed in between leaves a whole version.
+    Safe when several processes do it at once.
+    """
+    connection.execute("PRAGMA journal_mode = WAL")
+    while True:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version >= CURRENT_VERSION:
+                connection.execute("COMMIT")
+                return
+            for statement in MIGRATIONS[version].split(";\n"):
+                if statement.strip():
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {version + 1}")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise

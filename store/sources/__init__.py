@@ -1,0 +1,1 @@
+"""Readers of other agents' stores, one module or package a source, none knows another."""

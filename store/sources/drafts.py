@@ -1,0 +1,118 @@
+"""What a source hands to sync: sessions, messages and parts before they have ids.
+
+A source maps its records to these; sync mints the ids, makes ``(created_at, id)`` the
+display order, counts the rollups and writes the rows. Everything here must follow from
+the source's records alone, never from the time of reading, so that a session that was
+followed live and one that was read once come out the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+LineageKind = Literal["fork", "subagent", "continuation", "unknown"]
+Role = Literal["user", "assistant", "system"]
+
+
+@dataclass(slots=True)
+class PartDraft:
+    """One AI SDK part.
+
+    Attributes:
+        type: ``text``, ``reasoning``, ``tool-<name>``, ``dynamic-tool``, ``file``, ``data-...``.
+        data: The whole UIMessagePart, camelCase, ``type`` included.
+        tool_state: Mirrors ``data["state"]`` of tool parts.
+        created_at: Epoch ms; for a tool call the time of the call.
+        updated_at: Epoch ms; for a tool call the time of its result.
+        records: Numbers into ``SessionDraft.records`` of the records it was made of.
+    """
+
+    type: str
+    data: dict[str, Any]
+    created_at: int
+    updated_at: int
+    tool_call_id: str | None = None
+    tool_state: str | None = None
+    records: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class MessageDraft:
+    """One message, in display order within its session.
+
+    Attributes:
+        source_id: Identifies the message within its session at the source; never reused.
+        created_at: The source's time, epoch ms; sync raises it to the previous message's.
+        metadata: ``usage`` (five disjoint buckets), ``model``, ``origin``, ``hidden_at``,
+            ``system_prompt_digest`` and whatever else the source tells.
+        inherited_from: The ``source_id`` of the original in the parent session, for copies.
+        records: Records of the message as a whole that belong to none of its parts.
+    """
+
+    source_id: str
+    role: Role
+    created_at: int
+    updated_at: int
+    metadata: dict[str, Any] = field(default_factory=dict)
+    parts: list[PartDraft] = field(default_factory=list)
+    inherited_from: str | None = None
+    records: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class LineageDraft:
+    """Where a session comes from.
+
+    Attributes:
+        parent_source_id: The parent session's id at the source.
+        parent_message_source_id: The message of the parent it starts from, where known.
+        tool_call_id: The parent's tool call that started it, for subagents.
+    """
+
+    kind: LineageKind
+    parent_source_id: str
+    parent_message_source_id: str | None = None
+    tool_call_id: str | None = None
+
+
+@dataclass(slots=True)
+class AttachmentDraft:
+    """A side file of a session; parts name it in ``resultProviderMetadata.backscroll.attachment``."""
+
+    name: str
+    media_type: str
+    body: bytes
+
+
+@dataclass(slots=True)
+class SessionDraft:
+    """One session of a source.
+
+    Attributes:
+        source_id: The session's id at the source, unique within the source's kind.
+        path: The file or database it was read from.
+        model: ``{provider_id, model_id, variant?}``; None where the source does not tell.
+        metadata: What goes into ``metadata_json`` beside ``title``, ``source``, ``lineage``.
+        records: The original records in order, as bytes without their newline.
+        system_prompts: Bodies by their SHA-256 (hex), as messages name them.
+        archived_at: Epoch ms where the source itself has the session archived.
+    """
+
+    source_id: str
+    path: str
+    agent: str
+    created_at: int
+    updated_at: int
+    title: str | None = None
+    title_from: str | None = None
+    workspace_root: str | None = None
+    model: dict[str, Any] | None = None
+    lineage: LineageDraft | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    messages: list[MessageDraft] = field(default_factory=list)
+    records: Sequence[bytes] = ()
+    attachments: list[AttachmentDraft] = field(default_factory=list)
+    system_prompts: dict[str, str] = field(default_factory=dict)
+    archived_at: int | None = None

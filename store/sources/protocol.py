@@ -1,0 +1,98 @@
+"""The one protocol that every source fulfils."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from store.sources.drafts import SessionDraft
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    """What tells whether a file moved since it was read.
+
+    Attributes:
+        size: Bytes.
+        mtime_ns: Nanoseconds.
+        offset: Bytes that were consumed; less than ``size`` where the last line is torn.
+    """
+
+    path: str
+    inode: int
+    size: int
+    mtime_ns: int
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What is read as one: a session's file with its side files, or a session of a database.
+
+    Attributes:
+        key: Identifies the unit within its root.
+        stamps: Of each file that the unit is made of; equal stamps mean nothing to read.
+        changed_at: Epoch ms; sync reads the newest first.
+    """
+
+    key: str
+    stamps: tuple[FileStamp, ...]
+    changed_at: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its files."""
+        return sum(stamp.size for stamp in self.stamps)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A line, file or folder that could not be read, and why.
+
+    Attributes:
+        line: Line number from 1; 0 where the whole file is meant.
+    """
+
+    path: str
+    line: int
+    reason: str
+
+
+@dataclass(slots=True)
+class Reading:
+    """What came of reading one unit."""
+
+    sessions: list[SessionDraft]
+    problems: list[Problem]
+    stamps: tuple[FileStamp, ...]
+
+
+class Source(Protocol):
+    """A kind of store that some agent writes. Nothing here ever writes to it."""
+
+    kind: str
+    """As in ``metadata_json.source.kind``."""
+    label: str
+    """The program's name, for people."""
+
+    def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
+        """Return where this agent's sessions are usually found, whether or not they exist."""
+        ...
+
+    def recognise(self, path: Path) -> Path | None:
+        """Return the root to read when this file or folder is of this kind, by its content."""
+        ...
+
+    def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
+        """List what there is to read below a root; damage goes to ``problems``."""
+        ...
+
+    def read(self, root: Path, unit: Unit) -> Reading:
+        """Read one unit whole. Damage costs just itself and is reported."""
+        ...
+
+    def watch_paths(self, root: Path) -> Iterable[Path]:
+        """Return the folders to watch for changes."""
+        ...

@@ -1,0 +1,1 @@
+"""Brings sources into a store: discovery, incremental reading, writing."""

@@ -1,0 +1,1 @@
+"""What a user does to sessions: fork, rewind, archive and the rest, with undo."""

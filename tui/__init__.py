@@ -1,0 +1,1 @@
+"""The Textual app: three panes over a store."""

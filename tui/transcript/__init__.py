@@ -1,0 +1,1 @@
+"""The virtualised transcript: document, layout, rendering."""
