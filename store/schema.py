@@ -78,6 +78,19 @@ CREATE INDEX chat_messages_order ON chat_messages(session_id, created_at, id);
 CREATE INDEX chat_parts_live ON chat_parts(session_id, updated_at);
 """
 
+VERB_LOG = """CREATE TABLE verb_log (
+    seq                 INTEGER PRIMARY KEY AUTOINCREMENT,
+    verb                TEXT NOT NULL,
+    session_id          TEXT NOT NULL,
+    summary             TEXT NOT NULL,
+    edits_json          TEXT NOT NULL,
+    created_session     TEXT,
+    created_fingerprint TEXT,
+    state               TEXT NOT NULL,
+    logged_at           INTEGER NOT NULL
+)"""
+"""What undo and redo act on; for a host's file it lies in a file of ours beside it."""
+
 SIDE_TABLES = """
 CREATE TABLE system_prompts (
     digest TEXT PRIMARY KEY,
@@ -95,12 +108,22 @@ CREATE TABLE source_units (
 CREATE INDEX source_units_session ON source_units(session_id);
 CREATE TABLE source_problems (
     kind   TEXT NOT NULL,
+    root   TEXT NOT NULL,
+    unit   TEXT NOT NULL,
     path   TEXT NOT NULL,
     line   INTEGER NOT NULL DEFAULT 0,
     reason TEXT NOT NULL,
     seen_at INTEGER NOT NULL,
-    PRIMARY KEY (kind, path, line, reason)
+    PRIMARY KEY (kind, root, unit, path, line, reason)
 );
+CREATE TABLE session_links (
+    session_id        TEXT PRIMARY KEY REFERENCES chat_sessions(id) ON DELETE CASCADE,
+    kind              TEXT NOT NULL,
+    parent_id         TEXT NOT NULL,
+    parent_message    TEXT,
+    pending           INTEGER NOT NULL
+);
+CREATE INDEX session_links_parent ON session_links(parent_id);
 CREATE TABLE forgotten_sessions (
     session_id   TEXT PRIMARY KEY,
     forgotten_at INTEGER NOT NULL
@@ -109,6 +132,7 @@ CREATE TABLE original_records (
     session_id TEXT NOT NULL REFERENCES chat_sessions(id) ON DELETE CASCADE,
     first      INTEGER NOT NULL,
     count      INTEGER NOT NULL,
+    checksum   INTEGER NOT NULL,
     body       BLOB NOT NULL,
     PRIMARY KEY (session_id, first)
 );
@@ -130,21 +154,17 @@ CREATE TABLE changes (
     message_id TEXT,
     changed_at INTEGER NOT NULL
 );
-CREATE TABLE verb_log (
-    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
-    verb       TEXT NOT NULL,
-    session_id TEXT NOT NULL,
-    done_json  TEXT NOT NULL,
-    undo_json  TEXT NOT NULL,
-    state      TEXT NOT NULL DEFAULT 'done',
-    logged_at  INTEGER NOT NULL
-);
 """
 """What is ours beside the contract's tables.
 
 ``source_units``: what sync has read, with the stamps it had then.
+``source_problems``: ``unit`` is the key of the unit that was read, empty for what came up
+while a root was listed.
+``session_links``: which session an imported one comes from, by the id that its parent has
+or will have; ``pending`` is 1 while something of the parent is not there yet.
 ``original_records``: a session's source records in order, in zstd blocks of lines joined
-by newlines; ``first`` is the number of the block's first record, from 0.
+by newlines; ``first`` is the number of the block's first record, from 0; ``checksum`` is
+the CRC-32 of the block before compression.
 ``record_refs``: for each message, a JSON array with one array of record numbers per part
 (and a last one for records of the message as a whole).
 ``attachments``: side files of a source, zstd; ``size`` in bytes before compression.
