@@ -1,0 +1,86 @@
+"""Commands of the session list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tui.commands.declaration import Command
+
+
+def _has_session(pane: Any) -> str | None:
+    return None if pane.selected_id else "No session is selected"
+
+
+def _has_filter(pane: Any) -> str | None:
+    return None if pane.filter_text else "No filter is set"
+
+
+SESSION_COMMANDS: tuple[Command, ...] = (
+    Command("list.down", ("j", "down"), "down", "Next session", "list", group="Move"),
+    Command("list.up", ("k", "up"), "up", "Previous session", "list", group="Move"),
+    Command(
+        "list.page-down", ("pagedown", "ctrl+d", "ctrl+f"), "page down", "One page down", "list",
+        group="Move",
+    ),
+    Command(
+        "list.page-up", ("pageup", "ctrl+u", "ctrl+b"), "page up", "One page up", "list",
+        group="Move",
+    ),
+    Command("list.top", ("g", "home"), "first", "First session", "list", group="Move"),
+    Command("list.end", ("G", "end"), "last", "Last session", "list", group="Move"),
+    Command(
+        "list.next-group", ("ctrl+down", "]"), "next group", "First session of the next group",
+        "list", group="Move",
+    ),
+    Command(
+        "list.previous-group", ("ctrl+up", "["), "previous group",
+        "First session of this group, then of the one before", "list", group="Move",
+    ),
+    Command(
+        "list.open", ("enter",), "open", "Open the session in the transcript", "list",
+        available=_has_session, footer=10, group="Session",
+    ),
+    Command(
+        "list.details", ("d",), "details", "Timeline, tokens, cost and facts of the session",
+        "list", available=_has_session, footer=20, group="Session",
+    ),
+    Command(
+        "list.fold", ("left", "h"), "fold", "Fold the forks and subagents under their parent",
+        "list", available=_has_session, group="Session",
+    ),
+    Command(
+        "list.unfold", ("right", "l", "o"), "unfold", "Show the forks and subagents of a session",
+        "list", available=_has_session, group="Session",
+    ),
+    Command(
+        "list.mark", ("space",), "mark", "Mark the session, or take the mark away", "list",
+        available=_has_session, footer=60, group="Session",
+    ),
+    Command(
+        "list.unmark", ("u",), "unmark all", "Take all marks away", "list", group="Session",
+    ),
+    Command(
+        "list.filter", ("/",), "filter", "Filter by title, workspace, agent, model and branch",
+        "list", footer=30, group="View",
+    ),
+    Command(
+        "list.clear-filter", ("backspace",), "clear filter", "Show all sessions again", "list",
+        available=_has_filter, group="View",
+    ),
+    Command(
+        "list.sort", ("s",), "sort", "Sort by recent, created, tokens, cost, length", "list",
+        footer=40, group="View",
+    ),
+    Command(
+        "list.group", ("b",), "group", "Group by workspace, day, source, or not at all", "list",
+        footer=50, group="View",
+    ),
+    Command(
+        "list.view", ("V",), "archived", "Show active sessions, archived ones, or all", "list",
+        footer=70, group="View",
+    ),
+    Command(
+        "list.running", ("L",), "running", "Go to the newest session that is running", "list",
+        group="Move",
+    ),
+)

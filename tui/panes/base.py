@@ -1,0 +1,37 @@
+"""What every pane has: keys that run declared commands."""
+
+from __future__ import annotations
+
+from inspect import isawaitable
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from tui.commands.declaration import Command, Scope
+from tui.commands.registry import BY_ID
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+
+class CommandPane:
+    """Mixin for a widget or screen that owns the commands of one scope.
+
+    The owner sets ``SCOPE`` and ``BINDINGS = bindings(SCOPE)`` and has a method
+    ``do_<verb>`` for each command; it may be a coroutine.
+    """
+
+    SCOPE: ClassVar[Scope]
+
+    async def action_command(self, command_id: str) -> None:
+        """Run a command of this pane, or say why it cannot be run now."""
+        await self.run_command(BY_ID[command_id])
+
+    async def run_command(self, command: Command) -> None:
+        """Run a command that this pane owns, or toast why it cannot be run now."""
+        reason = command.available(self)
+        if reason is not None:
+            app = cast("App[None]", self.app)  # type: ignore[attr-defined]
+            app.notify(reason, severity="warning", markup=False)
+            return
+        result = getattr(self, command.method)()
+        if isawaitable(result):
+            await result
