@@ -34,15 +34,67 @@ class Form:
     title_column: bool
     hidden_column: bool
 
+    def fact(self, table: str, path: str) -> str:
+        """Return the SQL expression for a value in ``metadata_json`` (NULL when unset).
+
+        Rows of others may hold what is no JSON, on which SQLite's JSON functions fail.
+
+        Args:
+            table: The table's alias.
+            path: As in ``user.title``.
+        """
+        column = f"{table}.metadata_json"
+        return f"CASE WHEN json_valid({column}) THEN json_extract({column}, '$.{path}') END"
+
+    def rare_fact(self, table: str, path: str) -> str:
+        """Return the same for a key that few rows have: the others are not parsed at all."""
+        column, key = f"{table}.metadata_json", path.rsplit(".", 1)[-1]
+        return (
+            f"CASE WHEN instr({column}, '\"{key}\"') AND json_valid({column})"
+            f" THEN json_extract({column}, '$.{path}') END"
+        )
+
     def title(self, table: str) -> str:
-        """Return the SQL expression for a session's title (NULL when unset)."""
-        in_metadata = f"json_extract({table}.metadata_json, '$.title')"
-        return f"coalesce({table}.title, {in_metadata})" if self.title_column else in_metadata
+        """Return the SQL expression for a session's title (NULL when unset).
+
+        The user's own wins, then the title column, then ``metadata_json.title``.
+        """
+        column = f"{table}.metadata_json"
+        users = (
+            f"CASE WHEN instr({column}, '\"user\"') AND json_valid({column})"
+            f" THEN nullif(json_extract({column}, '$.user.title'), '') END"
+        )
+        given = f"{table}.title, " if self.title_column else ""
+        return f"coalesce({users}, {given}{self.fact(table, 'title')})"
+
+    def source_kind(self, table: str) -> str:
+        """Return the SQL expression for where a session came from (NULL when unknown)."""
+        return self.fact(table, "source.kind")
+
+    def source_id(self, table: str) -> str:
+        """Return the SQL expression for a session's id at its source."""
+        return self.fact(table, "source.id")
 
     def hidden_at(self, table: str) -> str:
         """Return the SQL expression for a message's ``hidden_at`` (NULL when visible)."""
-        in_metadata = f"json_extract({table}.metadata_json, '$.hidden_at')"
+        in_metadata = self.rare_fact(table, "hidden_at")
         return f"coalesce({table}.hidden_at, {in_metadata})" if self.hidden_column else in_metadata
+
+    def queued(self, table: str) -> str:
+        """Return the SQL condition for a message that waits and is no transcript yet."""
+        queued_at = self.rare_fact(table, "queued_at")
+        return f"coalesce(typeof({queued_at}) IN ('integer', 'real'), 0)"
+
+    def cancelled(self, table: str) -> str:
+        """Return the SQL condition for a message that was cancelled while it waited."""
+        return f"({self.rare_fact(table, 'queue_canceled_at')} IS NOT NULL)"
+
+    def shown(self, table: str) -> str:
+        """Return the SQL condition for a message of the visible transcript."""
+        return (
+            f"({self.hidden_at(table)} IS NULL AND NOT {self.queued(table)}"
+            f" AND NOT {self.cancelled(table)})"
+        )
 
 
 @dataclass(slots=True)

@@ -1,0 +1,74 @@
+"""Where our own files lie: the platform's folders, with the XDG variables above them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+APP = "backscroll"
+PRIVATE_FOLDER = 0o700
+PRIVATE_FILE = 0o600
+
+
+def _folder(variable: str, fallback: str) -> Path:
+    """Return ``$variable/backscroll`` where the variable is an absolute path, else fallback."""
+    named = os.environ.get(variable, "")
+    return Path(named) / APP if os.path.isabs(named) else Path(fallback)
+
+
+def data_dir() -> Path:
+    """Return the folder of the library and of what cannot be made again."""
+    return _folder("XDG_DATA_HOME", platformdirs.user_data_dir(APP, appauthor=False))
+
+
+def config_dir() -> Path:
+    """Return the folder of ``config.toml``."""
+    return _folder("XDG_CONFIG_HOME", platformdirs.user_config_dir(APP, appauthor=False))
+
+
+def cache_dir() -> Path:
+    """Return the folder of what can be made again: search indexes, stores of opened sources."""
+    return _folder("XDG_CACHE_HOME", platformdirs.user_cache_dir(APP, appauthor=False))
+
+
+def state_dir() -> Path:
+    """Return the folder of the log and of the layout that is remembered."""
+    return _folder("XDG_STATE_HOME", platformdirs.user_state_dir(APP, appauthor=False))
+
+
+def library_path() -> Path:
+    """Return the user's library, the default store."""
+    return data_dir() / "library.db"
+
+
+def log_path() -> Path:
+    """Return the log file that error messages name."""
+    return state_dir() / "backscroll.log"
+
+
+def config_path() -> Path:
+    """Return the one configuration file."""
+    return config_dir() / "config.toml"
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder that only its owner can enter (0700) where it is missing, and return it.
+
+    Folders above it that are missing are made the same way; one that exists is left as it is.
+    """
+    for folder in (*reversed(path.parents), path):
+        if not folder.exists():
+            folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    return path
+
+
+def private_file(path: Path) -> Path:
+    """Make an empty file that only its owner can read (0600) where it is missing."""
+    private_folder(path.parent)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE_FILE))
+    except FileExistsError:
+        return path
+    return path

@@ -1,0 +1,110 @@
+"""From what SQLite gives to light rows, whatever types a host has written."""
+
+from __future__ import annotations
+
+from store.database import Database
+from store.rows import MessageRow, PartRow, SessionRow
+
+Column = str | int | float | bytes | None
+
+
+def text(value: Column) -> str | None:
+    """Return a value as text; bytes that are no UTF-8 keep a stand-in for what is not."""
+    if value is None or isinstance(value, str):
+        return value
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def number(value: Column) -> int:
+    """Return a value as a whole number; what is none counts as 0."""
+    if type(value) is int:
+        return value
+    return int(value) if isinstance(value, float) and abs(value) < 2**63 else 0
+
+
+def number_or_none(value: Column) -> int | None:
+    """Return a value as a whole number, and NULL as None."""
+    return None if value is None else number(value)
+
+
+_SESSION_COLUMNS = (
+    "id", "agent", "workspace_root", "model_json", "parent_id", "parent_message_id",
+    "permissions_json", "metadata_json", "prompt_tokens", "completion_tokens",
+    "reasoning_tokens", "cache_read", "cache_write", "total_tokens", "cost_usd",
+    "created_at", "updated_at", "archived_at",
+)  # fmt: skip
+
+
+def session_columns(db: Database, table: str = "s") -> str:
+    """Return the select list that ``session_row`` reads."""
+    return ", ".join([db.form.title(table), *(f"{table}.{name}" for name in _SESSION_COLUMNS)])
+
+
+def session_row(row: tuple[Column, ...]) -> SessionRow:
+    """Return the row of ``session_columns`` as an object."""
+    cost = row[15]
+    return SessionRow(
+        id=text(row[1]) or "",
+        title=text(row[0]),
+        agent=text(row[2]) or "",
+        workspace_root=text(row[3]),
+        model_json=text(row[4]),
+        parent_id=text(row[5]),
+        parent_message_id=text(row[6]),
+        permissions_json=text(row[7]) or "[]",
+        metadata_json=text(row[8]) or "{}",
+        prompt_tokens=number(row[9]),
+        completion_tokens=number(row[10]),
+        reasoning_tokens=number(row[11]),
+        cache_read=number(row[12]),
+        cache_write=number(row[13]),
+        total_tokens=number(row[14]),
+        cost_usd=float(cost) if isinstance(cost, (int, float)) else 0.0,
+        created_at=number(row[16]),
+        updated_at=number(row[17]),
+        archived_at=number_or_none(row[18]),
+    )
+
+
+def message_columns(db: Database, table: str = "m") -> str:
+    """Return the select list that ``message_row`` reads."""
+    return (
+        f"{table}.id, {table}.session_id, {table}.role, {table}.metadata_json,"
+        f" {db.form.hidden_at(table)}, {table}.created_at, {table}.updated_at"
+    )
+
+
+def message_row(row: tuple[Column, ...]) -> MessageRow:
+    """Return the row of ``message_columns`` as an object."""
+    return MessageRow(
+        text(row[0]) or "",
+        text(row[1]) or "",
+        text(row[2]) or "",
+        text(row[3]) or "{}",
+        number_or_none(row[4]),
+        number(row[5]),
+        number(row[6]),
+    )
+
+
+PART_COLUMNS = (
+    'p.id, p.message_id, p.session_id, p."index", p.type, p.data_json, p.tool_call_id,'
+    " p.tool_state, p.created_at, p.updated_at"
+)
+"""The select list that ``part_row`` reads."""
+
+
+def part_row(row: tuple[Column, ...]) -> PartRow:
+    """Return the row of ``PART_COLUMNS`` as an object."""
+    return PartRow(
+        text(row[0]) or "",
+        text(row[1]) or "",
+        text(row[2]) or "",
+        number(row[3]),
+        text(row[4]) or "",
+        text(row[5]) or "{}",
+        text(row[6]),
+        text(row[7]),
+        number(row[8]),
+        number(row[9]),
+    )

@@ -1,0 +1,205 @@
+"""Sessions: pages of the list, one by its name, and counts.
+
+Pages go by ``(updated_at, id)``, newest first; ids alone say nothing of the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from store.database import Database
+from store.errors import NotFound
+from store.queries.reading import number, session_columns, session_row
+from store.rows import SessionRow
+
+Archived = Literal["exclude", "include", "only"]
+Cursor = tuple[int, str]
+"""``(updated_at, id)`` of the last row of the page before."""
+
+LAST_CODE_POINT = "\U0010ffff"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFilter:
+    """Which sessions a list holds; None does not filter.
+
+    Attributes:
+        workspace: The exact ``workspace_root``; an empty string stands for none at all.
+        source: The kind in ``metadata_json.source``.
+        query: Text anywhere in the title (the user's own wins), without regard to case.
+        skip_empty: Leave out sessions that have neither messages nor children.
+    """
+
+    agent: str | None = None
+    workspace: str | None = None
+    source: str | None = None
+    archived: Archived = "exclude"
+    query: str | None = None
+    skip_empty: bool = False
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many messages a session has.
+
+    Attributes:
+        messages: Visible, without queued and cancelled ones.
+        hidden: Hidden by a rewind (cancelled ones are neither).
+        turns: Visible user messages that a human sent.
+        queued: Waiting, no transcript yet.
+    """
+
+    messages: int = 0
+    hidden: int = 0
+    turns: int = 0
+    queued: int = 0
+
+
+def page(
+    db: Database, filter: SessionFilter, *, before: Cursor | None = None, limit: int = 128
+) -> list[SessionRow]:
+    """Return a page of sessions, newest ``updated_at`` first.
+
+    Args:
+        db: The store.
+        filter: Which sessions.
+        before: The cursor of the last row so far; None starts at the newest.
+        limit: How many rows; a negative number means all.
+    """
+    sql, parameters = page_sql(db, filter, before=before, limit=limit)
+    return [session_row(row) for row in db.connection.execute(sql, parameters).fetchall()]
+
+
+def page_sql(
+    db: Database, filter: SessionFilter, *, before: Cursor | None = None, limit: int = 128
+) -> tuple[str, dict[str, Any]]:
+    """Return the text and parameters of ``page``.
+
+    Archived and other sessions lie apart in our indexes; to have both in one order, two
+    ordered walks are merged, which costs no sorting.
+    """
+    conditions, parameters = _conditions(db, filter)
+    if before is not None:
+        conditions.append("(s.updated_at, s.id) < ($8, $9)")
+        parameters |= {"8": before[0], "9": before[1]}
+    parameters["10"] = limit
+    apart = filter.archived == "include" and any(
+        value is not None for value in (filter.agent, filter.workspace, filter.source)
+    )
+    shelves = ("exclude", "only") if apart else (filter.archived,)
+    selects = [
+        f"SELECT {session_columns(db)}, s.updated_at AS at, s.id AS name FROM chat_sessions s"
+        + _where([*_shelf(shelf), *conditions])
+        for shelf in shelves
+    ]
+    sql = " UNION ALL ".join(selects) + " ORDER BY at DESC, name DESC LIMIT $10"
+    return sql, parameters
+
+
+def total(db: Database, filter: SessionFilter) -> int:
+    """Return how many sessions the filter lets through."""
+    conditions, parameters = _conditions(db, filter)
+    sql = "SELECT count(*) FROM chat_sessions s" + _where([*_shelf(filter.archived), *conditions])
+    return number(db.connection.execute(sql, parameters).fetchone()[0])
+
+
+def get(db: Database, session_id: str) -> SessionRow | None:
+    """Return a session by its id, or None."""
+    sql = f"SELECT {session_columns(db)} FROM chat_sessions s WHERE s.id = $1"
+    row = db.connection.execute(sql, {"1": session_id}).fetchone()
+    return None if row is None else session_row(row)
+
+
+def resolve(db: Database, name: str) -> SessionRow:
+    """Return the session that a user names.
+
+    Args:
+        db: The store.
+        name: Its id, its id at the source, or the beginning of one that no other shares.
+
+    Raises:
+        NotFound: No session has that name, or several have; the message names them.
+    """
+    if not name:
+        raise NotFound("a session is named by its id, its source id, or the beginning of one")
+    source_id = db.form.source_id("s")
+    until = name + LAST_CODE_POINT
+    for condition in (
+        "s.id = $1",
+        f"{source_id} = $1",
+        f"s.id >= $1 AND s.id < $2 UNION SELECT s.id FROM chat_sessions s"
+        f" WHERE {source_id} >= $1 AND {source_id} < $2",
+    ):
+        sql = f"SELECT s.id FROM chat_sessions s WHERE {condition} LIMIT 6"
+        found = [row[0] for row in db.connection.execute(sql, {"1": name, "2": until}).fetchall()]
+        if len(found) > 1:
+            raise NotFound(f"{name} names several sessions: {_named(db, found)}")
+        if found and (row := get(db, found[0])):
+            return row
+    raise NotFound(f"no session has the id, the source id or the beginning of one {name!r}")
+
+
+def _named(db: Database, ids: Sequence[str]) -> str:
+    rows = [row for session_id in ids[:5] if (row := get(db, session_id))]
+    names = [f"{row.id} ({row.title})" if row.title else row.id for row in rows]
+    return ", ".join(names) + (", ..." if len(ids) > 5 else "")
+
+
+def counts(db: Database, ids: Sequence[str]) -> dict[str, Counts]:
+    """Return the counts of each of these sessions; one without messages has zeros."""
+    form = db.form
+    sql = f"""
+        SELECT session_id, sum(state = 0), sum(state = 1), sum(state = 2),
+               sum(state = 0 AND role = 'user' AND human)
+        FROM (
+            SELECT m.session_id, m.role,
+                   CASE WHEN {form.cancelled("m")} THEN 3
+                        WHEN {form.hidden_at("m")} IS NOT NULL THEN 1
+                        WHEN {form.queued("m")} THEN 2 ELSE 0 END AS state,
+                   m.role = 'user' AND
+                   coalesce({form.rare_fact("m", "origin")}, 'human') = 'human' AS human
+            FROM chat_messages m WHERE m.session_id = $1
+        ) GROUP BY session_id"""
+    found = {}
+    for session_id in ids:
+        row = db.connection.execute(sql, {"1": session_id}).fetchone() or (session_id, 0, 0, 0, 0)
+        found[session_id] = Counts(number(row[1]), number(row[2]), number(row[4]), number(row[3]))
+    return found
+
+
+def _shelf(archived: Archived | str) -> list[str]:
+    if archived == "include":
+        return []
+    return [f"s.archived_at IS {'NOT ' if archived == 'only' else ''}NULL"]
+
+
+def _where(conditions: Sequence[str]) -> str:
+    return " WHERE " + " AND ".join(conditions) if conditions else ""
+
+
+def _conditions(db: Database, filter: SessionFilter) -> tuple[list[str], dict[str, Any]]:
+    conditions: list[str] = []
+    parameters: dict[str, Any] = {}
+    if filter.agent is not None:
+        conditions.append("s.agent = $1")
+        parameters["1"] = filter.agent
+    if filter.workspace == "":
+        conditions.append("(s.workspace_root IS NULL OR s.workspace_root = '')")
+    elif filter.workspace is not None:
+        conditions.append("s.workspace_root = $2")
+        parameters["2"] = filter.workspace
+    if filter.source is not None:
+        conditions.append(f"{db.form.source_kind('s')} = $3")
+        parameters["3"] = filter.source
+    if filter.query:
+        conditions.append(f"{db.form.title('s')} LIKE $4 ESCAPE '\\'")
+        escaped = filter.query.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+        parameters["4"] = f"%{escaped}%"
+    if filter.skip_empty:
+        conditions.append(
+            "(EXISTS (SELECT 1 FROM chat_messages m WHERE m.session_id = s.id)"
+            " OR EXISTS (SELECT 1 FROM chat_sessions c WHERE c.parent_id = s.id))"
+        )
+    return conditions, parameters
