@@ -1,1 +1,1 @@
-"""Brings sources into a store: discovery, incremental reading, writing."""
+"""Brings what agents wrote into the store: incremental, resumable, never in the drawing process."""

@@ -1,0 +1,123 @@
+"""The original records behind a part, a message or a session, and a session's side files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import orjson
+
+from store.database import Database
+from store.errors import NotFound
+
+
+def records_of_part(database: Database, part_id: str) -> list[str]:
+    """Return the source's records that a part was made of, verbatim, in their order.
+
+    Bytes that are no UTF-8 are shown as U+FFFD. Empty where nothing was kept.
+    """
+    row = database.connection.execute(
+        "SELECT session_id, message_id, \"index\" FROM chat_parts WHERE id = $1", {"1": part_id}
+    ).fetchone()
+    if row is None or database.form.name != "own":
+        return []
+    session_id, message_id, index = row
+    groups = _groups(database, message_id)
+    # The last group belongs to the message as a whole, not to a part.
+    numbers = groups[index] if index < len(groups) - 1 else []
+    return _texts(database, session_id, numbers)
+
+
+def records_of_message(database: Database, message_id: str) -> list[str]:
+    """Return all records of a message, those of its parts included, each once."""
+    row = database.connection.execute(
+        "SELECT session_id FROM chat_messages WHERE id = $1", {"1": message_id}
+    ).fetchone()
+    if row is None or database.form.name != "own":
+        return []
+    numbers = {number for group in _groups(database, message_id) for number in group}
+    return _texts(database, row[0], sorted(numbers))
+
+
+def record_count(database: Database, session_id: str) -> int:
+    """Return how many original records of a session are kept."""
+    if database.form.name != "own":
+        return 0
+    (count,) = database.connection.execute(
+        "SELECT coalesce(sum(count), 0) FROM original_records WHERE session_id = $1",
+        {"1": session_id},
+    ).fetchone()
+    return int(count)
+
+
+def records_of_session(database: Database, session_id: str) -> Iterator[bytes]:
+    """Yield every kept record of a session as its source wrote it, in order."""
+    if database.form.name != "own":
+        return
+    for count, body in database.connection.execute(
+        "SELECT count, body FROM original_records WHERE session_id = $1 ORDER BY first",
+        {"1": session_id},
+    ):
+        yield from _unpack(count, body)
+
+
+def attachment(database: Database, session_id: str, name: str) -> bytes:
+    """Return a side file of a session.
+
+    Raises:
+        NotFound: The store has none of that name.
+    """
+    row = None
+    if database.form.name == "own":
+        row = database.connection.execute(
+            "SELECT body FROM attachments WHERE session_id = $1 AND name = $2",
+            {"1": session_id, "2": name},
+        ).fetchone()
+    if row is None:
+        raise NotFound(f"the store has no file {name} of session {session_id}")
+    return _decompress(row[0])
+
+
+def attachments(database: Database, session_id: str) -> list[tuple[str, str, int]]:
+    """Return name, media type and size in bytes of a session's side files."""
+    if database.form.name != "own":
+        return []
+    return list(
+        database.connection.execute(
+            "SELECT name, media_type, size FROM attachments WHERE session_id = $1 ORDER BY name",
+            {"1": session_id},
+        )
+    )
+
+
+def _groups(database: Database, message_id: str) -> list[list[int]]:
+    row = database.connection.execute(
+        "SELECT records_json FROM record_refs WHERE message_id = $1", {"1": message_id}
+    ).fetchone()
+    return [] if row is None else orjson.loads(row[0])
+
+
+def _texts(database: Database, session_id: str, numbers: Sequence[int]) -> list[str]:
+    found: dict[int, bytes] = {}
+    for number in numbers:
+        if number in found:
+            continue
+        row = database.connection.execute(
+            "SELECT first, count, body FROM original_records "
+            "WHERE session_id = $1 AND first <= $2 ORDER BY first DESC LIMIT 1",
+            {"1": session_id, "2": number},
+        ).fetchone()
+        if row is not None:
+            found.update(enumerate(_unpack(row[1], row[2]), row[0]))
+    return [found[number].decode("utf-8", "replace") for number in numbers if number in found]
+
+
+def _unpack(count: int, body: bytes) -> list[bytes]:
+    raw = _decompress(body)
+    return [raw] if count == 1 else raw.split(b"\n")
+
+
+def _decompress(body: bytes) -> bytes:
+    # Imported here: the start path reads no original record.
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompress(body)

@@ -1,0 +1,147 @@
+"""Original records in compressed blocks, and side files, as the side tables hold them."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import zstandard
+
+from store.sources.drafts import AttachmentDraft
+from store.sync.jsontext import clean
+
+BLOCK_BYTES = 192 * 1024
+"""Raw bytes after which a block is closed: one is read to show one record."""
+LEVEL = 1
+
+# One compressor for the process: each holds some megabytes, and making one costs more
+# than a small block does. Nothing here runs on two threads at once.
+_compressor = zstandard.ZstdCompressor(level=LEVEL)
+
+
+@dataclass(slots=True)
+class Block:
+    """Consecutive records of a session, joined by newlines.
+
+    Attributes:
+        first: Number of its first record, from 0.
+        checksum: CRC-32 of ``raw``.
+        raw: Before compression; None once compressed.
+        body: zstd; None until compressed.
+    """
+
+    first: int
+    count: int
+    checksum: int
+    raw: bytes | None
+    body: bytes | None
+
+    def compressed(self) -> bytes:
+        """Return the zstd frame."""
+        if self.body is None:
+            assert self.raw is not None
+            self.body = _compressor.compress(self.raw)
+            self.raw = None
+        return self.body
+
+
+@dataclass(slots=True)
+class Attachment:
+    """A side file, compressed; ``size`` is in bytes before that."""
+
+    name: str
+    media_type: str
+    size: int
+    body: bytes
+
+
+def cut_blocks(records: Sequence[bytes], *, compress: bool) -> list[Block]:
+    """Return the records in blocks, cut the same way however the session grew."""
+    blocks = []
+    for first, group in _groups(records):
+        raw = b"\n".join(group)
+        block = Block(first, len(group), zlib.crc32(raw), raw, None)
+        if compress:
+            block.compressed()
+        blocks.append(block)
+    return blocks
+
+
+def _groups(records: Sequence[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """Cut by size; a record that holds a newline stands alone, so that it stays whole."""
+    group: list[bytes] = []
+    first = size = 0
+    for number, record in enumerate(records):
+        alone = b"\n" in record
+        if group and (alone or size >= BLOCK_BYTES):
+            yield first, group
+            group, first, size = [], number, 0
+        group.append(record)
+        size += len(record) + 1
+        if alone:
+            yield first, group
+            group, first, size = [], number + 1, 0
+    if group:
+        yield first, group
+
+
+def pack_attachment(draft: AttachmentDraft) -> Attachment:
+    """Return a side file ready to write."""
+    return Attachment(
+        clean(draft.name),
+        clean(draft.media_type),
+        len(draft.body),
+        _compressor.compress(draft.body),
+    )
+
+
+def write_blocks(connection: sqlite3.Connection, session_id: str, blocks: list[Block]) -> None:
+    """Make the stored blocks of a session these, writing only what differs."""
+    stored = {
+        first: (count, checksum)
+        for first, count, checksum in connection.execute(
+            "SELECT first, count, checksum FROM original_records WHERE session_id = ?",
+            (session_id,),
+        )
+    }
+    wanted = {block.first for block in blocks}
+    gone = [(session_id, first) for first in stored if first not in wanted]
+    if gone:
+        connection.executemany(
+            "DELETE FROM original_records WHERE session_id = ? AND first = ?", gone
+        )
+    connection.executemany(
+        "INSERT INTO original_records(session_id, first, count, checksum, body) "
+        "VALUES (?, ?, ?, ?, ?) ON CONFLICT(session_id, first) DO UPDATE SET "
+        "count = excluded.count, checksum = excluded.checksum, body = excluded.body",
+        (
+            (session_id, block.first, block.count, block.checksum, block.compressed())
+            for block in blocks
+            if stored.get(block.first) != (block.count, block.checksum)
+        ),
+    )
+
+
+def write_attachments(
+    connection: sqlite3.Connection, session_id: str, attachments: list[Attachment]
+) -> bool:
+    """Add and renew side files; those whose file went away are kept.
+
+    Returns:
+        Whether anything was written.
+    """
+    before = connection.total_changes
+    connection.executemany(
+        "INSERT INTO attachments(session_id, name, media_type, size, body) "
+        "VALUES (?, ?, ?, ?, ?) ON CONFLICT(session_id, name) DO UPDATE SET "
+        "media_type = excluded.media_type, size = excluded.size, body = excluded.body "
+        "WHERE media_type <> excluded.media_type OR size <> excluded.size "
+        "OR body <> excluded.body",
+        (
+            (session_id, item.name, item.media_type, item.size, item.body)
+            for item in attachments
+        ),
+    )
+    return connection.total_changes > before

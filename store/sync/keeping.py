@@ -1,0 +1,92 @@
+"""What the user set on rows of an imported session, laid over what its source says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from store.sync.jsontext import json_text
+
+
+def session_metadata(said: dict[str, Any], stored: str | None) -> str:
+    """Return ``metadata_json`` of a session: the source's, with the stored ``user`` kept."""
+    if stored is None:
+        return json_text(said)
+    before = _decoded(stored)
+    after = {**said, "user": before["user"]} if "user" in before else said
+    return _settled(json_text(after), stored, before)
+
+
+def message_metadata(said: str, stored: str | None, inherited_from: str | None) -> str:
+    """Return ``metadata_json`` of a message.
+
+    Args:
+        said: What the source says, as JSON text.
+        stored: What the store has for the same message of the source, if anything.
+        inherited_from: The id of the original, for a copied message whose parent is here.
+    """
+    if stored == said and inherited_from is None:
+        return said
+    before = None if stored is None else _decoded(stored)
+    kept = before is not None and ("user" in before or hidden_by_user(before))
+    if inherited_from is None and not kept:
+        return said
+    after = orjson.loads(said)
+    if inherited_from is not None:
+        after["inherited_from"] = inherited_from
+    if before is None or stored is None:
+        return json_text(after)
+    if kept:
+        _lay_over(after, before)
+    return _settled(json_text(after), stored, before)
+
+
+def hidden_by_user(metadata: dict[str, Any]) -> bool:
+    """Return whether a rewind or restore in this store decided on the message's hiding."""
+    own = metadata.get("backscroll")
+    return isinstance(own, dict) and own.get("hidden_by") == "user"
+
+
+def archived_at(
+    said: int | None, said_before: int | None, stored: int | None
+) -> int | None:
+    """Return when a session was archived: the newest decision of source or user.
+
+    Args:
+        said: What the source says now.
+        said_before: What it said at the last sync.
+        stored: The column's value, which the user may have set since.
+    """
+    if said == said_before:
+        return stored
+    if said is None:
+        return None if stored == said_before else stored
+    return said if stored is None or stored == said_before else stored
+
+
+def said_archived_at(metadata_json: str) -> int | None:
+    """Return what the source said of the archive at the last sync, from the stored metadata."""
+    own = _decoded(metadata_json).get("backscroll")
+    value = own.get("source_archived_at") if isinstance(own, dict) else None
+    return value if isinstance(value, int) else None
+
+
+def _lay_over(after: dict[str, Any], before: dict[str, Any]) -> None:
+    if "user" in before:
+        after["user"] = before["user"]
+    if hidden_by_user(before):
+        after["backscroll"] = {**(after.get("backscroll") or {}), "hidden_by": "user"}
+        after.pop("hidden_at", None)
+        if before.get("hidden_at") is not None:
+            after["hidden_at"] = before["hidden_at"]
+
+
+def _settled(text: str, stored: str, before: dict[str, Any]) -> str:
+    """Keep the stored text where it says the same: a verb may have ordered its keys otherwise."""
+    return stored if text == stored or orjson.loads(text) == before else text
+
+
+def _decoded(text: str) -> dict[str, Any]:
+    value = orjson.loads(text)
+    return value if isinstance(value, dict) else {}

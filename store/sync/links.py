@@ -1,0 +1,176 @@
+"""Links between imported sessions: parents, the message a child starts from, copies.
+
+A child can be read before its parent, and a parent can come, change or go later. What a
+child knows of its parent are ids at the source; they are kept, and turned into ids of the
+store whenever either side is written.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+import orjson
+
+from store.sync.jsontext import json_text
+from store.sync.prepared import PreparedSession
+
+
+@dataclass(slots=True)
+class Links:
+    """What a child's parent is called in the store now; None where it is not there."""
+
+    parent_id: str | None = None
+    parent_message_id: str | None = None
+    originals: dict[str, str] | None = None
+    pending: bool = False
+
+
+def resolve(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
+    """Look up what a session that is about to be written refers to."""
+    if prepared.parent_id is None:
+        return Links()
+    return _look_up(
+        connection, prepared.parent_id, prepared.parent_message, set(prepared.inherited.values())
+    )
+
+
+def record(connection: sqlite3.Connection, prepared: PreparedSession, links: Links) -> None:
+    """Remember what a session refers to, for when its parent is written."""
+    if prepared.parent_id is None:
+        connection.execute("DELETE FROM session_links WHERE session_id = ?", (prepared.id,))
+        return
+    connection.execute(
+        "INSERT INTO session_links(session_id, kind, parent_id, parent_message, pending) "
+        "VALUES (?, ?, ?, ?, ?) ON CONFLICT(session_id) DO UPDATE SET kind = excluded.kind, "
+        "parent_id = excluded.parent_id, parent_message = excluded.parent_message, "
+        "pending = excluded.pending WHERE (kind, parent_id, parent_message, pending) IS NOT "
+        "(excluded.kind, excluded.parent_id, excluded.parent_message, excluded.pending)",
+        (
+            prepared.id,
+            prepared.lineage_kind,
+            prepared.parent_id,
+            prepared.parent_message,
+            int(links.pending),
+        ),
+    )
+
+
+def relink_children(
+    connection: sqlite3.Connection, parent_id: str, *, only_pending: bool
+) -> dict[str, list[str]]:
+    """Renew the links of a session's children after it was written or removed.
+
+    Args:
+        connection: In a transaction.
+        parent_id: The session that changed.
+        only_pending: Only the children that still wait for something of it.
+
+    Returns:
+        Per child that changed, the messages of it that changed.
+    """
+    changed = {}
+    children = connection.execute(
+        "SELECT session_id, parent_message FROM session_links "
+        "WHERE parent_id = ? AND pending >= ? ORDER BY session_id",
+        (parent_id, int(only_pending)),
+    ).fetchall()
+    for child_id, parent_message in children:
+        messages = _relink(connection, child_id, parent_id, parent_message)
+        if messages is not None:
+            changed[child_id] = messages
+    return changed
+
+
+def follow_moved(
+    connection: sqlite3.Connection, session_id: str, moved: dict[str, str]
+) -> None:
+    """Give messages whose id changed their new one where users refer to them.
+
+    An id changes when the source puts a message before others of its millisecond. Forks
+    that a user made and the labels of the session name messages by id.
+    """
+    for old, new in moved.items():
+        connection.execute(
+            "UPDATE chat_sessions SET parent_message_id = ? "
+            "WHERE parent_id = ? AND parent_message_id = ?",
+            (new, session_id, old),
+        )
+    (text,) = connection.execute(
+        "SELECT metadata_json FROM chat_sessions WHERE id = ?", (session_id,)
+    ).fetchone()
+    metadata = orjson.loads(text)
+    user = metadata.get("user")
+    labels = user.get("labels") if isinstance(user, dict) else None
+    if isinstance(labels, dict) and not moved.keys().isdisjoint(labels):
+        user["labels"] = {moved.get(name, name): label for name, label in labels.items()}
+        connection.execute(
+            "UPDATE chat_sessions SET metadata_json = ? WHERE id = ?",
+            (json_text(metadata), session_id),
+        )
+
+
+def _relink(
+    connection: sqlite3.Connection, child_id: str, parent_id: str, parent_message: str | None
+) -> list[str] | None:
+    copies = connection.execute(
+        "SELECT id, metadata_json, json_extract(metadata_json, '$.source.inherited_from') "
+        "FROM chat_messages WHERE session_id = ? "
+        "AND json_extract(metadata_json, '$.source.inherited_from') IS NOT NULL",
+        (child_id,),
+    ).fetchall()
+    links = _look_up(connection, parent_id, parent_message, {row[2] for row in copies})
+    connection.execute(
+        "UPDATE session_links SET pending = ? WHERE session_id = ? AND pending <> ?",
+        (int(links.pending), child_id, int(links.pending)),
+    )
+    moved = connection.execute(
+        "UPDATE chat_sessions SET parent_id = ?, parent_message_id = ? "
+        "WHERE id = ? AND (parent_id, parent_message_id) IS NOT (?, ?)",
+        (links.parent_id, links.parent_message_id, child_id,
+         links.parent_id, links.parent_message_id),
+    ).rowcount  # fmt: skip
+    updates = []
+    for message_id, text, name in copies:
+        metadata = orjson.loads(text)
+        original = (links.originals or {}).get(name)
+        if metadata.get("inherited_from") != original:
+            updates.append((json_text(_with_original(metadata, original)), message_id))
+    connection.executemany("UPDATE chat_messages SET metadata_json = ? WHERE id = ?", updates)
+    return [row[1] for row in updates] if moved or updates else None
+
+
+def _with_original(metadata: dict[str, object], original: str | None) -> dict[str, object]:
+    """Set ``inherited_from`` last, where a message that is written whole has it."""
+    metadata.pop("inherited_from", None)
+    if original is None:
+        return metadata
+    return {**metadata, "inherited_from": original}
+
+
+def _look_up(
+    connection: sqlite3.Connection,
+    parent_id: str,
+    parent_message: str | None,
+    copied: set[str],
+) -> Links:
+    wanted = copied | ({parent_message} if parent_message is not None else set())
+    there = connection.execute(
+        "SELECT 1 FROM chat_sessions WHERE id = ?", (parent_id,)
+    ).fetchone()
+    if there is None:
+        return Links(pending=True)
+    found: dict[str, str] = {}
+    if wanted:
+        rows = connection.execute(
+            "SELECT json_extract(metadata_json, '$.source.id'), id FROM chat_messages "
+            "WHERE session_id = ?",
+            (parent_id,),
+        )
+        found = {name: message_id for name, message_id in rows if name in wanted}
+    return Links(
+        parent_id,
+        None if parent_message is None else found.get(parent_message),
+        {name: found[name] for name in copied if name in found},
+        pending=len(found) < len(wanted),
+    )

@@ -1,0 +1,247 @@
+"""From a source's draft to rows that are ready to write; nothing here asks a database.
+
+So it can run in another process than the one that writes. Everything follows from the
+draft alone: a session that was followed live and one that was read once come out the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_session_id, derived_tail
+from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
+from store.sync.blocks import Attachment, Block, cut_blocks, pack_attachment
+from store.sync.jsontext import clean, json_text
+
+MessageTuple = tuple[str, str, str, str, int, int]
+"""id, session_id, role, metadata_json, created_at, updated_at."""
+PartTuple = tuple[str, str, str, int, str, str, str | None, str | None, int, int]
+"""id, message_id, session_id, index, type, data_json, call id, state, created, updated."""
+
+UNKNOWN_MODEL = {"provider_id": "unknown", "model_id": "unknown"}
+USAGE_BUCKETS = ("input", "output", "reasoning", "cache_read", "cache_write")
+
+
+@dataclass(slots=True)
+class PreparedSession:
+    """A session's rows, but for what only the store knows: its parent and what users set.
+
+    Attributes:
+        metadata: ``metadata_json`` before the user's keys are laid over it.
+        rollups: The five sums, their total, and the cost.
+        messages: In display order.
+        message_names: The source ids of ``messages``, one each.
+        inherited: Position in ``messages`` to the source id of the original, for copies.
+        refs: Message id and ``records_json``, for messages that name records.
+    """
+
+    id: str
+    kind: str
+    path: str
+    agent: str
+    workspace_root: str | None
+    model_json: str
+    metadata: dict[str, Any]
+    rollups: tuple[int, int, int, int, int, int, float]
+    created_at: int
+    updated_at: int
+    archived_at: int | None
+    parent_id: str | None
+    parent_message: str | None
+    lineage_kind: str | None
+    messages: list[MessageTuple] = field(default_factory=list)
+    message_names: list[str] = field(default_factory=list)
+    inherited: dict[int, str] = field(default_factory=dict)
+    parts: list[PartTuple] = field(default_factory=list)
+    refs: list[tuple[str, str]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    attachments: list[Attachment] = field(default_factory=list)
+    system_prompts: dict[str, str] = field(default_factory=dict)
+
+
+def prepare(
+    kind: str, draft: SessionDraft, *, keep_originals: bool = True, compress: bool = True
+) -> PreparedSession:
+    """Return the rows of a session.
+
+    Args:
+        kind: The source's kind, as in ``metadata_json.source.kind``.
+        draft: What the source read; it is not changed.
+        keep_originals: Whether the original records are kept.
+        compress: Whether record blocks are compressed now, or only when they are written.
+    """
+    session_id = derived_session_id(kind, draft.source_id)
+    lineage = draft.lineage
+    prepared = PreparedSession(
+        id=session_id,
+        kind=kind,
+        path=clean(draft.path),
+        agent=clean(draft.agent),
+        workspace_root=None if draft.workspace_root is None else clean(draft.workspace_root),
+        model_json=json_text(draft.model or UNKNOWN_MODEL),
+        metadata=_session_metadata(kind, draft),
+        rollups=rollups(draft.messages),
+        created_at=draft.created_at,
+        updated_at=draft.updated_at,
+        archived_at=draft.archived_at,
+        parent_id=derived_session_id(kind, lineage.parent_source_id) if lineage else None,
+        parent_message=lineage.parent_message_source_id if lineage else None,
+        lineage_kind=lineage.kind if lineage else None,
+        system_prompts={digest: clean(body) for digest, body in draft.system_prompts.items()},
+    )
+    _lay_out(prepared, kind, draft, keep_originals)
+    if keep_originals:
+        prepared.blocks = cut_blocks(draft.records, compress=compress)
+    prepared.attachments = [pack_attachment(attachment) for attachment in draft.attachments]
+    return prepared
+
+
+def rollups(messages: list[MessageDraft]) -> tuple[int, int, int, int, int, int, float]:
+    """Return the contract's sums over the assistant messages, hidden and copied included.
+
+    Source: the contract's column descriptions of ``chat_sessions``.
+    """
+    sums, cost = [0] * len(USAGE_BUCKETS), 0.0
+    for message in messages:
+        if message.role != "assistant":
+            continue
+        usage = message.metadata.get("usage")
+        if isinstance(usage, Mapping):
+            for position, bucket in enumerate(USAGE_BUCKETS):
+                sums[position] += _count(usage.get(bucket))
+        spent = message.metadata.get("cost_usd")
+        if isinstance(spent, int | float) and not isinstance(spent, bool):
+            cost += spent
+    return sums[0], sums[1], sums[2], sums[3], sums[4], sum(sums), cost
+
+
+def _count(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) and value == value else 0
+
+
+def _session_metadata(kind: str, draft: SessionDraft) -> dict[str, Any]:
+    metadata: dict[str, Any] = {}
+    if draft.title is not None:
+        metadata["title"] = draft.title
+    if draft.title_from is not None:
+        metadata["title_from"] = draft.title_from
+    metadata["source"] = {"kind": kind, "id": draft.source_id, "path": draft.path}
+    if draft.lineage is not None:
+        lineage: dict[str, Any] = {
+            "kind": draft.lineage.kind,
+            "parent_source_id": draft.lineage.parent_source_id,
+        }
+        if draft.lineage.tool_call_id is not None:
+            lineage["tool_call_id"] = draft.lineage.tool_call_id
+        metadata["lineage"] = lineage
+    metadata.update(draft.metadata)
+    if draft.archived_at is not None:
+        own = dict(metadata.get("backscroll") or {})
+        own["source_archived_at"] = draft.archived_at
+        metadata["backscroll"] = own
+    return metadata
+
+
+def _lay_out(
+    prepared: PreparedSession, kind: str, draft: SessionDraft, keep_originals: bool
+) -> None:
+    """Give each message its id and place, so that ``(created_at, id)`` is the order."""
+    at, position = -1, 0
+    ids: dict[str, str] = {}
+    for message in draft.messages:
+        if message.created_at > at:
+            at, position = message.created_at, 0
+        elif position == IDS_PER_MILLISECOND - 1:
+            at, position = at + 1, 0
+        else:
+            position += 1
+        tail = derived_tail(kind, draft.source_id, message.source_id)
+        ticks = at * IDS_PER_MILLISECOND
+        message_id = f"msg_{(ticks + position) & STAMP_MASK:012x}{tail}"
+        ids[message.source_id] = message_id
+        _add_message(prepared, message, message_id, at)
+        _add_parts(prepared, kind, message, message_id, ticks, tail)
+        if keep_originals:
+            _add_refs(prepared, message, message_id)
+    _name_tails(prepared, ids)
+
+
+def _add_message(
+    prepared: PreparedSession, message: MessageDraft, message_id: str, at: int
+) -> None:
+    metadata = dict(message.metadata)
+    source: dict[str, Any] = {"id": message.source_id}
+    if message.inherited_from is not None:
+        source["inherited_from"] = message.inherited_from
+        prepared.inherited[len(prepared.messages)] = message.inherited_from
+    metadata["source"] = source
+    if at != message.created_at:
+        own = dict(metadata.get("backscroll") or {})
+        own["true_created_at"] = message.created_at
+        metadata["backscroll"] = own
+    prepared.message_names.append(message.source_id)
+    prepared.messages.append(
+        (message_id, prepared.id, message.role, json_text(metadata), at,
+         max(at, message.updated_at))
+    )  # fmt: skip
+
+
+def _add_parts(
+    prepared: PreparedSession,
+    kind: str,
+    message: MessageDraft,
+    message_id: str,
+    ticks: int,
+    tail: str,
+) -> None:
+    for index, part in enumerate(message.parts):
+        call_id = part.tool_call_id
+        prepared.parts.append(
+            (
+                f"prt_{(ticks + index) & STAMP_MASK:012x}{tail}",
+                message_id,
+                prepared.id,
+                index,
+                clean(part.type),
+                json_text(_part_data(kind, part)),
+                None if call_id is None else clean(call_id),
+                part.tool_state,
+                part.created_at,
+                max(part.created_at, part.updated_at),
+            )
+        )
+
+
+def _part_data(kind: str, part: PartDraft) -> dict[str, Any]:
+    """Return the part with the id of the child session that its call started, if any."""
+    extras = part.data.get("resultProviderMetadata")
+    own = extras.get("backscroll") if isinstance(extras, dict) else None
+    child = own.get("child_session_source_id") if isinstance(own, dict) else None
+    if not isinstance(child, str) or not isinstance(own, dict) or not isinstance(extras, dict):
+        return part.data
+    own = {**own, "child_session_id": derived_session_id(kind, child)}
+    return {**part.data, "resultProviderMetadata": {**extras, "backscroll": own}}
+
+
+def _add_refs(prepared: PreparedSession, message: MessageDraft, message_id: str) -> None:
+    numbers = [part.records for part in message.parts]
+    numbers.append(message.records)
+    prepared.refs.append((message_id, json_text(numbers)))
+
+
+def _name_tails(prepared: PreparedSession, ids: Mapping[str, str]) -> None:
+    """Turn the source ids in ``tail_start_id`` of compactions into ids of this session."""
+    for position, row in enumerate(prepared.parts):
+        if row[4] != "data-compaction":
+            continue
+        part = orjson.loads(row[5])
+        data = part.get("data")
+        if isinstance(data, dict) and data.get("tail_start_id") is not None:
+            data["tail_start_id"] = ids.get(data["tail_start_id"])
+            prepared.parts[position] = (*row[:5], json_text(part), *row[6:])
+
+

@@ -1,0 +1,287 @@
+"""Writes one imported session: only the rows that differ, keeping what the user set."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from store.clock import Clock, system_clock
+from store.database import Database
+from store.sources.drafts import SessionDraft
+from store.sync import keeping, links
+from store.sync.blocks import write_attachments, write_blocks
+from store.sync.prepared import MessageTuple, PreparedSession, prepare
+
+CHANGES_KEPT = 10_000
+"""Rows of ``changes`` that are kept; a poller further behind reads everything again."""
+CHANGES_PER_SESSION = 64
+"""Past so many changed messages one row says that the whole session is to be read again."""
+
+SESSION_COLUMNS = (
+    "id, agent, workspace_root, model_json, parent_id, parent_message_id, permissions_json, "
+    "metadata_json, prompt_tokens, completion_tokens, reasoning_tokens, cache_read, cache_write, "
+    "total_tokens, cost_usd, created_at, updated_at, archived_at"
+)
+INSERT_MESSAGE = (
+    "INSERT INTO chat_messages(id, session_id, role, metadata_json, created_at, updated_at) "
+    "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET role = excluded.role, "
+    "metadata_json = excluded.metadata_json, created_at = excluded.created_at, "
+    "updated_at = excluded.updated_at"
+)
+INSERT_PART = (
+    'INSERT INTO chat_parts(id, message_id, session_id, "index", type, data_json, tool_call_id, '
+    "tool_state, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT(id) DO UPDATE SET type = excluded.type, data_json = excluded.data_json, "
+    "tool_call_id = excluded.tool_call_id, tool_state = excluded.tool_state, "
+    "created_at = excluded.created_at, updated_at = excluded.updated_at"
+)
+INSERT_REFS = (
+    "INSERT INTO record_refs(message_id, records_json) VALUES (?, ?) "
+    "ON CONFLICT(message_id) DO UPDATE SET records_json = excluded.records_json "
+    "WHERE records_json <> excluded.records_json"
+)
+
+
+@dataclass(slots=True)
+class Written:
+    """What came of writing one session.
+
+    Attributes:
+        session_id: The session's id in the store.
+        skipped: Why nothing was written, or None.
+        new: Whether the session was not in the store before.
+        changed: Ids of the sessions that changed: this one, and children relinked to it.
+    """
+
+    session_id: str
+    skipped: str | None = None
+    new: bool = False
+    changed: list[str] = field(default_factory=list)
+
+
+def write_session(
+    database: Database,
+    kind: str,
+    draft: SessionDraft,
+    *,
+    clock: Clock = system_clock,
+    keep_originals: bool = True,
+) -> Written:
+    """Make the store's session what the draft says; call it in a transaction.
+
+    Args:
+        database: A file of ours, open for writing.
+        kind: The source's kind.
+        draft: The session as its source has it now.
+        clock: For the log of changes alone; no row of the session asks it.
+        keep_originals: Whether the original records are kept.
+    """
+    prepared = prepare(kind, draft, keep_originals=keep_originals, compress=False)
+    return write_prepared(database, prepared, clock=clock)
+
+
+def write_prepared(
+    database: Database, prepared: PreparedSession, *, clock: Clock = system_clock
+) -> Written:
+    """Write a session whose rows are ready; call it in a transaction."""
+    connection = database.connection
+    reason = _forgotten(database, prepared) or _older_copy(database, prepared)
+    if reason is not None:
+        return Written(prepared.id, skipped=reason)
+    found = links.resolve(connection, prepared)
+    new, moved = _write_session_row(database, prepared, found)
+    _write_prompts(database, prepared)
+    touched, removed, added = _write_messages(database, prepared, found, new)
+    if prepared.blocks or not new:
+        write_blocks(connection, prepared.id, prepared.blocks)
+    files = write_attachments(connection, prepared.id, prepared.attachments)
+    links.record(connection, prepared, found)
+    written = Written(prepared.id, new=new)
+    if new or moved or touched or files:
+        log_changes(database, prepared.id, () if new else touched, clock)
+        written.changed.append(prepared.id)
+    if new or removed or added:
+        children = links.relink_children(
+            connection, prepared.id, only_pending=not new and not removed
+        )
+        for child, messages in children.items():
+            log_changes(database, child, messages, clock)
+            written.changed.append(child)
+    return written
+
+
+def log_changes(
+    database: Database, session_id: str, message_ids: Iterable[str], clock: Clock
+) -> None:
+    """Tell pollers what moved: these messages, or the session's row or whole of it (NULL)."""
+    messages = list(message_ids)
+    rows: list[str | None] = [*messages] if 0 < len(messages) <= CHANGES_PER_SESSION else [None]
+    now = clock()
+    database.connection.executemany(
+        "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?)",
+        ((session_id, message, now) for message in rows),
+    )
+
+
+def trim_changes(database: Database) -> None:
+    """Drop all but the newest rows of the log of changes."""
+    database.connection.execute(
+        "DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - ?", (CHANGES_KEPT,)
+    )
+
+
+def _forgotten(database: Database, prepared: PreparedSession) -> str | None:
+    ids = [prepared.id]
+    if prepared.lineage_kind == "subagent" and prepared.parent_id is not None:
+        ids.append(prepared.parent_id)
+    for session_id in ids:
+        if database.connection.execute(
+            "SELECT 1 FROM forgotten_sessions WHERE session_id = ?", (session_id,)
+        ).fetchone():
+            return "forgotten"
+    return None
+
+
+def _older_copy(database: Database, prepared: PreparedSession) -> str | None:
+    """Return a reason when the store has a newer copy of the session from another place."""
+    row = database.connection.execute(
+        "SELECT json_extract(metadata_json, '$.source.path'), updated_at "
+        "FROM chat_sessions WHERE id = ?",
+        (prepared.id,),
+    ).fetchone()
+    if row is None or row[0] is None or row[0] == prepared.path:
+        return None
+    if (row[1], prepared.path) <= (prepared.updated_at, row[0]) or not os.path.exists(row[0]):
+        return None
+    return f"a newer copy was read from {row[0]}"
+
+
+def _write_session_row(
+    database: Database, prepared: PreparedSession, found: links.Links
+) -> tuple[bool, bool]:
+    """Return whether the session is new, and whether its row was written."""
+    connection = database.connection
+    stored = connection.execute(
+        f"SELECT {SESSION_COLUMNS} FROM chat_sessions WHERE id = ?", (prepared.id,)
+    ).fetchone()
+    archived, permissions, metadata = prepared.archived_at, "[]", None
+    if stored is not None:
+        permissions, metadata = stored[6], stored[7]
+        archived = keeping.archived_at(
+            archived, keeping.said_archived_at(metadata), stored[17]
+        )
+    row = (
+        prepared.id,
+        prepared.agent,
+        prepared.workspace_root,
+        prepared.model_json,
+        found.parent_id,
+        found.parent_message_id,
+        permissions,
+        keeping.session_metadata(prepared.metadata, metadata),
+        *prepared.rollups,
+        prepared.created_at,
+        prepared.updated_at,
+        archived,
+    )
+    if stored is None:
+        marks = ", ".join("?" * len(row))
+        connection.execute(f"INSERT INTO chat_sessions({SESSION_COLUMNS}) VALUES ({marks})", row)
+    elif tuple(stored) != row:
+        marks = ", ".join(f"{column} = ?" for column in SESSION_COLUMNS.split(", ")[1:])
+        connection.execute(f"UPDATE chat_sessions SET {marks} WHERE id = ?", (*row[1:], row[0]))
+    return stored is None, stored is None or tuple(stored) != row
+
+
+def _write_prompts(database: Database, prepared: PreparedSession) -> None:
+    if prepared.system_prompts:
+        database.connection.executemany(
+            "INSERT OR IGNORE INTO system_prompts(digest, body) VALUES (?, ?)",
+            prepared.system_prompts.items(),
+        )
+
+
+def _write_messages(
+    database: Database, prepared: PreparedSession, found: links.Links, new: bool
+) -> tuple[list[str], bool, bool]:
+    """Return the messages that changed, whether any went, and whether any came."""
+    connection = database.connection
+    if new:
+        messages = _linked(prepared, found, {})
+        connection.executemany(INSERT_MESSAGE, messages)
+        connection.executemany(INSERT_PART, prepared.parts)
+        connection.executemany(INSERT_REFS, prepared.refs)
+        return [], False, bool(messages)
+    stored, names = _stored_messages(database, prepared.id)
+    texts = {name: stored[message_id][3] for name, message_id in names.items()}
+    messages = _linked(prepared, found, texts)
+    kept = {row[0]: name for row, name in zip(messages, prepared.message_names, strict=True)}
+    gone = [message_id for message_id in stored if message_id not in kept]
+    if gone:
+        moved = {names[name]: new_id for new_id, name in kept.items() if name in names}
+        links.follow_moved(
+            connection, prepared.id, {old: new_id for old, new_id in moved.items() if old in gone}
+        )
+    connection.executemany("DELETE FROM chat_messages WHERE id = ?", ((one,) for one in gone))
+    different = [row for row in messages if stored.get(row[0]) != row]
+    connection.executemany(INSERT_MESSAGE, different)
+    touched = dict.fromkeys(gone)
+    touched.update(dict.fromkeys(row[0] for row in different))
+    touched.update(dict.fromkeys(_write_parts(database, prepared)))
+    if prepared.refs:
+        connection.executemany(INSERT_REFS, prepared.refs)
+    return list(touched), bool(gone), any(row[0] not in stored for row in different)
+
+
+def _write_parts(database: Database, prepared: PreparedSession) -> list[str]:
+    """Write the parts that differ and remove those that went; return their messages."""
+    connection = database.connection
+    stored = {
+        row[0]: row
+        for row in connection.execute(
+            'SELECT id, message_id, session_id, "index", type, data_json, tool_call_id, '
+            "tool_state, created_at, updated_at FROM chat_parts WHERE session_id = ?",
+            (prepared.id,),
+        )
+    }
+    different = []
+    for part in prepared.parts:
+        if stored.pop(part[0], None) != part:
+            different.append(part)
+    connection.executemany("DELETE FROM chat_parts WHERE id = ?", ((one,) for one in stored))
+    connection.executemany(INSERT_PART, different)
+    return [row[1] for row in stored.values()] + [row[1] for row in different]
+
+
+def _stored_messages(
+    database: Database, session_id: str
+) -> tuple[dict[str, MessageTuple], dict[str, str]]:
+    """Return the stored rows by id, and their ids by the id at the source."""
+    rows: dict[str, MessageTuple] = {}
+    names: dict[str, str] = {}
+    for name, *row in database.connection.execute(
+        "SELECT json_extract(metadata_json, '$.source.id'), id, session_id, role, "
+        "metadata_json, created_at, updated_at FROM chat_messages WHERE session_id = ?",
+        (session_id,),
+    ):
+        message_id, _, role, metadata, created, updated = row
+        rows[message_id] = (message_id, session_id, role, metadata, created, updated)
+        names[str(name)] = message_id
+    return rows, names
+
+
+def _linked(
+    prepared: PreparedSession, found: links.Links, names: dict[str, str]
+) -> list[MessageTuple]:
+    """Lay the parent's ids and the user's marks over the messages."""
+    if not names and not found.originals:
+        return prepared.messages
+    originals = found.originals or {}
+    result = []
+    for position, row in enumerate(prepared.messages):
+        copied_from = originals.get(prepared.inherited.get(position, ""))
+        stored = names.get(prepared.message_names[position])
+        metadata = keeping.message_metadata(row[3], stored, copied_from)
+        result.append(row if metadata is row[3] else (*row[:3], metadata, *row[4:]))
+    return result
