@@ -1,0 +1,301 @@
+"""Fork: a new session with the visible messages up to a chosen one.
+
+Rows are copied as text by set-based SQL, never through a model: a round trip would add
+keys that an agent's API rejects. Queued, cancelled and hidden messages stay behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from store.database import Database
+from store.errors import Refused
+from store.ids import IdMinter
+from store.queries.visibility import is_visible
+from store.verbs import rollups
+from store.verbs.guards import refuse_while_running, require_session, require_visible_message
+from store.verbs.log import note_change, record, undone_table
+from store.verbs.titles import fork_title
+
+COPIED_TABLES = ("chat_sessions", "chat_messages", "chat_parts")
+_LEFT_BEHIND = ("source", "user", "activity", "ephemeral", "backscroll", "title_from")
+
+
+@dataclass(frozen=True, slots=True)
+class ForkPreview:
+    """What a fork would copy.
+
+    Attributes:
+        last_message_id: The newest message of the fork, its ``parent_message_id``.
+        prompt: With "before", the text of the chosen user message, for editing.
+    """
+
+    title: str
+    messages: int
+    parts: int
+    tool_calls: int
+    last_message_id: str
+    prompt: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """A fork that was made."""
+
+    session_id: str
+    preview: ForkPreview
+
+
+def _select_messages(db: Database, session_id: str, message_id: str, before: bool) -> None:
+    """Fill ``temp.fork_messages`` with what is copied, numbered from 1 in display order."""
+    db.connection.execute("DROP TABLE IF EXISTS temp.fork_messages")
+    db.connection.execute(
+        "CREATE TEMP TABLE fork_messages("
+        " position INTEGER PRIMARY KEY, old_id TEXT NOT NULL, new_id TEXT)"
+    )
+    comparison = "<" if before else "<="
+    db.connection.execute(
+        "INSERT INTO temp.fork_messages(old_id) SELECT m.id FROM chat_messages m"
+        " WHERE m.session_id = $1 AND (m.created_at, m.id)"
+        f" {comparison} (SELECT created_at, id FROM chat_messages WHERE id = $2)"
+        f" AND {is_visible(db.form, 'm')} ORDER BY m.created_at, m.id",
+        {"1": session_id, "2": message_id},
+    )
+
+
+def _prompt_text(db: Database, message_id: str) -> str:
+    rows = db.connection.execute(
+        "SELECT json_extract(data_json, '$.text') FROM chat_parts"
+        " WHERE message_id = $1 AND type = 'text' AND json_valid(data_json) ORDER BY \"index\"",
+        {"1": message_id},
+    )
+    return "\n\n".join(row[0] for row in rows if row[0])
+
+
+def preview_fork(
+    db: Database, session_id: str, message_id: str, *, before: bool = False
+) -> ForkPreview:
+    """Tell what a fork at a message would copy; writes nothing but a temporary table.
+
+    Args:
+        db: The store, inside a write transaction.
+        session_id: The session's id.
+        message_id: The message's id.
+        before: Leave the chosen user message out and hand its text over.
+
+    Raises:
+        NotFound: Session or message is not there.
+        Refused: The message cannot be the point of a fork.
+    """
+    require_session(db, session_id)
+    role = require_visible_message(db, session_id, message_id)
+    if before and role != "user":
+        raise Refused(f"a fork before a message needs a user message; {message_id} is {role}'s")
+    _select_messages(db, session_id, message_id, before)
+    messages, parts, calls = db.connection.execute(
+        "SELECT count(DISTINCT f.position), count(p.id), count(p.tool_call_id)"
+        " FROM temp.fork_messages f LEFT JOIN chat_parts p ON p.message_id = f.old_id"
+    ).fetchone()
+    if not messages:
+        raise Refused("nothing stands before the first message; start a new session with its text")
+    (last,) = db.connection.execute(
+        "SELECT old_id FROM temp.fork_messages ORDER BY position DESC LIMIT 1"
+    ).fetchone()
+    prompt = _prompt_text(db, message_id) if before else None
+    return ForkPreview(fork_title(db, session_id), messages, parts, calls, last, prompt)
+
+
+def fork(
+    db: Database,
+    session_id: str,
+    message_id: str,
+    *,
+    before: bool = False,
+    ids: IdMinter,
+    now: int,
+) -> Forked:
+    """Make a fork; one set-based copy inside the caller's transaction.
+
+    Args:
+        db: The store, inside a write transaction.
+        session_id: The session's id.
+        message_id: The message's id.
+        before: Leave the chosen user message out and hand its text over.
+        ids: Mints the new session's id and the stamps of the copies.
+        now: Epoch ms.
+
+    Raises:
+        NotFound: Session or message is not there.
+        Refused: The session runs, or the message cannot be the point of a fork.
+    """
+    refuse_while_running(db, session_id, now)
+    preview = preview_fork(db, session_id, message_id, before=before)
+    new_session = ids.mint("ses")
+    first_tick = ids.reserve(preview.messages)
+    db.connection.execute(
+        f"UPDATE temp.fork_messages SET new_id = 'msg_' || {_stamp()} || {_TAIL}",
+        {"1": first_tick},
+    )
+    _copy_session(db, session_id, new_session, preview, now)
+    _copy_messages(db, new_session)
+    _copy_parts(db, new_session, first_tick)
+    _remap_compactions(db, new_session)
+    _copy_attachments(db, session_id, new_session)
+    rollups.write(db, new_session)
+    record(
+        db, "fork", session_id, f"forked “{preview.title}”", "[]", now,
+        created_session=new_session, created_fingerprint=fingerprint(db, new_session),
+    )  # fmt: skip
+    note_change(db, new_session, now)
+    return Forked(new_session, preview)
+
+
+_TAIL = "hex(randomblob(7))"
+"""14 characters; hexadecimal digits are base62 digits too."""
+
+
+def _stamp() -> str:
+    """Return SQL for the stamp of a copied message: the first tick ($1) plus its position."""
+    return "printf('%012x', ($1 + position - 1) & 0xffffffffffff)"
+
+
+def _columns(db: Database, table: str) -> list[str]:
+    return [row[1] for row in db.connection.execute(f"PRAGMA main.table_info({table})")]
+
+
+def _insert_copy(
+    db: Database, table: str, overrides: dict[str, str], tail: str, values: dict[str, object]
+) -> None:
+    """Copy rows of a table, every column of whatever form the file has, some replaced by SQL."""
+    columns = _columns(db, table)
+    names = ", ".join(f'"{name}"' for name in columns)
+    picked = ", ".join(overrides.get(name, f'x."{name}"') for name in columns)
+    db.connection.execute(f"INSERT INTO {table}({names}) SELECT {picked} FROM {tail}", values)
+
+
+def _copy_session(
+    db: Database, session_id: str, new_session: str, preview: ForkPreview, now: int
+) -> None:
+    removed = ", ".join(f"'$.{key}'" for key in _LEFT_BEHIND)
+    kept = f"json_remove(x.metadata_json, {removed})"
+    metadata = f"json_set({kept}, '$.lineage', json('{{\"kind\":\"fork\"}}')"
+    metadata += ")" if db.form.title_column else ", '$.title', $4)"
+    overrides = {
+        "id": "$2",
+        "title": "$4",
+        "parent_id": "x.id",
+        "parent_message_id": "$3",
+        "permissions_json": "'[]'",
+        "metadata_json": f"CASE WHEN json_valid(x.metadata_json) THEN {metadata} ELSE '{{}}' END",
+        "cost_usd": "0",
+        "created_at": "$5",
+        "updated_at": "$5",
+        "archived_at": "NULL",
+    }
+    values: dict[str, object] = {
+        "1": session_id, "2": new_session, "3": preview.last_message_id, "4": preview.title,
+        "5": now,
+    }  # fmt: skip
+    _insert_copy(db, "chat_sessions", overrides, "chat_sessions x WHERE x.id = $1", values)
+
+
+def _copy_messages(db: Database, new_session: str) -> None:
+    marked = "json_set(x.metadata_json, '$.inherited_from', x.id)"
+    overrides = {
+        "id": "f.new_id",
+        "session_id": "$1",
+        "metadata_json": f"CASE WHEN json_valid(x.metadata_json) THEN {marked}"
+        " ELSE x.metadata_json END",
+    }
+    tail = "temp.fork_messages f CROSS JOIN chat_messages x ON x.id = f.old_id ORDER BY f.position"
+    _insert_copy(db, "chat_messages", overrides, tail, {"1": new_session})
+
+
+def _copy_parts(db: Database, new_session: str, first_tick: int) -> None:
+    overrides = {
+        "id": f"'prt_' || {_stamp().replace('position', 'f.position')} || {_TAIL}",
+        "message_id": "f.new_id",
+        "session_id": "$2",
+        # An unsettled answer of the parent's run is not the fork's to continue.
+        "continuation_run_id": "NULL",
+    }
+    tail = "temp.fork_messages f CROSS JOIN chat_parts x ON x.message_id = f.old_id"
+    tail += ' ORDER BY f.position, x."index"'
+    _insert_copy(db, "chat_parts", overrides, tail, {"1": first_tick, "2": new_session})
+
+
+def _remap_compactions(db: Database, new_session: str) -> None:
+    """Point copied compaction markers at the copies; text surgery keeps the rest verbatim."""
+    rows = db.connection.execute(
+        "SELECT p.id, f.old_id, f.new_id FROM chat_parts p JOIN temp.fork_messages f"
+        " ON f.old_id = json_extract(p.data_json, '$.data.tail_start_id')"
+        " WHERE p.session_id = $1 AND p.type = 'data-compaction' AND json_valid(p.data_json)",
+        {"1": new_session},
+    ).fetchall()
+    for part_id, old_id, new_id in rows:
+        db.connection.execute(
+            "UPDATE chat_parts SET data_json = replace(data_json, $1, $2) WHERE id = $3",
+            {"1": f'"{old_id}"', "2": f'"{new_id}"', "3": part_id},
+        )
+
+
+def _copy_attachments(db: Database, session_id: str, new_session: str) -> None:
+    if db.form.name == "own":
+        db.connection.execute(
+            "INSERT INTO attachments(session_id, name, media_type, size, body)"
+            " SELECT $2, name, media_type, size, body FROM attachments WHERE session_id = $1",
+            {"1": session_id, "2": new_session},
+        )
+
+
+def fingerprint(db: Database, session_id: str) -> str:
+    """Return what changes when a session grows, shrinks, changes or gets a child."""
+    (messages, newest) = db.connection.execute(
+        "SELECT count(*), max(updated_at) FROM chat_messages WHERE session_id = $1",
+        {"1": session_id},
+    ).fetchone()
+    (parts, touched) = db.connection.execute(
+        "SELECT count(*), max(updated_at) FROM chat_parts WHERE session_id = $1",
+        {"1": session_id},
+    ).fetchone()
+    (children,) = db.connection.execute(
+        "SELECT count(*) FROM chat_sessions WHERE parent_id = $1", {"1": session_id}
+    ).fetchone()
+    return f"{messages} {newest} {parts} {touched} {children}"
+
+
+def _kept_tables(db: Database) -> dict[str, str]:
+    """Return the tables of a fork's rows, each with its column of the session's id."""
+    tables = {"chat_sessions": "id", "chat_messages": "session_id", "chat_parts": "session_id"}
+    return tables | {"attachments": "session_id"} if db.form.name == "own" else tables
+
+
+def take_back(db: Database, seq: int, session_id: str, made_as: str | None) -> None:
+    """Undo a fork: its rows leave the tables, and are kept for redo.
+
+    Raises:
+        Refused: The fork has grown or changed since; nothing that was added may be lost.
+    """
+    require_session(db, session_id)
+    if fingerprint(db, session_id) != made_as:
+        raise Refused("the fork has grown since it was made, so it stays; archive it instead")
+    for table, column in _kept_tables(db).items():
+        db.connection.execute(
+            f"INSERT INTO {undone_table(db, table)} SELECT $1, * FROM main.{table}"
+            f" WHERE {column} = $2",
+            {"1": seq, "2": session_id},
+        )
+    db.connection.execute("DELETE FROM chat_sessions WHERE id = $1", {"1": session_id})
+
+
+def bring_back(db: Database, seq: int, session_id: str) -> None:
+    """Redo a fork: the very rows that undo took out."""
+    for table in _kept_tables(db):
+        kept = undone_table(db, table)
+        names = ", ".join(f'"{name}"' for name in _columns(db, table))
+        db.connection.execute(
+            f"INSERT INTO main.{table}({names}) SELECT {names} FROM {kept} WHERE verb_seq = $1",
+            {"1": seq},
+        )
+        db.connection.execute(f"DELETE FROM {kept} WHERE verb_seq = $1", {"1": seq})
+    require_session(db, session_id)

@@ -1,0 +1,157 @@
+"""The log of verbs that undo and redo act on.
+
+In a file of ours it is a side table. Beside a host's file it lies in a file of our own
+data folder, attached to the writing connection, so that the host's file gets no table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from store import schema
+from store.database import Database
+from store.locations import data_dir
+
+State = Literal["done", "undone", "dropped"]
+BESIDE = "beside"
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One verb that was done.
+
+    Attributes:
+        summary: What a toast says, such as ``archived 3 sessions``.
+        edits_json: The verb's cell edits, as ``store.verbs.cells`` dumps them.
+        created_session: The session that the verb made (fork), else None.
+    """
+
+    seq: int
+    verb: str
+    session_id: str
+    summary: str
+    edits_json: str
+    created_session: str | None
+    created_fingerprint: str | None
+    state: State
+
+
+def beside_path(store_path: Path) -> Path:
+    """Return our own file for what belongs beside a host's store file."""
+    name = hashlib.sha256(str(store_path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()
+    return data_dir() / "beside" / f"{name[:32]}.sqlite"
+
+
+def log_schema(db: Database) -> str:
+    """Return the attached schema that holds the verb log, made when it is missing."""
+    if db.form.name == "own":
+        return "main"
+    attached = {row[1] for row in db.connection.execute("PRAGMA database_list")}
+    if BESIDE not in attached:
+        path = beside_path(db.path)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        db.connection.execute(f"ATTACH $1 AS {BESIDE}", {"1": str(path)})
+    db.connection.execute(
+        schema.VERB_LOG.replace("CREATE TABLE ", f"CREATE TABLE IF NOT EXISTS {BESIDE}.")
+    )
+    return BESIDE
+
+
+def undone_table(db: Database, table: str) -> str:
+    """Return the table that keeps a fork's rows while it is undone, made when missing."""
+    where = log_schema(db)
+    name = f"{where}.undone_{table}"
+    db.connection.execute(
+        f"CREATE TABLE IF NOT EXISTS {name} AS SELECT 0 AS verb_seq, * FROM main.{table} WHERE 0"
+    )
+    return name
+
+
+def record(
+    db: Database,
+    verb: str,
+    session_id: str,
+    summary: str,
+    edits_json: str,
+    now: int,
+    *,
+    created_session: str | None = None,
+    created_fingerprint: str | None = None,
+) -> int:
+    """Add a verb to the log; what was undone before can no longer be redone.
+
+    Args:
+        db: The store, inside a write transaction.
+        verb: Its name, such as ``rewind``.
+        session_id: The session's id.
+        summary: What a toast says.
+        edits_json: Its cell edits, as JSON.
+        now: Epoch ms.
+        created_session: The session that it made.
+        created_fingerprint: The fingerprint of that session.
+
+    Returns:
+        The verb's sequence number.
+    """
+    where = log_schema(db)
+    _drop_undone(db, where)
+    cursor = db.connection.execute(
+        f"INSERT INTO {where}.verb_log(verb, session_id, summary, edits_json, created_session,"
+        " created_fingerprint, state, logged_at) VALUES ($1, $2, $3, $4, $5, $6, 'done', $7)",
+        {
+            "1": verb, "2": session_id, "3": summary, "4": edits_json,
+            "5": created_session, "6": created_fingerprint, "7": now,
+        },
+    )  # fmt: skip
+    return int(cursor.lastrowid or 0)
+
+
+def _drop_undone(db: Database, where: str) -> None:
+    db.connection.execute(f"UPDATE {where}.verb_log SET state = 'dropped' WHERE state = 'undone'")
+    kept = {
+        row[0]
+        for row in db.connection.execute(
+            f"SELECT name FROM {where}.sqlite_master WHERE type='table'"
+        )
+    }
+    for table in kept:
+        if table.startswith("undone_"):
+            db.connection.execute(f"DELETE FROM {where}.{table}")
+
+
+def _entry(db: Database, where: str, condition: str) -> LogEntry | None:
+    row = db.connection.execute(
+        "SELECT seq, verb, session_id, summary, edits_json, created_session,"
+        f" created_fingerprint, state FROM {where}.verb_log WHERE {condition} LIMIT 1"
+    ).fetchone()
+    return LogEntry(*row) if row else None
+
+
+def newest_done(db: Database) -> LogEntry | None:
+    """Return the verb that undo takes back."""
+    return _entry(db, log_schema(db), "state = 'done' ORDER BY seq DESC")
+
+
+def oldest_undone(db: Database) -> LogEntry | None:
+    """Return the verb that redo does again."""
+    return _entry(db, log_schema(db), "state = 'undone' ORDER BY seq")
+
+
+def set_state(db: Database, seq: int, state: State) -> None:
+    """Mark a verb as done or undone."""
+    db.connection.execute(
+        f"UPDATE {log_schema(db)}.verb_log SET state = $1 WHERE seq = $2", {"1": state, "2": seq}
+    )
+
+
+def note_change(db: Database, session_id: str, now: int, message_id: str | None = None) -> None:
+    """Tell pollers of a file of ours what to read again."""
+    if db.form.name == "own":
+        db.connection.execute(
+            "INSERT INTO changes(session_id, message_id, changed_at) VALUES ($1, $2, $3)",
+            {"1": session_id, "2": message_id, "3": now},
+        )

@@ -1,0 +1,145 @@
+"""What a user writes on sessions: title, star, tags, labels on messages.
+
+All of it lives in ``metadata_json.user`` of the session, which wins over what a source
+says and survives every sync. A title in a file of Grida's form goes to its own column.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from store.database import Database
+from store.errors import Refused
+from store.verbs.cells import CellEdit, dump_edits, set_column, set_metadata, touch_host
+from store.verbs.guards import require_session, require_visible_message
+from store.verbs.log import note_change, record
+
+
+def _one_line(text: str, what: str) -> str:
+    line = " ".join("".join(" " if unicodedata.category(c) == "Cc" else c for c in text).split())
+    if not line:
+        raise Refused(f"an empty {what} is no {what}")
+    return line
+
+
+def user_marks(db: Database, session_id: str) -> dict[str, Any]:
+    """Return ``metadata_json.user`` of a session: title, star, tags, labels; each may be absent."""
+    row = db.connection.execute(
+        "SELECT metadata_json -> '$.user' FROM chat_sessions"
+        " WHERE id = $1 AND json_valid(metadata_json)",
+        {"1": session_id},
+    ).fetchone()
+    marks = json.loads(row[0]) if row and row[0] else {}
+    return marks if isinstance(marks, dict) else {}
+
+
+def _finish(
+    db: Database, verb: str, session_id: str, summary: str, edits: Sequence[CellEdit], now: int
+) -> None:
+    note_change(db, session_id, now)
+    record(db, verb, session_id, summary, dump_edits(list(edits)), now)
+
+
+def rename(db: Database, session_id: str, title: str, *, now: int) -> str:
+    """Give a session a title; returns it as it was stored, on one line.
+
+    Raises:
+        NotFound: The session is not there.
+        Refused: The title is empty or is the session's already.
+    """
+    require_session(db, session_id)
+    title = _one_line(title, "title")
+    (current,) = db.connection.execute(
+        f"SELECT {db.form.title('s')} FROM chat_sessions s WHERE s.id = $1", {"1": session_id}
+    ).fetchone()
+    if current == title:
+        raise Refused(f"the session is called “{title}” already")
+    edits = (
+        [set_column(db, "chat_sessions", session_id, "title", title)]
+        if (db.form.title_column)
+        else [set_metadata(db, "chat_sessions", session_id, "$.user.title", title)]
+    )
+    edits += touch_host(db, session_id, now)
+    _finish(db, "rename", session_id, f"renamed to “{title}”", edits, now)
+    return title
+
+
+def star(db: Database, session_id: str, *, on: bool | None = None, now: int) -> bool:
+    """Star a session or take the star off; returns whether it has one now.
+
+    Args:
+        db: The store, inside a write transaction.
+        session_id: The session's id.
+        on: None turns it round.
+        now: Epoch ms.
+
+    Raises:
+        NotFound: The session is not there.
+        Refused: It is that way already.
+    """
+    require_session(db, session_id)
+    has = user_marks(db, session_id).get("star") is True
+    wanted = not has if on is None else on
+    if wanted == has:
+        raise Refused("the session has a star already" if has else "the session has no star")
+    edit = set_metadata(db, "chat_sessions", session_id, "$.user.star", True if wanted else None)
+    _finish(db, "star", session_id, "starred" if wanted else "took the star off", [edit], now)
+    return wanted
+
+
+def tag(
+    db: Database,
+    session_id: str,
+    *,
+    add: Iterable[str] = (),
+    remove: Iterable[str] = (),
+    now: int,
+) -> list[str]:
+    """Add and remove tags; returns the session's tags now, in the order they were given.
+
+    Raises:
+        NotFound: The session is not there.
+        Refused: Nothing changes by it, or a tag is empty.
+    """
+    require_session(db, session_id)
+    before = [str(name) for name in user_marks(db, session_id).get("tags") or []]
+    gone = {_one_line(name, "tag") for name in remove}
+    after = [name for name in before if name not in gone]
+    for name in add:
+        if (line := _one_line(name, "tag")) not in after:
+            after.append(line)
+    if after == before:
+        raise Refused("the session's tags are that way already")
+    edit = set_metadata(db, "chat_sessions", session_id, "$.user.tags", after or None)
+    summary = f"tagged {', '.join(after)}" if after else "removed all tags"
+    _finish(db, "tag", session_id, summary, [edit], now)
+    return after
+
+
+def label(db: Database, session_id: str, message_id: str, text: str | None, *, now: int) -> None:
+    """Put a label on a message, or take it off with None.
+
+    Labels are ``metadata_json.user.labels`` of the session: message id to text.
+
+    Raises:
+        NotFound: Session or message is not there.
+        Refused: The label is empty, or is that way already.
+    """
+    require_session(db, session_id)
+    labels = dict(user_marks(db, session_id).get("labels") or {})
+    before = labels.get(message_id)
+    if text is None:
+        if before is None:
+            raise Refused("this message has no label")
+        del labels[message_id]
+    else:
+        require_visible_message(db, session_id, message_id)
+        labels[message_id] = _one_line(text, "label")
+    if labels.get(message_id) == before:
+        raise Refused(f"the message is labelled “{before}” already")
+    edit = set_metadata(db, "chat_sessions", session_id, "$.user.labels", labels or None)
+    summary = "removed a label" if text is None else f"labelled “{labels[message_id]}”"
+    _finish(db, "label", session_id, summary, [edit], now)

@@ -1,0 +1,202 @@
+"""Rewind by hiding, and restore: each rewind is one batch, named by its ``hidden_at``.
+
+Rewind only ever hides what is visible now, and restore shows exactly one batch again, so
+that no turn comes back that an earlier rewind hid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from store.database import Database
+from store.errors import Refused
+from store.queries.visibility import hidden_at, is_visible, metadata_number
+from store.verbs import rollups
+from store.verbs.cells import CellEdit, dump_edits, set_column, set_metadata, touch_host
+from store.verbs.guards import refuse_while_running, require_session, require_visible_message
+from store.verbs.log import note_change, record
+
+
+@dataclass(frozen=True, slots=True)
+class RewindPreview:
+    """What a rewind would hide.
+
+    Attributes:
+        tokens: The sum of all usage buckets of the hidden assistant messages.
+    """
+
+    messages: int
+    tool_calls: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The messages that one rewind hid.
+
+    Attributes:
+        hidden_at: Epoch ms; names the batch within its session.
+        by_user: False where the source itself abandoned them (a branch after its rewind).
+    """
+
+    hidden_at: int
+    messages: int
+    by_user: bool
+
+
+def _after(db: Database, session_id: str, message_id: str) -> list[str]:
+    rows = db.connection.execute(
+        "SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND (m.created_at, m.id)"
+        " > (SELECT created_at, id FROM chat_messages WHERE id = $2)"
+        f" AND {is_visible(db.form, 'm')} ORDER BY m.created_at, m.id",
+        {"1": session_id, "2": message_id},
+    )
+    return [row[0] for row in rows]
+
+
+def preview_rewind(db: Database, session_id: str, message_id: str) -> RewindPreview:
+    """Tell what a rewind to a message would hide.
+
+    Raises:
+        NotFound: Session or message is not there.
+        Refused: The message is hidden, queued or another session's.
+    """
+    require_session(db, session_id)
+    require_visible_message(db, session_id, message_id)
+    usage = " + ".join(
+        f"coalesce({metadata_number('m', f'usage.{key}')}, 0)" for key in rollups.BUCKETS.values()
+    )
+    calls = "(SELECT count(*) FROM chat_parts p WHERE p.message_id = m.id AND p.tool_call_id <> '')"
+    row = db.connection.execute(
+        f"SELECT count(*), coalesce(sum({calls}), 0),"
+        f" coalesce(sum(CASE m.role WHEN 'assistant' THEN {usage} END), 0) FROM chat_messages m"
+        " WHERE m.session_id = $1 AND (m.created_at, m.id)"
+        " > (SELECT created_at, id FROM chat_messages WHERE id = $2)"
+        f" AND {is_visible(db.form, 'm')}",
+        {"1": session_id, "2": message_id},
+    ).fetchone()
+    return RewindPreview(*(int(value) for value in row))
+
+
+def message_before(db: Database, session_id: str, message_id: str) -> str | None:
+    """Return the visible message before one, to rewind the latest turn alone; None at the start."""
+    row = db.connection.execute(
+        "SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND (m.created_at, m.id)"
+        " < (SELECT created_at, id FROM chat_messages WHERE id = $2)"
+        f" AND {is_visible(db.form, 'm')} ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
+        {"1": session_id, "2": message_id},
+    ).fetchone()
+    return row[0] if row else None
+
+
+def batches(db: Database, session_id: str) -> list[Batch]:
+    """Return a session's batches of hidden messages, the newest first.
+
+    Cancelled queue rows are hidden too, but are no batch.
+    """
+    hidden = hidden_at(db.form, "m")
+    by_user = (
+        "max(json_valid(m.metadata_json)"
+        " AND json_extract(m.metadata_json, '$.backscroll.hidden_by') = 'user')"
+    )
+    rows = db.connection.execute(
+        f"SELECT {hidden}, count(*), coalesce({by_user}, 0) FROM chat_messages m"
+        f" WHERE m.session_id = $1 AND {hidden} IS NOT NULL"
+        f" AND ({metadata_number('m', 'queue_canceled_at')}) IS NULL"
+        " GROUP BY 1 ORDER BY 1 DESC",
+        {"1": session_id},
+    )
+    return [Batch(row[0], row[1], bool(row[2])) for row in rows]
+
+
+def rewind(db: Database, session_id: str, message_id: str, *, now: int) -> Batch:
+    """Hide the visible messages after the chosen one as one batch; queued ones stay.
+
+    Args:
+        db: The store, inside a write transaction.
+        session_id: The session's id.
+        message_id: The message's id.
+        now: Epoch ms.
+
+    Raises:
+        NotFound: Session or message is not there.
+        Refused: The session runs, nothing comes after the message, or it is not visible.
+    """
+    require_session(db, session_id)
+    require_visible_message(db, session_id, message_id)
+    refuse_while_running(db, session_id, now)
+    targets = _after(db, session_id, message_id)
+    if not targets:
+        raise Refused("nothing comes after this message, so there is nothing to hide")
+    older = batches(db, session_id)
+    batch = max(now, older[0].hidden_at + 1) if older else now
+    edits = [edit for target in targets for edit in _hide(db, target, batch)]
+    edits += _settle(db, session_id, now)
+    count = len(targets)
+    summary = f"rewound {count} message{'s' if count != 1 else ''}"
+    record(db, "rewind", session_id, summary, dump_edits(edits), now)
+    return Batch(batch, count, True)
+
+
+def restore(db: Database, session_id: str, *, batch: int | None = None, now: int) -> Batch:
+    """Show one batch of hidden messages again.
+
+    Args:
+        db: The store, inside a write transaction.
+        session_id: The session's id.
+        batch: The ``hidden_at`` of the batch; None takes the newest.
+        now: Epoch ms.
+
+    Raises:
+        NotFound: The session is not there.
+        Refused: There is no batch, or none of this value.
+    """
+    require_session(db, session_id)
+    known = batches(db, session_id)
+    if not known:
+        raise Refused("nothing is hidden in this session")
+    chosen = known[0] if batch is None else next((b for b in known if b.hidden_at == batch), None)
+    if chosen is None:
+        raise Refused(f"no rewind of this session has the time {batch}")
+    rows = db.connection.execute(
+        f"SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND {hidden_at(db.form, 'm')}"
+        f" = $2 AND ({metadata_number('m', 'queue_canceled_at')}) IS NULL",
+        {"1": session_id, "2": chosen.hidden_at},
+    ).fetchall()
+    edits = [edit for (target,) in rows for edit in _show(db, target)]
+    edits += _settle(db, session_id, now)
+    summary = f"restored {chosen.messages} message{'s' if chosen.messages != 1 else ''}"
+    record(db, "restore", session_id, summary, dump_edits(edits), now)
+    return chosen
+
+
+def _hide(db: Database, message_id: str, batch: int) -> list[CellEdit]:
+    if db.form.hidden_column:
+        return [set_column(db, "chat_messages", message_id, "hidden_at", batch)]
+    edits = [set_metadata(db, "chat_messages", message_id, "$.hidden_at", batch)]
+    if db.form.name == "own":
+        # Sync keeps what the user hid; what a source hides it decides anew.
+        edits.append(
+            set_metadata(db, "chat_messages", message_id, "$.backscroll.hidden_by", "user")
+        )
+    return edits
+
+
+def _show(db: Database, message_id: str) -> list[CellEdit]:
+    edits = []
+    if db.form.hidden_column:
+        edits.append(set_column(db, "chat_messages", message_id, "hidden_at", None))
+    edits.append(set_metadata(db, "chat_messages", message_id, "$.hidden_at", None))
+    if db.form.name == "own":
+        edits.append(
+            set_metadata(db, "chat_messages", message_id, "$.backscroll.hidden_by", "shown")
+        )
+    return [edit for edit in edits if edit.before != edit.after]
+
+
+def _settle(db: Database, session_id: str, now: int) -> list[CellEdit]:
+    """After hidden messages changed: rollups of Grida's rule, and who must look again."""
+    if db.form.name == "grida":
+        rollups.write(db, session_id)
+    note_change(db, session_id, now)
+    return touch_host(db, session_id, now)

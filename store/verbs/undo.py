@@ -1,0 +1,80 @@
+"""Undo and redo: the newest verb of this store, whoever did it, across restarts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from store.database import Database
+from store.errors import Refused
+from store.verbs import fork, rollups
+from store.verbs.cells import CellEdit, apply_edit, load_edits
+from store.verbs.log import LogEntry, newest_done, note_change, oldest_undone, set_state
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What was undone or redone.
+
+    Attributes:
+        summary: The verb in words, for a toast: ``archived 3 sessions``.
+        session_id: The session to show: the one the verb was done to, or made.
+    """
+
+    verb: str
+    summary: str
+    session_id: str
+
+
+def undo(db: Database, *, now: int) -> Step:
+    """Take the newest verb back.
+
+    Args:
+        db: The store, inside a write transaction.
+        now: Epoch ms.
+
+    Raises:
+        Refused: There is nothing to undo, or the fork has grown since.
+    """
+    entry = newest_done(db)
+    if entry is None:
+        raise Refused("there is nothing to undo")
+    edits = [edit.inverse() for edit in reversed(load_edits(entry.edits_json))]
+    if entry.created_session is not None:
+        fork.take_back(db, entry.seq, entry.created_session, entry.created_fingerprint)
+        note_change(db, entry.created_session, now)
+    _apply(db, entry, edits, now)
+    set_state(db, entry.seq, "undone")
+    return Step(entry.verb, entry.summary, entry.session_id)
+
+
+def redo(db: Database, *, now: int) -> Step:
+    """Do again what was undone last; a new verb in between ends that.
+
+    Args:
+        db: The store, inside a write transaction.
+        now: Epoch ms.
+
+    Raises:
+        Refused: There is nothing to redo.
+    """
+    entry = oldest_undone(db)
+    if entry is None:
+        raise Refused("there is nothing to redo")
+    if entry.created_session is not None:
+        fork.bring_back(db, entry.seq, entry.created_session)
+        note_change(db, entry.created_session, now)
+    _apply(db, entry, load_edits(entry.edits_json), now)
+    set_state(db, entry.seq, "done")
+    return Step(entry.verb, entry.summary, entry.created_session or entry.session_id)
+
+
+def _apply(db: Database, entry: LogEntry, edits: list[CellEdit], now: int) -> None:
+    sessions = {edit.row_id for edit in edits if edit.table == "chat_sessions"}
+    for edit in edits:
+        apply_edit(db, edit)
+    if entry.verb in ("rewind", "restore"):
+        sessions.add(entry.session_id)
+        if db.form.name == "grida":
+            rollups.write(db, entry.session_id)
+    for session_id in sessions:
+        note_change(db, session_id, now)
