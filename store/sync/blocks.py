@@ -139,9 +139,6 @@ def write_attachments(
         "media_type = excluded.media_type, size = excluded.size, body = excluded.body "
         "WHERE media_type <> excluded.media_type OR size <> excluded.size "
         "OR body <> excluded.body",
-        (
-            (session_id, item.name, item.media_type, item.size, item.body)
-            for item in attachments
-        ),
+        ((session_id, item.name, item.media_type, item.size, item.body) for item in attachments),
     )
     return connection.total_changes > before

@@ -29,9 +29,11 @@ def clean(text: str) -> str:
     """Return the text with lone surrogates as U+FFFD, fit for a TEXT column."""
     if text.isascii():
         return text
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if (
-        any("\ud800" <= character <= "\udfff" for character in text)
-    ) else text
+    return (
+        text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        if (any("\ud800" <= character <= "\udfff" for character in text))
+        else text
+    )
 
 
 def _without_surrogates(value: Any) -> Any:

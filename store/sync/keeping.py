@@ -43,14 +43,16 @@ def message_metadata(said: str, stored: str | None, inherited_from: str | None) 
 
 
 def hidden_by_user(metadata: dict[str, Any]) -> bool:
-    """Return whether a rewind or restore in this store decided on the message's hiding."""
+    """Return whether a rewind or restore in this store decided on the message's hiding.
+
+    A rewind writes ``backscroll.hidden_by`` "user", a restore of what the source itself
+    has hidden "shown".
+    """
     own = metadata.get("backscroll")
-    return isinstance(own, dict) and own.get("hidden_by") == "user"
+    return isinstance(own, dict) and own.get("hidden_by") in ("user", "shown")
 
 
-def archived_at(
-    said: int | None, said_before: int | None, stored: int | None
-) -> int | None:
+def archived_at(said: int | None, said_before: int | None, stored: int | None) -> int | None:
     """Return when a session was archived: the newest decision of source or user.
 
     Args:
@@ -76,7 +78,8 @@ def _lay_over(after: dict[str, Any], before: dict[str, Any]) -> None:
     if "user" in before:
         after["user"] = before["user"]
     if hidden_by_user(before):
-        after["backscroll"] = {**(after.get("backscroll") or {}), "hidden_by": "user"}
+        decided = before["backscroll"]["hidden_by"]
+        after["backscroll"] = {**(after.get("backscroll") or {}), "hidden_by": decided}
         after.pop("hidden_at", None)
         if before.get("hidden_at") is not None:
             after["hidden_at"] = before["hidden_at"]

@@ -82,9 +82,7 @@ def relink_children(
     return changed
 
 
-def follow_moved(
-    connection: sqlite3.Connection, session_id: str, moved: dict[str, str]
-) -> None:
+def follow_moved(connection: sqlite3.Connection, session_id: str, moved: dict[str, str]) -> None:
     """Give messages whose id changed their new one where users refer to them.
 
     An id changes when the source puts a message before others of its millisecond. Forks
@@ -155,9 +153,7 @@ def _look_up(
     copied: set[str],
 ) -> Links:
     wanted = copied | ({parent_message} if parent_message is not None else set())
-    there = connection.execute(
-        "SELECT 1 FROM chat_sessions WHERE id = ?", (parent_id,)
-    ).fetchone()
+    there = connection.execute("SELECT 1 FROM chat_sessions WHERE id = ?", (parent_id,)).fetchone()
     if there is None:
         return Links(pending=True)
     found: dict[str, str] = {}

@@ -243,5 +243,3 @@ def _name_tails(prepared: PreparedSession, ids: Mapping[str, str]) -> None:
         if isinstance(data, dict) and data.get("tail_start_id") is not None:
             data["tail_start_id"] = ids.get(data["tail_start_id"])
             prepared.parts[position] = (*row[:5], json_text(part), *row[6:])
-
-

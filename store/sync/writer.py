@@ -168,9 +168,7 @@ def _write_session_row(
     archived, permissions, metadata = prepared.archived_at, "[]", None
     if stored is not None:
         permissions, metadata = stored[6], stored[7]
-        archived = keeping.archived_at(
-            archived, keeping.said_archived_at(metadata), stored[17]
-        )
+        archived = keeping.archived_at(archived, keeping.said_archived_at(metadata), stored[17])
     row = (
         prepared.id,
         prepared.agent,
