@@ -85,7 +85,7 @@ def page_sql(
         conditions.append("(s.updated_at, s.id) < ($8, $9)")
         parameters |= {"8": before[0], "9": before[1]}
     parameters["10"] = limit
-    apart = filter.archived == "include" and any(
+    apart = db.form.name == "own" and filter.archived == "include" and any(
         value is not None for value in (filter.agent, filter.workspace, filter.source)
     )
     shelves = ("exclude", "only") if apart else (filter.archived,)
@@ -186,7 +186,7 @@ def _conditions(db: Database, filter: SessionFilter) -> tuple[list[str], dict[st
         conditions.append("s.agent = $1")
         parameters["1"] = filter.agent
     if filter.workspace == "":
-        conditions.append("(s.workspace_root IS NULL OR s.workspace_root = '')")
+        conditions.append("coalesce(s.workspace_root, '') = ''")
     elif filter.workspace is not None:
         conditions.append("s.workspace_root = $2")
         parameters["2"] = filter.workspace
