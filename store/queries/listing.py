@@ -1,0 +1,358 @@
+"""The session list: keys of all sessions in order, and the rows of a window of them.
+
+A list holds one integer a session (its rowid) and reads the rows it shows. Sessions that
+have a parent stand under it; a thread (a session with all below it) stands where the best
+placed of its members stands, and a group where its first thread stands.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import orjson
+
+from store.database import Database
+
+Sort = Literal["recent", "created", "tokens", "cost", "length"]
+Group = Literal["workspace", "day", "source", "none"]
+Shelf = Literal["active", "archived", "all"]
+
+SORTS: tuple[Sort, ...] = ("recent", "created", "tokens", "cost", "length")
+GROUPS: tuple[Group, ...] = ("workspace", "day", "source", "none")
+SHELVES: tuple[Shelf, ...] = ("active", "archived", "all")
+
+_ORDER: dict[Sort, str] = {
+    "recent": "s.updated_at",
+    "created": "s.created_at",
+    "tokens": "s.total_tokens",
+    "cost": "s.cost_usd",
+    "length": "(SELECT count(*) FROM chat_messages m WHERE m.session_id = s.id)",
+}
+_SHELF: dict[Shelf, str] = {
+    "active": "{0}.archived_at IS NULL",
+    "archived": "{0}.archived_at IS NOT NULL",
+    "all": "TRUE",
+}
+_QUARTER_HOUR = 900_000
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """What the list shows and in which order.
+
+    Attributes:
+        workspace: Only sessions of this folder; None for all.
+    """
+
+    sort: Sort = "recent"
+    group: Group = "workspace"
+    shelf: Shelf = "active"
+    workspace: str | None = None
+
+
+@dataclass(slots=True)
+class ListKeys:
+    """All sessions of a list, one entry each, in the order of the sort.
+
+    Attributes:
+        rowids: Of ``chat_sessions``.
+        groups: For each entry, an index into ``group_names``.
+        group_names: A folder, a day as ``YYYY-MM-DD``, a source's kind, or empty.
+        parents: Parent's rowid by child's rowid, where both are in the list.
+        whole: False where this is only the first page.
+    """
+
+    rowids: array[int] = field(default_factory=lambda: array("q"))
+    groups: array[int] = field(default_factory=lambda: array("i"))
+    group_names: list[str] = field(default_factory=list)
+    parents: dict[int, int] = field(default_factory=dict)
+    whole: bool = True
+
+
+@dataclass(slots=True)
+class ListRow:
+    """What the list draws of one session.
+
+    Attributes:
+        title: The user's title, else the stored one, else None.
+        model: The model id, or None.
+        lineage: ``fork``, ``subagent``, ``continuation`` or ``unknown``; None without parent.
+        activity: As stored, or None.
+        activity_from: ``stored`` or ``guessed``.
+        messages: Stored messages, hidden ones too.
+        turns: Visible messages of the user; None until it is counted.
+    """
+
+    rowid: int
+    id: str
+    title: str | None
+    agent: str
+    source: str | None
+    model: str | None
+    workspace: str | None
+    branch: str | None
+    parent_id: str | None
+    lineage: str | None
+    tokens: int
+    cost: float
+    created_at: int
+    updated_at: int
+    archived_at: int | None
+    star: bool
+    tags: tuple[str, ...]
+    activity: str | None
+    activity_from: str | None
+    messages: int = 0
+    turns: int | None = None
+
+
+def upper_bound(db: Database) -> int:
+    """Return at least the number of sessions, without counting them."""
+    (largest,) = db.connection.execute("SELECT max(rowid) FROM chat_sessions").fetchone()
+    return int(largest or 0)
+
+
+def _where(query: ListQuery, table: str = "s") -> tuple[str, list[Any]]:
+    clause = _SHELF[query.shelf].format(table)
+    if query.workspace is None:
+        return clause, []
+    below = query.workspace.rstrip("/") + "/"
+    return (
+        f"{clause} AND ({table}.workspace_root = ? OR "
+        f"substr({table}.workspace_root, 1, {len(below)}) = ?)",
+        [query.workspace, below],
+    )
+
+
+def _group_column(query: ListQuery) -> str:
+    if query.group == "workspace":
+        return "s.workspace_root"
+    if query.group == "day":
+        return "s.created_at" if query.sort == "created" else "s.updated_at"
+    if query.group == "source":
+        return "coalesce(json_extract(s.metadata_json, '$.source.kind'), s.agent)"
+    return "NULL"
+
+
+def all_keys(db: Database, query: ListQuery) -> ListKeys:
+    """Read the keys of every session of a list; 1M sessions take about a second."""
+    where, values = _where(query)
+    rows = db.connection.execute(
+        f"SELECT s.rowid, {_group_column(query)} FROM chat_sessions s WHERE {where} "
+        f"ORDER BY {_ORDER[query.sort]} DESC, s.id DESC",
+        values,
+    )
+    keys = _collect(rows, query)
+    keys.parents = _all_parents(db, query)
+    return keys
+
+
+def _collect(rows: Iterable[tuple[int, Any]], query: ListQuery) -> ListKeys:
+    keys = ListKeys()
+    numbers: dict[str, int] = {}
+    add_row, add_group = keys.rowids.append, keys.groups.append
+    by_day = query.group == "day"
+    days: dict[int, str] = {}
+    for rowid, value in rows:
+        add_row(rowid)
+        if by_day:
+            name = days.get(value // _QUARTER_HOUR)
+            if name is None:
+                name = days[value // _QUARTER_HOUR] = day_of(value)
+        else:
+            name = value or ""
+        number = numbers.get(name)
+        if number is None:
+            number = numbers[name] = len(numbers)
+            keys.group_names.append(name)
+        add_group(number)
+    return keys
+
+
+def day_of(at: int) -> str:
+    """Return the local day of epoch ms as ``YYYY-MM-DD``."""
+    return time.strftime("%Y-%m-%d", time.localtime(at / 1000))
+
+
+def _all_parents(db: Database, query: ListQuery) -> dict[int, int]:
+    child, values = _where(query, "c")
+    parent, parent_values = _where(query, "p")
+    rows = db.connection.execute(
+        f"SELECT c.rowid, p.rowid FROM chat_sessions c JOIN chat_sessions p ON p.id = c.parent_id "
+        f"WHERE c.parent_id IS NOT NULL AND {child} AND {parent}",
+        [*values, *parent_values],
+    )
+    return _without_loops(dict(rows.fetchall()))
+
+
+def _without_loops(parents: dict[int, int]) -> dict[int, int]:
+    """Drop the links of damaged lineage that lead back to where they started."""
+    safe: set[int] = set()
+    for start in list(parents):
+        path: list[int] = []
+        seen: set[int] = set()
+        at = start
+        while at in parents and at not in safe:
+            if at in seen:
+                del parents[at]
+                break
+            seen.add(at)
+            path.append(at)
+            at = parents[at]
+        safe.update(path)
+    return parents
+
+
+def first_keys(db: Database, query: ListQuery, limit: int) -> ListKeys | None:
+    """Read the keys of the first page alone, in the place that ``all_keys`` gives them.
+
+    Args:
+        db: The store.
+        query: What the list shows.
+        limit: How many sessions are wanted at least, where there are as many.
+
+    Returns:
+        None where no index serves this order; the whole list must be read then.
+    """
+    if query.sort != "recent" or query.group == "source" or query.workspace is not None:
+        return None
+    if query.group == "workspace":
+        rows = _first_of_workspaces(db, query, limit)
+    else:
+        where, values = _where(query)
+        rows = db.connection.execute(
+            f"SELECT s.rowid FROM chat_sessions s WHERE {where} "
+            "ORDER BY s.updated_at DESC, s.id DESC LIMIT ?", [*values, limit],
+        ).fetchall()
+    rowids = _with_relatives(db, query, [rowid for (rowid,) in rows])
+    keys = _collect(_in_order(db, query, rowids), query)
+    keys.parents = _parents_of(db, rowids)
+    keys.whole = False
+    return keys
+
+
+def _first_of_workspaces(db: Database, query: ListQuery, limit: int) -> list[tuple[int]]:
+    where = _SHELF[query.shelf].format("s")
+    found: list[tuple[int]] = []
+    seen: list[str] = []
+    while len(found) < limit:
+        unseen = f"AND coalesce(s.workspace_root, '') NOT IN ({','.join('?' * len(seen))})"
+        newest = db.connection.execute(
+            f"SELECT s.workspace_root FROM chat_sessions s WHERE {where} {unseen if seen else ''} "
+            "ORDER BY s.updated_at DESC, s.id DESC LIMIT 1", seen,
+        ).fetchone()
+        if newest is None:
+            break
+        found += db.connection.execute(
+            f"SELECT s.rowid FROM chat_sessions s WHERE {where} AND s.workspace_root IS ? "
+            "ORDER BY s.updated_at DESC LIMIT ?", (newest[0], limit),
+        ).fetchall()
+        seen.append(newest[0] or "")
+    return found
+
+
+def _with_relatives(db: Database, query: ListQuery, rowids: list[int]) -> list[int]:
+    """Add the ancestors of some sessions and everything below them."""
+    marks = ",".join("?" * len(rowids))
+    rows = db.connection.execute(
+        f"WITH RECURSIVE up(id, parent) AS ("
+        f" SELECT id, parent_id FROM chat_sessions WHERE rowid IN ({marks})"
+        f" UNION SELECT p.id, p.parent_id FROM chat_sessions p JOIN up ON p.id = up.parent"
+        f"), down(id) AS (SELECT id FROM up UNION"
+        f" SELECT c.id FROM chat_sessions c JOIN down ON c.parent_id = down.id)"
+        f" SELECT s.rowid FROM chat_sessions s JOIN down ON down.id = s.id"
+        f" WHERE {_SHELF[query.shelf].format('s')}",
+        rowids,
+    )
+    return [rowid for (rowid,) in rows]
+
+
+def _in_order(db: Database, query: ListQuery, rowids: list[int]) -> list[tuple[int, Any]]:
+    marks = ",".join("?" * len(rowids))
+    return db.connection.execute(
+        f"SELECT s.rowid, {_group_column(query)} FROM chat_sessions s WHERE s.rowid IN ({marks}) "
+        f"ORDER BY {_ORDER[query.sort]} DESC, s.id DESC",
+        rowids,
+    ).fetchall()
+
+
+def _parents_of(db: Database, rowids: list[int]) -> dict[int, int]:
+    marks = ",".join("?" * len(rowids))
+    rows = db.connection.execute(
+        f"SELECT c.rowid, p.rowid FROM chat_sessions c JOIN chat_sessions p ON p.id = c.parent_id "
+        f"WHERE c.rowid IN ({marks}) AND p.rowid IN ({marks})",
+        [*rowids, *rowids],
+    )
+    return _without_loops(dict(rows.fetchall()))
+
+
+def rows_of(db: Database, rowids: Sequence[int]) -> dict[int, ListRow]:
+    """Read what the list draws of some sessions, by rowid; those that are gone are missing."""
+    marks = ",".join("?" * len(rowids))
+    rows = db.connection.execute(
+        f"SELECT s.rowid, s.id, {db.form.title('s')}, s.agent, s.model_json, s.workspace_root, "
+        "s.parent_id, s.total_tokens, s.cost_usd, s.created_at, s.updated_at, s.archived_at, "
+        "s.metadata_json, (SELECT count(*) FROM chat_messages m WHERE m.session_id = s.id) "
+        f"FROM chat_sessions s WHERE s.rowid IN ({marks})",
+        list(rowids),
+    )
+    return {row[0]: _list_row(row) for row in rows}
+
+
+def decoded(text: str | None) -> dict[str, Any]:
+    """Return a JSON object; an empty one where the text holds something else."""
+    if not text:
+        return {}
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _part(container: dict[str, Any], key: str) -> dict[str, Any]:
+    value = container.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _list_row(row: tuple[Any, ...]) -> ListRow:
+    metadata = decoded(row[12])
+    user, activity = _part(metadata, "user"), _part(metadata, "activity")
+    tags = user.get("tags")
+    return ListRow(
+        rowid=row[0], id=row[1], title=_text(user.get("title")) or _text(row[2]), agent=row[3],
+        source=_text(_part(metadata, "source").get("kind")),
+        model=_text(decoded(row[4]).get("model_id")), workspace=row[5],
+        branch=_text(metadata.get("git_branch")), parent_id=row[6],
+        lineage=(_text(_part(metadata, "lineage").get("kind")) or "unknown") if row[6] else None,
+        tokens=row[7], cost=row[8], created_at=row[9], updated_at=row[10], archived_at=row[11],
+        star=user.get("star") is True,
+        tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
+        activity=_text(activity.get("state")), activity_from=_text(activity.get("from")),
+        messages=row[13],
+    )
+
+
+def rowid_of(db: Database, session_id: str) -> int | None:
+    """Return a session's rowid, or None when it is not in the store."""
+    row = db.connection.execute(
+        "SELECT rowid FROM chat_sessions WHERE id = ?", (session_id,)
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def rowids_of(db: Database, session_ids: Sequence[str]) -> dict[str, int]:
+    """Return the rowids of the sessions that are in the store, by id."""
+    marks = ",".join("?" * len(session_ids))
+    rows = db.connection.execute(
+        f"SELECT id, rowid FROM chat_sessions WHERE id IN ({marks})", list(session_ids)
+    )
+    return dict(rows.fetchall())

@@ -1,0 +1,59 @@
+"""The list's filter: which sessions match a few words, fuzzily."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from store.database import Database
+from store.queries.listing import decoded
+
+_LONGEST_GAP = 4
+_SHORTEST_FUZZY = 3
+
+
+def matcher(query: str) -> Callable[[str], bool] | None:
+    """Return a test of a case-folded text, or None when the query asks for nothing.
+
+    Every word of the query must occur: as it stands, or with a few letters left out, from
+    the start of a word and within one field (fields are lines of the text).
+    """
+    tests = [_term(term) for term in query.casefold().split()]
+    if not tests:
+        return None
+    if len(tests) == 1:
+        return tests[0]
+    return lambda text: all(test(text) for test in tests)
+
+
+def _term(term: str) -> Callable[[str], bool]:
+    if len(term) < _SHORTEST_FUZZY:
+        return lambda text: term in text
+    gap = f"[^\\n]{{0,{_LONGEST_GAP}}}?"
+    fuzzy = re.compile(r"(?:^|[\W_])" + gap.join(map(re.escape, term)), re.MULTILINE).search
+    return lambda text: term in text or fuzzy(text) is not None
+
+
+def matching(db: Database, rowids: Sequence[int], test: Callable[[str], bool]) -> set[int]:
+    """Return which of some sessions match, by title, workspace, agent, source, model, branch."""
+    marks = ",".join("?" * len(rowids))
+    rows = db.connection.execute(
+        f"SELECT s.rowid, {db.form.title('s')}, s.workspace_root, s.agent, s.model_json, "
+        f"s.metadata_json FROM chat_sessions s WHERE s.rowid IN ({marks})",
+        list(rowids),
+    )
+    return {row[0] for row in rows if test(_haystack(*row[1:]))}
+
+
+def _haystack(
+    title: str | None, workspace: str | None, agent: str, model_json: str | None, metadata: str
+) -> str:
+    found = decoded(metadata)
+    user, source = found.get("user"), found.get("source")
+    fields = (
+        title, user.get("title") if isinstance(user, dict) else None, workspace, agent,
+        source.get("kind") if isinstance(source, dict) else None,
+        decoded(model_json).get("model_id"), found.get("git_branch"),
+        " ".join(map(str, user.get("tags") or ())) if isinstance(user, dict) else None,
+    )
+    return "\n".join(str(value) for value in fields if value).casefold()

@@ -1,0 +1,83 @@
+"""The characters that mean something, with stand-ins where the locale has only ASCII."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+from functools import lru_cache
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """One cell each, without variation selectors."""
+
+    running: str = "●"
+    waiting: str = "◐"
+    idle: str = "○"
+    failed: str = "✗"
+    done: str = "✔"
+    folded: str = "▸"
+    open: str = "▾"
+    bar: str = "▎"
+    thick_bar: str = "▌"
+    branch: str = "├"
+    last_branch: str = "└"
+    rail: str = "│"
+    rule: str = "─"
+    dashed: str = "╌"
+    fork: str = "↱"
+    subagent: str = "↳"
+    down: str = "↓"
+    up: str = "↑"
+    more: str = "…"
+    star: str = "★"
+    dot: str = "·"
+    mark: str = "✓"
+    spinner: str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+    levels: str = " ▁▂▃▅▇"
+
+
+UNICODE = Glyphs()
+ASCII = Glyphs(
+    running="*", waiting="?", idle="o", failed="x", done="+", folded=">", open="v", bar="|",
+    thick_bar="|", branch="|", last_branch="`", rail="|", rule="-", dashed="-", fork="/",
+    subagent="\\", down="v", up="^", more="~", star="*", dot="-", mark="+", spinner="|/-\\",
+    levels=" .:-=#",
+)
+
+_STAND_INS = str.maketrans({
+    **{
+        plain: substitute
+        for field in fields(Glyphs)
+        for plain, substitute in zip(
+            getattr(UNICODE, field.name), getattr(ASCII, field.name), strict=False
+        )
+        if plain != " "
+    },
+    "→": ">", "←": "<",
+})
+
+
+def ascii_only(text: str) -> str:
+    """Return our own text with each glyph replaced by its ASCII stand-in."""
+    return text.translate(_STAND_INS)
+
+
+def speaks_unicode(environment: dict[str, str] | None = None) -> bool:
+    """Say whether the locale's character set is Unicode.
+
+    Args:
+        environment: Where the variables are looked up; the process's by default.
+    """
+    variables = os.environ if environment is None else environment
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        value = variables.get(name)
+        if value:
+            return value.upper().split(".")[0] not in ("C", "POSIX") or "UTF" in value.upper()
+    return True
+
+
+@lru_cache(maxsize=1)
+def glyphs() -> Glyphs:
+    """Return the glyphs for this process's locale."""
+    return UNICODE if speaks_unicode() else ASCII

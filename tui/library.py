@@ -1,0 +1,86 @@
+"""The store that the app shows: readable at once, and asynchronous as soon as it can be.
+
+The first page of sessions is read on a plain connection, before aiosqlite and pydantic are
+imported; ``ready`` then opens the ``Store``, and later reads go through its thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from store.clock import Clock, system_clock
+from store.database import Database, open_database
+
+if TYPE_CHECKING:
+    from store.store import Store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Library:
+    """An open store with its name.
+
+    Attributes:
+        database: The plain connection of the first paint; the poller keeps it.
+        name: What the top line calls the store.
+        notice: One line about what is shown, or None.
+        workspace: Shows the sessions of this folder alone; None shows all.
+        sync_targets: What the sync process reads; None starts none.
+        clock: Returns the present as epoch ms.
+    """
+
+    database: Database
+    name: str
+    notice: str | None = None
+    workspace: str | None = None
+    sync_targets: tuple[str, ...] | None = None
+    clock: Clock = system_clock
+    _store: Store | None = None
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @classmethod
+    def open(cls, path: Path, name: str, *, clock: Clock = system_clock) -> Library:
+        """Open a store file for reading.
+
+        Raises:
+            StoreError: The file is missing or is no store.
+        """
+        return cls(open_database(path, write=False), name, clock=clock)
+
+    @property
+    def path(self) -> Path:
+        """The store's file."""
+        return self.database.path
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the asynchronous store is open."""
+        return self._store is not None
+
+    async def ready(self) -> Store:
+        """Return the asynchronous store, opened when it was not yet."""
+        async with self._opening:
+            if self._store is None:
+                module = await asyncio.to_thread(import_module, "store.store")
+                self._store = await module.Store.open(self.path, clock=self.clock)
+            return self._store
+
+    async def read(
+        self, query: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a query function on the store's reading thread, opening it first."""
+        store = self._store or await self.ready()
+        return await store.read(query, *args, **kwargs)
+
+    async def close(self) -> None:
+        """Close every connection and thread."""
+        if self._store is not None:
+            await self._store.close()
+        self.database.close()

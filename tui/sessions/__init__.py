@@ -1,0 +1,1 @@
+"""The session list: its model, how a row is drawn, and the widget."""
