@@ -1,0 +1,106 @@
+"""JSON in and out for streams made by JavaScript: split surrogate pairs, odd numbers, depth.
+
+A JavaScript string may be cut inside a surrogate pair; fast JSON libraries refuse such
+halves, and SQLite takes no text that holds one. So: parse fast, fall back where it is
+refused, join halves that meet, and write a half that stays alone as an ASCII escape.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import Any
+
+import orjson
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_DEEP = 20_000
+
+
+class NotJson(ValueError):
+    """Text that ``JSON.parse`` would refuse; the message says where."""
+
+
+def has_surrogate(text: str) -> bool:
+    """Tell whether the text holds a half of a surrogate pair."""
+    return not text.isascii() and _SURROGATE.search(text) is not None
+
+
+def join_halves(text: str) -> str:
+    """Return the text with halves of surrogate pairs that now meet joined."""
+    if not has_surrogate(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+_STRICT = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def parse(text: str | bytes) -> Any:
+    """Return the value of a JSON text as ``JSON.parse`` reads it.
+
+    Raises:
+        NotJson: The text is no JSON (or is nested deeper than Python can follow).
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        fault = error
+    try:
+        plain = text.decode("utf-8") if isinstance(text, bytes) else text
+        return _STRICT.decode(plain)
+    except (ValueError, RecursionError):
+        raise NotJson(str(fault)) from None
+
+
+def _slow_dump(value: object) -> str:
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEEP))
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        if has_surrogate(text):
+            text = json.dumps(value, separators=(",", ":"))
+    finally:
+        sys.setrecursionlimit(limit)
+    return text
+
+
+def dump(value: object) -> str:
+    """Return compact JSON with text outside ASCII kept as it is, lone halves escaped."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return _slow_dump(value)
+
+
+def _own_entries(value: object) -> dict[str, Any]:
+    """Return what ``{...value}`` holds in JavaScript."""
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, list | str):
+        return {str(position): item for position, item in enumerate(value)}
+    return {}
+
+
+_PROTOTYPE_KEYS = frozenset(("__proto__", "constructor", "prototype"))
+
+
+def merge(base: object, overrides: object) -> dict[str, Any]:
+    """Return the two values merged as the AI SDK merges message metadata.
+
+    Objects are merged key by key at every depth; arrays and scalars are replaced.
+    """
+    result = dict(_own_entries(base))
+    for key, value in _own_entries(overrides).items():
+        if key in _PROTOTYPE_KEYS:
+            continue
+        held = result.get(key)
+        result[key] = (
+            merge(held, value) if isinstance(held, dict) and isinstance(value, dict) else value
+        )
+    return result

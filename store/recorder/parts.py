@@ -1,0 +1,116 @@
+"""One part of a message in the making: what the SDK holds, and what its row needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.recorder.json_text import has_surrogate, join_halves
+from store.recorder.partial_json import MISSING, PartialJson
+
+
+def assign(data: dict[str, Any], key: str, value: object) -> None:
+    """Set a key as JavaScript does; ``MISSING`` (``undefined``) takes it away."""
+    if value is MISSING:
+        data.pop(key, None)
+    else:
+        data[key] = value
+
+
+class ToolCall:
+    """The input of a tool call while it streams.
+
+    Attributes:
+        encoding: ``"text"`` where the input is plain text, else JSON; ``MISSING`` if unsaid.
+    """
+
+    __slots__ = ("dynamic", "encoding", "input", "metadata", "name", "title")
+
+    def __init__(
+        self, name: str, *, dynamic: bool, encoding: object, title: object, metadata: object,
+        text: str = "",
+    ) -> None:
+        """Start a call; ``text`` is what has arrived of its input."""
+        self.name = name
+        self.dynamic = dynamic
+        self.encoding = encoding
+        self.title = title
+        self.metadata = metadata
+        self.input = PartialJson(text)
+
+
+class Part:
+    """A part and its place; growing text is kept in pieces until somebody looks.
+
+    Attributes:
+        index: The row's ``"index"``; gaps stay where a step was reset.
+        row_id: The id of its row.
+        stored: (type, tool_call_id, tool_state) as the row has them; None before its insert.
+        dirty: Whether the row is behind.
+        call: The tool call that streams into this part, while nothing else touched it.
+    """
+
+    __slots__ = ("_data", "_halves", "_pieces", "call", "created_at", "dirty", "index", "row_id",
+                 "stored")
+
+    def __init__(self, data: dict[str, Any], index: int, row_id: str, created_at: int) -> None:
+        """Make a part that has no row yet."""
+        self._data = data
+        self._pieces: list[str] = []
+        self._halves = False
+        self.call: ToolCall | None = None
+        self.created_at = created_at
+        self.dirty = True
+        self.index = index
+        self.row_id = row_id
+        self.stored: tuple[str, str | None, str | None] | None = None
+
+    def grow(self, piece: str) -> None:
+        """Append to ``text``."""
+        self._pieces.append(piece)
+        self._halves = self._halves or has_surrogate(piece)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The part as the SDK has it, growing text and partial input brought up to date."""
+        if self._pieces:
+            text = self._data["text"] + "".join(self._pieces)
+            self._data["text"] = join_halves(text) if self._halves else text
+            self._pieces.clear()
+        if self.call is not None:
+            text = self.call.input.text
+            if self._data.get("rawInput", MISSING) != text:
+                self._data["rawInput"] = text
+                plain = self.call.encoding == "text"
+                assign(self._data, "input", text if plain else self.call.input.value())
+        return self._data
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """The part without the cost of bringing it up to date; for all but growing keys."""
+        return self._data
+
+    @property
+    def is_static_tool(self) -> bool:
+        """Whether its type is ``tool-<name>``."""
+        return str(self._data["type"]).startswith("tool-")
+
+    @property
+    def is_tool(self) -> bool:
+        """Whether it is a tool call of either kind."""
+        return self.is_static_tool or self._data["type"] == "dynamic-tool"
+
+    @property
+    def tool_name(self) -> str:
+        """The tool's name."""
+        if self.is_static_tool:
+            return str(self._data["type"])[len("tool-") :]
+        return str(self._data.get("toolName", ""))
+
+    @property
+    def columns(self) -> tuple[str, str | None, str | None]:
+        """(type, tool_call_id, tool_state) for its row."""
+        if not self.is_tool:
+            return str(self._data["type"]), None, None
+        call_id, state = self._data.get("toolCallId"), self._data.get("state")
+        return (str(self._data["type"]), None if call_id is None else str(call_id),
+                None if state is None else str(state))
