@@ -1,0 +1,288 @@
+"""What the transcript reads: its first window, the skeleton, rows by key, matches.
+
+A window costs the same wherever it lies and however long the session is: messages come
+by keyset on ``(created_at, id)``, parts by ``(message_id, "index")``. The skeleton (what
+there is, without its content) comes in pages, so that other reads go in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from store.database import Database
+from store.rows import MessageRow, PartRow
+
+_PART_COLUMNS = (
+    'p.id, p.message_id, p.session_id, p."index", p.type, p.data_json, p.tool_call_id,'
+    " p.tool_state, p.created_at, p.updated_at"
+)
+Keyset = tuple[int, str]
+"""``(created_at, id)`` of a message."""
+
+
+class Outline(NamedTuple):
+    """What the skeleton keeps of one part, and of the message that holds it.
+
+    Attributes:
+        index: The part's ``"index"``; None for a message without parts.
+        size: Length of ``data_json``.
+    """
+
+    message_id: str
+    role: str
+    created_at: int
+    hidden_at: int | None
+    queued_at: int | None
+    cancelled_at: int | None
+    inherited: int
+    origin: str | None
+    index: int | None
+    type: str | None
+    size: int
+    state: str | None
+
+
+@dataclass(slots=True)
+class Window:
+    """Some neighbouring parts with their messages, in display order.
+
+    Attributes:
+        at_start: Nothing lies before it.
+        at_end: Nothing lies after it.
+    """
+
+    outlines: list[Outline] = field(default_factory=list)
+    messages: list[MessageRow] = field(default_factory=list)
+    parts: list[PartRow] = field(default_factory=list)
+    at_start: bool = True
+    at_end: bool = True
+
+
+def _message_columns(db: Database) -> str:
+    return (
+        f"m.id, m.session_id, m.role, m.metadata_json, {db.form.hidden_at('m')},"
+        " m.created_at, m.updated_at"
+    )
+
+
+def _outline_columns(db: Database) -> str:
+    return (
+        f"m.id, m.role, m.created_at, {db.form.hidden_at('m')},"
+        " json_extract(m.metadata_json, '$.queued_at'),"
+        " json_extract(m.metadata_json, '$.queue_canceled_at'),"
+        " json_type(m.metadata_json, '$.inherited_from') = 'text',"
+        " json_extract(m.metadata_json, '$.origin')"
+    )
+
+
+def _outlines(rows: Iterable[Sequence[object]]) -> list[Outline]:
+    made = []
+    for row in rows:
+        outline = Outline._make(row)
+        queued = outline.queued_at if isinstance(outline.queued_at, int | float) else None
+        made.append(outline._replace(
+            queued_at=None if queued is None else int(queued),
+            hidden_at=int(outline.hidden_at) if outline.hidden_at else None,
+            inherited=int(outline.inherited or 0), size=outline.size or 0,
+        ))
+    return made
+
+
+def outline_page(
+    db: Database, session_id: str, after: Keyset | None = None, limit: int = 1000
+) -> list[Outline]:
+    """Return the outlines of up to ``limit`` messages that follow ``after``, in order."""
+    beyond = "AND (m.created_at, m.id) > ($3, $4)" if after else ""
+    values = {"1": session_id, "2": limit}
+    if after:
+        values |= {"3": after[0], "4": after[1]}
+    return _outlines(db.connection.execute(
+        f'SELECT o.*, p."index", p.type, length(p.data_json), p.tool_state'
+        f" FROM (SELECT {_outline_columns(db)} FROM chat_messages m"
+        f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at, m.id LIMIT $2) o"
+        ' LEFT JOIN chat_parts p ON p.message_id = o.id ORDER BY o.created_at, o.id, p."index"',
+        values,
+    ).fetchall())
+
+
+def window_at_end(db: Database, session_id: str, parts: int = 64) -> Window:
+    """Return the last parts of a session."""
+    return _collect(db, session_id, None, parts, backwards=True)
+
+
+def window_at_start(db: Database, session_id: str, parts: int = 64) -> Window:
+    """Return the first parts of a session."""
+    return _collect(db, session_id, None, parts, backwards=False)
+
+
+def window_around(db: Database, session_id: str, message_id: str, parts: int = 64) -> Window:
+    """Return parts before and after the start of a message; the end where it is unknown."""
+    found = db.connection.execute(
+        "SELECT created_at, id FROM chat_messages WHERE id = $1 AND session_id = $2",
+        {"1": message_id, "2": session_id},
+    ).fetchone()
+    if found is None:
+        return window_at_end(db, session_id, parts)
+    before = _collect(db, session_id, (found[0], found[1]), parts // 2, backwards=True)
+    after = _collect(db, session_id, (found[0], found[1]), parts, backwards=False)
+    return Window(
+        before.outlines + after.outlines, before.messages + after.messages,
+        before.parts + after.parts, before.at_start, after.at_end,
+    )
+
+
+def _collect(
+    db: Database, session_id: str, start: Keyset | None, wanted: int, *, backwards: bool
+) -> Window:
+    """Gather whole messages (the last one perhaps in part) until enough parts are there.
+
+    Going on from ``start``: backwards it is left out, forwards it is the first.
+    """
+    order = "DESC" if backwards else "ASC"
+    beyond, values = "", {"1": session_id, "2": wanted + 1}
+    if start is not None:
+        beyond = f"AND (m.created_at, m.id) {'<' if backwards else '>='} ($3, $4)"
+        values |= {"3": start[0], "4": start[1]}
+    rows = db.connection.execute(
+        f"SELECT {_message_columns(db)}, {_outline_columns(db)} FROM chat_messages m"
+        f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at {order}, m.id {order} LIMIT $2",
+        values,
+    ).fetchall()
+    window, whole, groups = Window(), True, []
+    count = 0
+    for row in rows[:wanted]:
+        parts = _parts(db, row[0], wanted - count + 1, order)
+        if len(parts) > wanted - count:
+            parts, whole = parts[:-1], False
+        groups.append((MessageRow(*row[:7]), row[7:], parts[::-1] if backwards else parts))
+        count += max(1, len(parts))
+        if count >= wanted:
+            break
+    complete = whole and len(groups) == len(rows)
+    for message, outline, parts in reversed(groups) if backwards else groups:
+        window.messages.append(message)
+        window.parts.extend(parts)
+        window.outlines.extend(_outlines(
+            (*outline, part.index, part.type, len(part.data_json), part.tool_state)
+            for part in parts
+        ) or _outlines([(*outline, None, None, 0, None)]))
+    window.at_start = complete if backwards else start is None
+    window.at_end = start is None if backwards else complete
+    return window
+
+
+def _parts(db: Database, message_id: str, limit: int, order: str) -> list[PartRow]:
+    rows = db.connection.execute(
+        f"SELECT {_PART_COLUMNS} FROM chat_parts p WHERE p.message_id = $1"
+        f' ORDER BY p."index" {order} LIMIT $2', {"1": message_id, "2": limit},
+    ).fetchall()
+    return [PartRow(*row) for row in rows]
+
+
+def rows_of(
+    db: Database, spans: Sequence[tuple[str, int, int]]
+) -> tuple[list[MessageRow], list[PartRow]]:
+    """Return rows by key.
+
+    Args:
+        spans: ``(message id, first index, last index)``, both ends included.
+    """
+    messages, parts = [], []
+    for message_id, low, high in spans:
+        row = db.connection.execute(
+            f"SELECT {_message_columns(db)} FROM chat_messages m WHERE m.id = $1",
+            {"1": message_id},
+        ).fetchone()
+        if row is None:
+            continue
+        messages.append(MessageRow(*row))
+        parts.extend(PartRow(*part) for part in db.connection.execute(
+            f"SELECT {_PART_COLUMNS} FROM chat_parts p WHERE p.message_id = $1"
+            ' AND p."index" BETWEEN $2 AND $3 ORDER BY p."index"',
+            {"1": message_id, "2": low, "3": high},
+        ).fetchall())
+    return messages, parts
+
+
+def matches(
+    db: Database, message_ids: Sequence[str], containing: str | None
+) -> list[tuple[str, int, str]]:
+    """Return ``(message id, index, data_json)`` of the parts of some messages.
+
+    Args:
+        message_ids: At most some hundred.
+        containing: ASCII letters, digits and blanks that the JSON text must hold in any
+            case; None returns every part.
+    """
+    marks = ",".join("?" * len(message_ids))
+    like, values = "", list(message_ids)
+    if containing is not None:
+        like = "AND data_json LIKE ? ESCAPE '\\'"
+        values.append("%" + containing.replace("_", "\\_") + "%")
+    return db.connection.execute(
+        f'SELECT message_id, "index", data_json FROM chat_parts WHERE message_id IN ({marks})'
+        f" {like}", values,
+    ).fetchall()
+
+
+class Child(NamedTuple):
+    """A session that was started from this one."""
+
+    id: str
+    title: str | None
+    tool_call_id: str | None
+    kind: str | None
+
+
+def children(db: Database, session_id: str) -> list[Child]:
+    """Return the sessions whose parent this is."""
+    rows = db.connection.execute(
+        f"SELECT s.id, {db.form.title('s')},"
+        " json_extract(s.metadata_json, '$.lineage.tool_call_id'),"
+        " json_extract(s.metadata_json, '$.lineage.kind')"
+        " FROM chat_sessions s WHERE s.parent_id = $1", {"1": session_id},
+    ).fetchall()
+    return [Child(*row) for row in rows]
+
+
+def title_of(db: Database, session_id: str) -> str | None:
+    """Return a session's title, None where it has none or is unknown."""
+    row = db.connection.execute(
+        f"SELECT {db.form.title('s')} FROM chat_sessions s WHERE s.id = $1", {"1": session_id}
+    ).fetchone()
+    return row[0] if row else None
+
+
+def last_usage(db: Database, session_id: str, look_back: int = 24) -> str | None:
+    """Return ``metadata_json`` of the newest visible message that carries a usage."""
+    rows = db.connection.execute(
+        f"SELECT m.metadata_json, {db.form.hidden_at('m')} FROM chat_messages m"
+        " WHERE m.session_id = $1 AND m.role = 'assistant'"
+        " ORDER BY m.created_at DESC, m.id DESC LIMIT $2", {"1": session_id, "2": look_back},
+    ).fetchall()
+    return next((text for text, hidden in rows if not hidden and '"usage"' in text), None)
+
+
+class Extent(NamedTuple):
+    """Moves whenever rows of a session come, go, hide or change."""
+
+    messages: int
+    parts: int
+    touched: int
+
+
+def extent(db: Database, session_id: str) -> Extent:
+    """Return how much a session holds and when a row of it was last written."""
+    messages, message_touched = db.connection.execute(
+        "SELECT count(*), max(updated_at) FROM chat_messages WHERE session_id = $1",
+        {"1": session_id},
+    ).fetchone()
+    (parts,) = db.connection.execute(
+        "SELECT count(*) FROM chat_parts WHERE session_id = $1", {"1": session_id}
+    ).fetchone()
+    (part_touched,) = db.connection.execute(
+        "SELECT max(updated_at) FROM chat_parts WHERE session_id = $1", {"1": session_id}
+    ).fetchone()
+    return Extent(messages, parts, max(message_touched or 0, part_touched or 0))

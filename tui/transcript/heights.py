@@ -1,0 +1,76 @@
+"""How many lines each part takes, with the sums that scrolling asks for."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+
+
+class Heights:
+    """Line counts by part; change, sum and find take logarithmic time (a Fenwick tree)."""
+
+    def __init__(self, heights: Iterable[int] = ()) -> None:
+        """Build the index over line counts in order."""
+        self._heights = array("l", heights)
+        self._tree = array("q", [0])
+        self._tree.extend(self._heights)
+        self.total = sum(self._heights)
+        tree, count = self._tree, len(self._heights)
+        for node in range(1, count + 1):
+            parent = node + (node & -node)
+            if parent <= count:
+                tree[parent] += tree[node]
+
+    def __len__(self) -> int:
+        """Return how many parts there are."""
+        return len(self._heights)
+
+    def __getitem__(self, part: int) -> int:
+        """Return the lines of one part."""
+        return self._heights[part]
+
+    def append(self, height: int) -> None:
+        """Add a part at the end."""
+        self._heights.append(height)
+        node = len(self._heights)
+        value, step, low = height, 1, node & -node
+        while step < low:
+            value += self._tree[node - step]
+            step <<= 1
+        self._tree.append(value)
+        self.total += height
+
+    def set(self, part: int, height: int) -> None:
+        """Change the lines of one part."""
+        delta = height - self._heights[part]
+        if not delta:
+            return
+        self._heights[part] = height
+        self.total += delta
+        node, count = part + 1, len(self._heights)
+        while node <= count:
+            self._tree[node] += delta
+            node += node & -node
+
+    def above(self, part: int) -> int:
+        """Return how many lines stand above a part."""
+        total = 0
+        while part:
+            total += self._tree[part]
+            part &= part - 1
+        return total
+
+    def find(self, line: int) -> tuple[int, int]:
+        """Return the part that holds a line, and which line of it that is."""
+        count = len(self._heights)
+        if not count:
+            return 0, 0
+        if line >= self.total:
+            return count - 1, max(0, self._heights[-1] - 1)
+        part, step = 0, 1 << (count.bit_length() - 1)
+        while step:
+            if part + step <= count and self._tree[part + step] <= line:
+                part += step
+                line -= self._tree[part]
+            step >>= 1
+        return min(part, count - 1), line

@@ -1,0 +1,151 @@
+"""What a session consists of, without its content: arrays with one entry a part.
+
+100,000 parts take a few megabytes. Parts and messages are named by their position
+(``part``, ``message``: ints); rows are found by ``(message id, index)``.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from store.queries.transcript import Outline
+
+HIDDEN, QUEUED, INHERITED, TURN, CANCELLED = 1, 2, 4, 8, 16
+NONE, UNSETTLED, SETTLED, FAILED, DENIED, WAITING = range(6)
+_STATES = {
+    "input-streaming": UNSETTLED, "input-available": UNSETTLED, "approval-responded": UNSETTLED,
+    "approval-requested": WAITING, "output-available": SETTLED, "output-error": FAILED,
+    "output-denied": DENIED,
+}
+EMPTY_INDEX = -1
+"""The index of the stand-in for a message that has no parts."""
+SILENT = frozenset({"step-start", "data-snapshot"})
+"""Part types that take no line."""
+_PROSE = frozenset({"text", "file", "source-url", "source-document"})
+_NO_TURN = frozenset({"meta", "notification", "command", "shell"})
+
+
+class Skeleton:
+    """Messages and parts of a session in display order; queued messages come last."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self.message_ids: list[str] = []
+        self.roles: list[str] = []
+        self.origins: list[str] = []
+        self.flags = bytearray()
+        self.created = array("q")
+        self.hidden_at = array("q")
+        self.first = array("l")
+        self.message = array("l")
+        self.index = array("l")
+        self.type_names: list[str] = []
+        self.types = array("H")
+        self.sizes = array("l")
+        self.states = bytearray()
+        self.turns = array("l")
+        self.errors = array("l")
+        self._type_codes: dict[str, int] = {}
+        self._last: str | None = None
+
+    def __len__(self) -> int:
+        """Return how many parts there are."""
+        return len(self.message)
+
+    def add(self, outline: Outline) -> None:
+        """Append a part; its message is begun where it is not the last one."""
+        if outline.message_id != self._last:
+            self._begin(outline)
+        part = len(self.message)
+        self.message.append(len(self.message_ids) - 1)
+        self.index.append(EMPTY_INDEX if outline.index is None else outline.index)
+        self.types.append(self._type_code(outline.type or ""))
+        self.sizes.append(outline.size)
+        state = _STATES.get(outline.state or "", NONE)
+        self.states.append(state)
+        if state in (FAILED, DENIED) or outline.type == "data-error":
+            self.errors.append(part)
+
+    def _begin(self, outline: Outline) -> None:
+        flags = HIDDEN if outline.hidden_at else 0
+        flags |= QUEUED if outline.queued_at is not None else 0
+        flags |= INHERITED if outline.inherited else 0
+        flags |= CANCELLED if outline.cancelled_at is not None else 0
+        if outline.role == "user" and not flags & (HIDDEN | QUEUED | CANCELLED) and (
+            outline.origin not in _NO_TURN
+        ):
+            flags |= TURN
+            self.turns.append(len(self.message_ids))
+        self._last = outline.message_id
+        self.message_ids.append(outline.message_id)
+        self.roles.append(outline.role)
+        self.origins.append(outline.origin or "")
+        self.flags.append(flags)
+        self.created.append(outline.created_at)
+        self.hidden_at.append(outline.hidden_at or 0)
+        self.first.append(len(self.message))
+
+    def _type_code(self, name: str) -> int:
+        code = self._type_codes.get(name)
+        if code is None:
+            code = self._type_codes[name] = len(self.type_names)
+            self.type_names.append(name)
+        return code
+
+    def type_of(self, part: int) -> str:
+        """Return the type of a part, "" for a message without parts."""
+        return self.type_names[self.types[part]]
+
+    def key(self, part: int) -> tuple[str, int]:
+        """Return the message id and index of a part."""
+        return self.message_ids[self.message[part]], self.index[part]
+
+    def flags_of(self, part: int) -> int:
+        """Return the flags of the message that holds a part."""
+        return self.flags[self.message[part]]
+
+    def parts_of(self, message: int) -> range:
+        """Return the parts of a message."""
+        stop = self.first[message + 1] if message + 1 < len(self.first) else len(self.message)
+        return range(self.first[message], stop)
+
+    def locate(self, message_id: str, index: int | None = None) -> int | None:
+        """Return the part with a key (the message's first without index), or None."""
+        try:
+            message = self.message_ids.index(message_id)
+        except ValueError:
+            return None
+        parts = self.parts_of(message)
+        if index is None:
+            return parts.start
+        return next((part for part in parts if self.index[part] == index), parts.start)
+
+    def turn_of(self, message: int) -> int:
+        """Return the number of the turn that a message belongs to, 0 before the first."""
+        return bisect_right(self.turns, message)
+
+    def is_tool(self, part: int) -> bool:
+        """Say whether a part is a tool call."""
+        name = self.type_of(part)
+        return name.startswith("tool-") or name == "dynamic-tool"
+
+    def is_prose(self, part: int) -> bool:
+        """Say whether a part is text or belongs to it (files, sources)."""
+        return self.type_of(part) in _PROSE
+
+
+def build(outlines: Iterable[Outline]) -> Skeleton:
+    """Make a skeleton of outlines in store order; queued messages go to the end."""
+    skeleton, queued = Skeleton(), []
+    for outline in outlines:
+        if outline.cancelled_at is not None and outline.hidden_at:
+            continue
+        if outline.queued_at is not None:
+            queued.append(outline)
+        else:
+            skeleton.add(outline)
+    for outline in queued:
+        skeleton.add(outline)
+    return skeleton
