@@ -95,18 +95,19 @@ def batches(db: Database, session_id: str) -> list[Batch]:
     Cancelled queue rows are hidden too, but are no batch.
     """
     hidden = hidden_at(db.form, "m")
-    by_user = (
+    marked = (
         "max(json_valid(m.metadata_json)"
         " AND json_extract(m.metadata_json, '$.backscroll.hidden_by') = 'user')"
     )
     rows = db.connection.execute(
-        f"SELECT {hidden}, count(*), coalesce({by_user}, 0) FROM chat_messages m"
+        f"SELECT {hidden}, count(*), coalesce({marked}, 0) FROM chat_messages m"
         f" WHERE m.session_id = $1 AND {hidden} IS NOT NULL"
         f" AND ({metadata_number('m', 'queue_canceled_at')}) IS NULL"
         " GROUP BY 1 ORDER BY 1 DESC",
         {"1": session_id},
     )
-    return [Batch(row[0], row[1], bool(row[2])) for row in rows]
+    ours = db.form.name == "own"
+    return [Batch(row[0], row[1], bool(row[2]) or not ours) for row in rows]
 
 
 def rewind(db: Database, session_id: str, message_id: str, *, now: int) -> Batch:

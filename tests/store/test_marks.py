@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from store.errors import Refused
+from store.store import in_transaction
+from store.verbs.marks import label, rename, star, tag, user_marks
+from store.verbs.undo import undo
+from tests.store.talks import Talk
+
+
+def title(talk: Talk, session: str) -> str:
+    (text,) = talk.db.connection.execute(
+        f"SELECT {talk.db.form.title('s')} FROM chat_sessions s WHERE s.id = ?", [session]
+    ).fetchone()
+    return str(text)
+
+
+def test_rename_wins_over_the_source(talk: Talk) -> None:
+    session = talk.session("From the source")
+    assert in_transaction(talk.db, rename, session, "  Mine\nnow\x1b ", now=1) == "Mine now"
+    assert title(talk, session) == "Mine now"
+    in_transaction(talk.db, undo, now=2)
+    assert title(talk, session) == "From the source"
+
+
+def test_rename_refuses_empty_and_equal(talk: Talk) -> None:
+    session = talk.session("Same")
+    with pytest.raises(Refused, match="empty title"):
+        in_transaction(talk.db, rename, session, " \n ", now=1)
+    with pytest.raises(Refused, match="called “Same” already"):
+        in_transaction(talk.db, rename, session, "Same", now=1)
+
+
+def test_star_turns_round(talk: Talk) -> None:
+    session = talk.session()
+    before = talk.dump()
+    assert in_transaction(talk.db, star, session, now=1) is True
+    assert user_marks(talk.db, session) == {"star": True}
+    with pytest.raises(Refused, match="already"):
+        in_transaction(talk.db, star, session, on=True, now=1)
+    in_transaction(talk.db, undo, now=1)
+    assert talk.dump() == before
+    with pytest.raises(Refused, match="no star"):
+        in_transaction(talk.db, star, session, on=False, now=1)
+
+
+def test_tags_keep_their_order(talk: Talk) -> None:
+    session = talk.session()
+    assert in_transaction(talk.db, tag, session, add=["b", "a", "b"], now=1) == ["b", "a"]
+    assert in_transaction(talk.db, tag, session, add=["c"], remove=["b"], now=1) == ["a", "c"]
+    with pytest.raises(Refused, match="that way already"):
+        in_transaction(talk.db, tag, session, add=["a"], now=1)
+    assert in_transaction(talk.db, tag, session, remove=["a", "c"], now=1) == []
+    assert "tags" not in user_marks(talk.db, session)
+
+
+def test_labels_on_messages(talk: Talk) -> None:
+    session = talk.session()
+    message = talk.message(session)
+    in_transaction(talk.db, label, session, message, "here it broke", now=1)
+    assert user_marks(talk.db, session)["labels"] == {message: "here it broke"}
+    with pytest.raises(Refused, match="labelled “here it broke” already"):
+        in_transaction(talk.db, label, session, message, "here it broke", now=1)
+    in_transaction(talk.db, label, session, message, None, now=1)
+    assert "labels" not in user_marks(talk.db, session)
+    with pytest.raises(Refused, match="has no label"):
+        in_transaction(talk.db, label, session, message, None, now=1)
+
+
+def test_everything_else_in_the_metadata_stays(talk: Talk) -> None:
+    session = talk.session()
+    odd = '{ "a" : 1e3, "b": "\\u00e9", "b": 2 }'
+    talk.db.connection.execute("UPDATE chat_sessions SET metadata_json = ?", [odd])
+    in_transaction(talk.db, star, session, now=1)
+    in_transaction(talk.db, undo, now=1)
+    assert talk.session_row(session)["metadata_json"] == odd
+
+
+def test_metadata_that_is_no_json_is_left_alone(talk: Talk) -> None:
+    session = talk.session()
+    talk.db.connection.execute("UPDATE chat_sessions SET metadata_json = 'not json'")
+    with pytest.raises(Refused, match="not valid JSON"):
+        in_transaction(talk.db, star, session, now=1)
+    assert talk.session_row(session)["metadata_json"] == "not json"
+
+
+def test_undo_keeps_what_someone_else_wrote_since(talk: Talk) -> None:
+    session = talk.session()
+    in_transaction(talk.db, star, session, now=1)
+    talk.db.connection.execute(
+        "UPDATE chat_sessions SET metadata_json = json_set(metadata_json, '$.new', 5)"
+    )
+    in_transaction(talk.db, undo, now=1)
+    bag = json.loads(talk.session_row(session)["metadata_json"])
+    assert bag["new"] == 5
+    assert "star" not in bag.get("user", {})
