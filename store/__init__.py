@@ -1,5 +1,69 @@
 """The async store layer: the three-table contract, its engines, queries, verbs and sources.
 
 Nothing here imports Textual. Heavy imports (pydantic, aiosqlite) happen in the modules
-that need them, so that a first page of sessions can be read without them.
+that need them, so that a first page of sessions can be read without them; the names of
+this package come when they are asked for.
+
+    from store import Store
+    from store.queries import sessions
+
+    async with await Store.open(path) as store:
+        rows = await store.read(sessions.page, sessions.SessionFilter())
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from store.config import Config, load_config
+    from store.database import Database, Form, open_database
+    from store.errors import BackscrollError, NotFound, Refused, StoreError
+    from store.ids import IdMinter
+    from store.models import (
+        MessageMetadata,
+        ModelRef,
+        PermissionRule,
+        SessionMetadata,
+        Trigger,
+        Usage,
+    )
+    from store.opening import open_target, recognise
+    from store.queries.sessions import SessionFilter
+    from store.rows import MessageRow, PartRow, SessionRow
+    from store.store import Store
+
+_HOMES = {
+    "store.config": ("Config", "load_config"),
+    "store.database": ("Database", "Form", "open_database"),
+    "store.errors": ("BackscrollError", "NotFound", "Refused", "StoreError"),
+    "store.ids": ("IdMinter",),
+    "store.models": (
+        "MessageMetadata", "ModelRef", "PermissionRule", "SessionMetadata", "Trigger", "Usage",
+    ),
+    "store.opening": ("open_target", "recognise"),
+    "store.queries.sessions": ("SessionFilter",),
+    "store.rows": ("MessageRow", "PartRow", "SessionRow"),
+    "store.store": ("Store",),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "BackscrollError", "Config", "Database", "Form", "IdMinter", "MessageMetadata", "MessageRow",
+    "ModelRef", "NotFound", "PartRow", "PermissionRule", "Refused", "SessionFilter",
+    "SessionMetadata", "SessionRow", "Store", "StoreError", "Trigger", "Usage", "load_config",
+    "open_database", "open_target", "recognise",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is asked for."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted([*globals(), *_HOME_OF])

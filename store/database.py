@@ -1,100 +1,36 @@
-"""A SQLite file that holds the three tables: which form it has, and how it is opened.
+"""A SQLite file that holds the three tables, opened for reading or for writing.
 
 Everything here is synchronous and light, so that the first page of sessions can be read
 before aiosqlite is imported; ``store.store`` runs the same functions on its threads.
+
+Files of our own (by ``application_id``) are made, migrated and indexed. A host's file, of
+the contract's plain form or of Grida's, is opened as it is and stays so.
 """
 
 from __future__ import annotations
 
+import os
 import sqlite3
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from store import schema
+from store.access import (
+    Header,
+    Opened,
+    connect,
+    damaged,
+    open_for_reading,
+    read_header,
+)
+from store.copies import beside, signature, size_of
 from store.errors import StoreError
+from store.form import Form, FormName, detect_form
 
-FormName = Literal["own", "contract", "grida"]
+__all__ = ["Database", "Form", "FormName", "detect_form", "explained", "open_database"]
 
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """Which columns a file has, and the SQL that reads a fact whatever the form is.
-
-    Attributes:
-        name: ``own`` carries our application id; ``contract`` has the contract's tables;
-            ``grida`` has Grida's extra columns.
-        version: ``PRAGMA user_version``.
-        title_column: Whether ``chat_sessions.title`` exists.
-        hidden_column: Whether ``chat_messages.hidden_at`` exists.
-    """
-
-    name: FormName
-    version: int
-    title_column: bool
-    hidden_column: bool
-
-    def fact(self, table: str, path: str) -> str:
-        """Return the SQL expression for a value in ``metadata_json`` (NULL when unset).
-
-        Rows of others may hold what is no JSON, on which SQLite's JSON functions fail.
-
-        Args:
-            table: The table's alias.
-            path: As in ``user.title``.
-        """
-        column = f"{table}.metadata_json"
-        return f"CASE WHEN json_valid({column}) THEN json_extract({column}, '$.{path}') END"
-
-    def rare_fact(self, table: str, path: str) -> str:
-        """Return the same for a key that few rows have: the others are not parsed at all."""
-        column, key = f"{table}.metadata_json", path.rsplit(".", 1)[-1]
-        return (
-            f"CASE WHEN instr({column}, '\"{key}\"') AND json_valid({column})"
-            f" THEN json_extract({column}, '$.{path}') END"
-        )
-
-    def title(self, table: str) -> str:
-        """Return the SQL expression for a session's title (NULL when unset).
-
-        The user's own wins, then the title column, then ``metadata_json.title``.
-        """
-        column = f"{table}.metadata_json"
-        users = (
-            f"CASE WHEN instr({column}, '\"user\"') AND json_valid({column})"
-            f" THEN nullif(json_extract({column}, '$.user.title'), '') END"
-        )
-        given = f"{table}.title, " if self.title_column else ""
-        return f"coalesce({users}, {given}{self.fact(table, 'title')})"
-
-    def source_kind(self, table: str) -> str:
-        """Return the SQL expression for where a session came from (NULL when unknown)."""
-        return self.fact(table, "source.kind")
-
-    def source_id(self, table: str) -> str:
-        """Return the SQL expression for a session's id at its source."""
-        return self.fact(table, "source.id")
-
-    def hidden_at(self, table: str) -> str:
-        """Return the SQL expression for a message's ``hidden_at`` (NULL when visible)."""
-        in_metadata = self.rare_fact(table, "hidden_at")
-        return f"coalesce({table}.hidden_at, {in_metadata})" if self.hidden_column else in_metadata
-
-    def queued(self, table: str) -> str:
-        """Return the SQL condition for a message that waits and is no transcript yet."""
-        queued_at = self.rare_fact(table, "queued_at")
-        return f"coalesce(typeof({queued_at}) IN ('integer', 'real'), 0)"
-
-    def cancelled(self, table: str) -> str:
-        """Return the SQL condition for a message that was cancelled while it waited."""
-        return f"({self.rare_fact(table, 'queue_canceled_at')} IS NOT NULL)"
-
-    def shown(self, table: str) -> str:
-        """Return the SQL condition for a message of the visible transcript."""
-        return (
-            f"({self.hidden_at(table)} IS NULL AND NOT {self.queued(table)}"
-            f" AND NOT {self.cancelled(table)})"
-        )
+READING = "opened for reading only"
 
 
 @dataclass(slots=True)
@@ -102,71 +38,182 @@ class Database:
     """One open connection with the form of its file.
 
     Attributes:
-        read_only: Why nothing may be written, or None when it may.
+        read_only: Why nothing may be written on this connection, or None when it may.
+        file_read_only: Why nothing may be written to the file at all, or None.
+        opened: How it was opened for reading; None for a writing connection.
     """
 
     path: Path
     connection: sqlite3.Connection
     form: Form
     read_only: str | None = None
+    file_read_only: str | None = None
+    opened: Opened | None = None
+
+    def moved(self) -> bool:
+        """Say whether the file must be opened again to see what is in it now.
+
+        Costs one to three ``stat`` calls. A live connection sees later writes by itself;
+        see ``store.access`` for the others. A file that is gone has not moved.
+        """
+        if self.opened is None:
+            return False
+        now = signature(self.path.resolve(), self.opened.way)
+        return bool(now) and now != self.opened.signature
 
     def close(self) -> None:
         """Close the connection."""
-        self.connection.close()
-
-
-def detect_form(connection: sqlite3.Connection, path: Path) -> Form:
-    """Return the form of an open file.
-
-    Raises:
-        StoreError: The file has not the three tables.
-    """
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    columns = {
-        table: {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
-        for table in ("chat_sessions", "chat_messages", "chat_parts")
-    }
-    missing = [table for table, names in columns.items() if not names]
-    if missing:
-        raise StoreError(f"{path} is no session store: it has no table {', '.join(missing)}")
-    title, hidden = "title" in columns["chat_sessions"], "hidden_at" in columns["chat_messages"]
-    name: FormName = (
-        "own" if application_id == schema.APPLICATION_ID else "grida" if title else "contract"
-    )
-    return Form(name, version, title, hidden)
+        if self.opened is not None:
+            self.opened.close()
+        else:
+            self.connection.close()
 
 
 def open_database(path: Path, *, create: bool = False, write: bool = True) -> Database:
     """Open a store file.
 
+    A file of a newer version than we know, or one that may not be written, is opened for
+    reading though ``write`` is asked for; ``read_only`` then says why.
+
     Args:
         path: The SQLite file.
-        create: Make the file (0600, its folder 0700) with our schema where it is missing.
+        create: Make the file (0600, its folder 0700) with our schema where it is missing
+            or empty.
         write: False opens it for reading alone.
 
     Raises:
-        StoreError: The file is missing, or is no store; the message says which.
+        StoreError: The file is missing, or is no store; the message says which, and the
+            way out.
     """
-    if not path.exists() and not create:
-        raise StoreError(f"{path} does not exist")
-    if not path.exists():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-    mode = "rw" if write else "ro"
-    connection = sqlite3.connect(
-        f"{path.resolve().as_uri()}?mode={mode}", uri=True, isolation_level=None,
-        check_same_thread=False,
-    )
+    path = path.absolute()
+    try:
+        if create:
+            _create(path)
+        header = read_header(path)
+        database = _open_reading(path, header)
+        if database.form.name == "own" and database.form.version < schema.CURRENT_VERSION:
+            database = _bring_up_to_date(database, header)
+        if not write or database.file_read_only:
+            return database
+        database.close()
+        return _open_writing(path)
+    except sqlite3.Error as error:
+        raise explained(error, path) from error
+
+
+def _open_reading(path: Path, header: Header) -> Database:
+    real = path.resolve()
+    _refuse_truncated(path, header)
+    forms: list[Form] = []
+
+    def prepare(connection: sqlite3.Connection) -> None:
+        schema.apply_pragmas(connection)
+        forms.append(detect_form(connection, path))
+
+    ours = header.application_id == schema.APPLICATION_ID
+    opened = open_for_reading(real, header, ours=ours, prepare=prepare)
+    form = forms[-1]
+    reason = _why_read_only(path, form)
+    return Database(path, opened.connection, form, reason or READING, reason, opened)
+
+
+def _open_writing(path: Path) -> Database:
+    connection = connect(path.resolve(), "mode=rw")
     try:
         schema.apply_pragmas(connection)
-        if write and create:
-            schema.migrate(connection)
-        form = detect_form(connection, path)
-    except sqlite3.DatabaseError as error:
-        connection.close()
-        raise StoreError(f"{path} cannot be opened as a store: {error}") from error
+        return Database(path, connection, detect_form(connection, path))
     except BaseException:
         connection.close()
         raise
-    return Database(path, connection, form, None if write else "opened for reading only")
+
+
+def _bring_up_to_date(database: Database, header: Header) -> Database:
+    """Migrate a file of ours that is of an older version, and open it again."""
+    path = database.path
+    version = database.form.version
+    if database.file_read_only:
+        database.close()
+        raise StoreError(
+            f"{path} is a store of the older version {version} and may not be written, so it"
+            " cannot be brought up to date; copy it to a folder of yours and open the copy"
+        )
+    database.close()
+    _on_connection(path, schema.migrate)
+    return _open_reading(path, header)
+
+
+def _on_connection(path: Path, work: Callable[[sqlite3.Connection], None]) -> None:
+    connection = connect(path.resolve(), "mode=rw")
+    try:
+        schema.apply_pragmas(connection)
+        work(connection)
+    finally:
+        connection.close()
+
+
+def _create(path: Path) -> None:
+    """Make a store where the file is missing, empty, or a SQLite file without any table."""
+    from store.locations import private_file
+
+    try:
+        if not path.exists():
+            private_file(path)
+        if path.is_file() and path.stat().st_size == 0:
+            _on_connection(path, schema.migrate)
+            return
+    except OSError as error:
+        raise StoreError(f"{path} cannot be made: {error.strerror or error}") from error
+    header = read_header(path)
+    if header.application_id == 0 and header.user_version == 0 and os.access(path, os.W_OK):
+        _on_connection(path, _migrate_if_bare)
+
+
+def _migrate_if_bare(connection: sqlite3.Connection) -> None:
+    if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
+        schema.migrate(connection)
+
+
+def _refuse_truncated(path: Path, header: Header) -> None:
+    real = path.resolve()
+    if any(size_of(beside(real, ending)) > 0 for ending in ("-wal", "-journal")):
+        return
+    size = size_of(real)
+    if size < header.promised_bytes:
+        raise StoreError(damaged(path, f"cut off: {size} of {header.promised_bytes} bytes"))
+
+
+def _why_read_only(path: Path, form: Form) -> str | None:
+    known = form.newest_known
+    if known is not None and form.version > known:
+        newer = "a newer Backscroll" if form.name == "own" else "a newer Grida"
+        return (
+            f"{path} was written by {newer} (version {form.version}, known up to {known}),"
+            " so it is opened for reading only; update Backscroll to write to it"
+        )
+    if not os.access(path, os.W_OK):
+        return f"{path} may not be written by you, so it is opened for reading only"
+    if not os.access(path.resolve().parent, os.W_OK):
+        return f"the folder of {path} may not be written by you, so it is opened for reading only"
+    return None
+
+
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+
+
+def explained(error: sqlite3.Error, path: Path) -> StoreError:
+    """Return one line for the user on what SQLite says of a file, with the way out."""
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    primary = code & 0xFF
+    if primary in _LOCKED:
+        return StoreError(
+            f"{path} is locked by another program; wait until it is done, or close it there,"
+            " and try again"
+        )
+    if primary in _DAMAGED:
+        return StoreError(damaged(path, str(error)))
+    if primary == sqlite3.SQLITE_FULL:
+        return StoreError(f"the disk of {path} is full; free some space and try again")
+    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+        return StoreError(f"{path} may not be written by you; check its permissions")
+    return StoreError(f"{path} cannot be opened as a store: {error}")

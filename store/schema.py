@@ -6,6 +6,8 @@ Source of the three tables: the contract's "The three-table schema" and "Pragmas
 from __future__ import annotations
 
 import sqlite3
+import time
+from collections.abc import Iterator
 
 APPLICATION_ID = 0x42534352
 """``PRAGMA application_id`` of files that are ours ("BSCR"); only they are migrated."""
@@ -59,6 +61,21 @@ CREATE TABLE chat_parts (
     updated_at   INTEGER NOT NULL
 );
 """
+
+REQUIRED_COLUMNS: dict[str, tuple[str, ...]] = {
+    "chat_sessions": (
+        "id", "agent", "workspace_root", "model_json", "parent_id", "parent_message_id",
+        "permissions_json", "metadata_json", "prompt_tokens", "completion_tokens",
+        "reasoning_tokens", "cache_read", "cache_write", "total_tokens", "cost_usd",
+        "created_at", "updated_at", "archived_at",
+    ),
+    "chat_messages": ("id", "session_id", "role", "metadata_json", "created_at", "updated_at"),
+    "chat_parts": (
+        "id", "message_id", "session_id", "index", "type", "data_json", "tool_call_id",
+        "tool_state", "created_at", "updated_at",
+    ),
+}  # fmt: skip
+"""What a file must have to be read as a store; it may have more."""
 
 CONTRACT_INDEXES = """
 CREATE INDEX chat_sessions_agent_updated ON chat_sessions(agent, updated_at);
@@ -215,9 +232,9 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Bring a file of ours (or an empty one) to the current version.
 
     Each step is one transaction; a process killed in between leaves a whole version.
-    Safe when several processes do it at once.
+    Safe when several processes do it at once. A newer version is left alone.
     """
-    connection.execute("PRAGMA journal_mode = WAL")
+    _switch_to_wal(connection)
     while True:
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -225,12 +242,38 @@ def migrate(connection: sqlite3.Connection) -> None:
             if version >= CURRENT_VERSION:
                 connection.execute("COMMIT")
                 return
-            for statement in MIGRATIONS[version].split(";\n"):
-                if statement.strip():
-                    connection.execute(statement)
+            for statement in statements(MIGRATIONS[version]):
+                connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {version + 1}")
             connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise
+
+
+def statements(script: str) -> Iterator[str]:
+    """Split a script into its statements, triggers with their bodies whole."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        yield statement
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Set the journal mode; while another process sets it, SQLite does not wait by itself."""
+    (timeout_ms,) = connection.execute("PRAGMA busy_timeout").fetchone()
+    until = time.monotonic() + timeout_ms / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)

@@ -2,55 +2,82 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import aiosqlite
 
 from store.clock import Clock, system_clock
-from store.database import Database, Form, open_database
-from store.errors import Refused
+from store.database import Database, Form, explained, open_database
+from store.errors import Refused, StoreError
 from store.ids import IdMinter
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_FILE_TROUBLE = {
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR,
+}  # fmt: skip
+"""What SQLite says of a file; anything else is an error in a query of ours."""
+
+
+class _Moved(Exception):
+    """The file must be opened again to see what is in it now."""
+
 
 class _Thread:
     """An aiosqlite connection that runs whole functions, not one cursor call a hop."""
 
-    def __init__(self, path: Path, *, create: bool, write: bool) -> None:
-        self._path, self._create, self._write = path, create, write
-        self.database: Database | None = None
+    def __init__(self, path: Path, *, write: bool) -> None:
+        self._path, self._write = path, write
+        self._opened: Database | None = None
         self._connection = aiosqlite.Connection(self._connect, iter_chunk_size=64)
+        # Its thread would keep a process alive that ends with an error before close().
+        self._connection._thread.daemon = True
 
     def _connect(self) -> sqlite3.Connection:
-        self.database = open_database(self._path, create=self._create, write=self._write)
-        return self.database.connection
+        self._opened = open_database(self._path, write=self._write)
+        return self._opened.connection
 
-    async def start(self) -> Database:
+    @property
+    def database(self) -> Database:
+        if self._opened is None:
+            raise StoreError(f"{self._path} is not open")
+        return self._opened
+
+    async def start(self) -> Self:
         await self._connection
-        assert self.database is not None
-        return self.database
+        return self
 
     async def run(self, work: Callable[[], T]) -> T:
         # aiosqlite offers no public way to run one function on its thread.
         return await self._connection._execute(work)  # type: ignore[no-any-return, no-untyped-call]
 
     def interrupt(self) -> None:
-        if self.database is not None:
-            self.database.connection.interrupt()
+        if self._opened is not None:
+            self._opened.connection.interrupt()
 
     async def close(self) -> None:
-        await self._connection.close()
+        try:
+            await self._connection.close()
+        finally:
+            if self._opened is not None:
+                self._opened.close()
 
 
 class Store:
     """A store that is open, with one thread for reading and one for writing.
 
     Query functions take the ``Database`` first: ``await store.read(sessions.page, ...)``.
+    Writes of other processes are seen by the next read. ``async with await Store.open(...)``
+    closes it.
     """
 
     def __init__(self, path: Path, *, clock: Clock = system_clock) -> None:
@@ -60,7 +87,9 @@ class Store:
         self.ids = IdMinter(clock)
         self._reader: _Thread
         self._writer: _Thread | None = None
-        self._database: Database
+        self._changing = asyncio.Lock()
+        self._generation = 0
+        self._closed = False
 
     @classmethod
     async def open(
@@ -78,48 +107,149 @@ class Store:
         """
         store = cls(path, clock=clock)
         if create:
-            open_database(path, create=True).close()
-        store._reader = _Thread(path, create=False, write=False)
-        store._database = await store._reader.start()
+            await asyncio.to_thread(lambda: open_database(path, create=True, write=False).close())
+        store._reader = await _Thread(path, write=False).start()
         return store
 
     @property
     def form(self) -> Form:
         """The form of the file."""
-        return self._database.form
+        return self._reader.database.form
+
+    @property
+    def read_only(self) -> str | None:
+        """Why no verb can write to this store, or None when they can."""
+        return self._reader.database.file_read_only
 
     async def read(
         self, query: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a query function on the reading connection, in one hop."""
-        return await self._reader.run(lambda: query(self._database, *args, **kwargs))
+        """Run a query function on the reading connection, in one hop.
+
+        Where the file must be opened again to see what others have written since, it is,
+        and the function may then run twice.
+
+        Raises:
+            StoreError: The file is locked, damaged or gone; one line with the way out.
+        """
+        while True:
+            reader = self._reader
+            try:
+                work = partial(_looked_at, reader.database, query, *args, **kwargs)
+                return await reader.run(work)
+            except _Moved:
+                await self._reopen(reader)
+            except sqlite3.Error as error:
+                raise _for_user(error, self.path) from error
+
+    async def pulse(self) -> tuple[int, int]:
+        """Return what differs from the last call when another connection has written.
+
+        Own writes count as another connection's. Costs one hop and about 3 us of SQLite.
+        """
+        (version,) = await self.read(_data_version)
+        return self._generation, version
 
     async def write(
         self, change: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a function in one transaction on the writing connection.
 
+        While another program writes, it waits as long as ``busy_timeout`` says. A task
+        that is cancelled while it waits here does not stop a transaction that has begun.
+
         Raises:
-            Refused: The store is read only; the message says why.
+            Refused: The store is read only, or locked for too long; the message says why.
+            StoreError: The file is damaged, or its disk full.
         """
-        if self._writer is None:
-            self._writer = _Thread(self.path, create=False, write=True)
-            await self._writer.start()
-        database = self._writer.database
-        assert database is not None
+        writer = await self._writing()
+        database = writer.database
         if database.read_only:
             raise Refused(database.read_only)
-        return await self._writer.run(lambda: in_transaction(database, change, *args, **kwargs))
+        try:
+            return await writer.run(lambda: in_transaction(database, change, *args, **kwargs))
+        except sqlite3.Error as error:
+            raise _for_user(error, self.path, writing=True) from error
 
     def interrupt(self) -> None:
         """Break off the query that the reading connection runs now."""
         self._reader.interrupt()
 
     async def close(self) -> None:
-        """Close both connections and their threads."""
-        if self._writer is not None:
-            await self._writer.close()
-        await self._reader.close()
+        """Close both connections and their threads; twice does no harm."""
+        if self._closed:
+            return
+        self._closed = True
+        self._reader.interrupt()
+        # The writer last: only a writing connection can take away the -wal it has made.
+        try:
+            await self._reader.close()
+        finally:
+            if self._writer is not None:
+                await self._writer.close()
+
+    async def __aenter__(self) -> Self:
+        """Return the store."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the store."""
+        await self.close()
+
+    async def _reopen(self, stale: _Thread) -> None:
+        async with self._changing:
+            if self._reader is not stale:
+                return
+            fresh = await _Thread(self.path, write=False).start()
+            self._reader = fresh
+            self._generation += 1
+            await stale.close()
+
+    async def _writing(self) -> _Thread:
+        async with self._changing:
+            if self._writer is None:
+                try:
+                    self._writer = await _Thread(self.path, write=True).start()
+                except StoreError as error:
+                    raise Refused(str(error)) from error
+            return self._writer
+
+
+def _data_version(database: Database) -> tuple[int]:
+    (version,) = database.connection.execute("PRAGMA data_version").fetchall()[0]
+    return (version,)
+
+
+def _looked_at(
+    database: Database,
+    query: Callable[Concatenate[Database, P], T],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Run a query on a file that has not moved, before or (where it failed) meanwhile."""
+    if database.moved():
+        raise _Moved
+    try:
+        return query(database, *args, **kwargs)
+    except sqlite3.DatabaseError:
+        if database.moved():
+            raise _Moved from None
+        raise
+
+
+def _for_user(error: sqlite3.Error, path: Path, *, writing: bool = False) -> Exception:
+    """Return an error that a user understands where it is about the file, else itself."""
+    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+    if code not in _FILE_TROUBLE:
+        return error
+    told = explained(error, path)
+    lasting = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FULL)
+    return Refused(str(told)) if writing and not lasting else told
 
 
 def in_transaction(
@@ -128,13 +258,20 @@ def in_transaction(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Run a function in ``BEGIN IMMEDIATE`` ... ``COMMIT``, rolled back on any error."""
+    """Run a function in ``BEGIN IMMEDIATE`` ... ``COMMIT``, rolled back on any error.
+
+    Raises:
+        Refused: The database is open for reading only; the message says why.
+    """
+    if database.read_only:
+        raise Refused(database.read_only)
     connection = database.connection
     connection.execute("BEGIN IMMEDIATE")
     try:
         result = change(database, *args, **kwargs)
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
     return result

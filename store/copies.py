@@ -1,0 +1,101 @@
+"""The files beside a database, what tells that they moved, and private copies of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+from store.errors import StoreError
+
+Way = Literal["live", "immutable", "copy"]
+"""How a database is opened for reading; ``store.access`` says when which."""
+Signature = tuple[int, ...]
+
+_COPY_ATTEMPTS = 5
+
+
+def beside(path: Path, ending: str) -> Path:
+    """Return the file that SQLite keeps beside a database."""
+    return path.with_name(path.name + ending)
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a file, -1 where it is missing."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def signature(path: Path, way: Way) -> Signature:
+    """Return what changes when a file must be opened again for reading.
+
+    A ``live`` connection sees every write; only a file that took its place is news to it.
+    Empty where the file cannot be looked at.
+    """
+    try:
+        main = path.stat()
+        if way == "live":
+            return (main.st_dev, main.st_ino)
+        signs = [main.st_dev, main.st_ino, main.st_size, main.st_mtime_ns]
+        for ending in ("-wal", "-journal"):
+            try:
+                status = beside(path, ending).stat()
+            except FileNotFoundError:
+                signs += [-1, -1]
+            else:
+                signs += [status.st_size, status.st_mtime_ns]
+    except OSError:
+        return ()
+    return tuple(signs)
+
+
+def copy_aside(path: Path) -> tuple[Signature, Path]:
+    """Copy a database with its ``-wal`` or ``-journal`` into a private folder.
+
+    Returns:
+        The signature of what was copied, and the folder, 0700.
+
+    Raises:
+        StoreError: The file kept changing, or could not be copied.
+    """
+    from store.locations import cache_dir, private_folder
+
+    copies = private_folder(cache_dir() / "copies")
+    _sweep(copies)
+    scratch = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=copies))
+    try:
+        for _ in range(_COPY_ATTEMPTS):
+            before = signature(path, "copy")
+            for ending in ("", "-wal", "-journal"):
+                copy = beside(scratch / path.name, ending)
+                copy.unlink(missing_ok=True)
+                if beside(path, ending).exists():
+                    shutil.copyfile(beside(path, ending), copy)
+            if before and signature(path, "copy") == before:
+                return before, scratch
+    except OSError as error:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise StoreError(f"{path} cannot be copied to be read: {error}") from error
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    shutil.rmtree(scratch, ignore_errors=True)
+    raise StoreError(f"{path} kept changing while it was copied to be read; try again")
+
+
+def _sweep(copies: Path) -> None:
+    """Remove the copies of processes that are gone."""
+    for folder in copies.iterdir():
+        owner = folder.name.partition("-")[0]
+        if not owner.isdigit():
+            continue
+        try:
+            os.kill(int(owner), 0)
+        except ProcessLookupError:
+            shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            continue
