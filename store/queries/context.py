@@ -7,13 +7,12 @@ The visible rows; and after a compaction its marker, the tail from ``tail_start_
 from __future__ import annotations
 
 from store.database import Database
-from store.queries.visibility import is_visible
 
 
 def visible_ids(db: Database, session_id: str) -> list[str]:
     """Return the ids of a session's visible messages in display order."""
     rows = db.connection.execute(
-        f"SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND {is_visible(db.form, 'm')}"
+        f"SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND {db.form.shown('m')}"
         " ORDER BY m.created_at, m.id",
         {"1": session_id},
     )
@@ -27,7 +26,7 @@ def _newest_marker(db: Database, session_id: str) -> tuple[str, str | None] | No
         " THEN json_extract(p.data_json, '$.data.tail_start_id') END"
         " FROM chat_parts p JOIN chat_messages m ON m.id = p.message_id"
         " WHERE p.session_id = $1 AND p.type = 'data-compaction'"
-        f" AND m.session_id = $1 AND {is_visible(db.form, 'm')}"
+        f" AND m.session_id = $1 AND {db.form.shown('m')}"
         " ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
         {"1": session_id},
     ).fetchone()

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from store.database import Database
 from store.errors import Refused
 from store.ids import IdMinter
-from store.queries.visibility import is_visible
 from store.verbs import rollups
 from store.verbs.guards import refuse_while_running, require_session, require_visible_message
 from store.verbs.log import note_change, record, undone_table
@@ -58,7 +57,7 @@ def _select_messages(db: Database, session_id: str, message_id: str, before: boo
         "INSERT INTO temp.fork_messages(old_id) SELECT m.id FROM chat_messages m"
         " WHERE m.session_id = $1 AND (m.created_at, m.id)"
         f" {comparison} (SELECT created_at, id FROM chat_messages WHERE id = $2)"
-        f" AND {is_visible(db.form, 'm')} ORDER BY m.created_at, m.id",
+        f" AND {db.form.shown('m')} ORDER BY m.created_at, m.id",
         {"1": session_id, "2": message_id},
     )
 

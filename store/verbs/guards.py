@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from store.database import Database
 from store.errors import NotFound, Refused
-from store.queries.visibility import hidden_at, is_visible, metadata_number
 
 RUNNING_WINDOW_MS = 60_000
 """A tool part that is unsettled and was touched within this time means a running session."""
@@ -33,8 +32,8 @@ def require_visible_message(db: Database, session_id: str, message_id: str) -> s
         Refused: The message is another session's, hidden, queued or cancelled.
     """
     row = db.connection.execute(
-        f"SELECT m.session_id, m.role, {hidden_at(db.form, 'm')},"
-        f" {metadata_number('m', 'queued_at')}, {metadata_number('m', 'queue_canceled_at')}"
+        f"SELECT m.session_id, m.role, {db.form.hidden_at('m')},"
+        f" {db.form.queued('m')}, {db.form.cancelled('m')}"
         " FROM chat_messages m WHERE m.id = $1",
         {"1": message_id},
     ).fetchone()
@@ -43,11 +42,11 @@ def require_visible_message(db: Database, session_id: str, message_id: str) -> s
     owner, role, hidden, queued, cancelled = row
     if owner != session_id:
         raise Refused(f"message {message_id} belongs to session {owner}, not to {session_id}")
-    if cancelled is not None:
+    if cancelled:
         raise Refused(f"message {message_id} was cancelled while it was queued")
     if hidden is not None:
         raise Refused(f"message {message_id} is hidden by a rewind; restore it first")
-    if queued is not None:
+    if queued:
         raise Refused(f"message {message_id} is queued and not part of the talk yet")
     return str(role)
 
@@ -67,7 +66,7 @@ def refuse_while_running(db: Database, session_id: str, now: int) -> None:
     row = db.connection.execute(
         "SELECT p.type FROM chat_parts p JOIN chat_messages m ON m.id = p.message_id"
         " WHERE p.session_id = $1 AND p.updated_at > $2"
-        f" AND p.tool_state IN ({states}) AND {is_visible(db.form, 'm')} LIMIT 1",
+        f" AND p.tool_state IN ({states}) AND {db.form.shown('m')} LIMIT 1",
         {"1": session_id, "2": now - RUNNING_WINDOW_MS},
     ).fetchone()
     if row is not None:

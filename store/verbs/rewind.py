@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from store.database import Database
 from store.errors import Refused
-from store.queries.visibility import hidden_at, is_visible, metadata_number
 from store.verbs import rollups
 from store.verbs.cells import CellEdit, dump_edits, set_column, set_metadata, touch_host
 from store.verbs.guards import refuse_while_running, require_session, require_visible_message
@@ -48,7 +47,7 @@ def _after(db: Database, session_id: str, message_id: str) -> list[str]:
     rows = db.connection.execute(
         "SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND (m.created_at, m.id)"
         " > (SELECT created_at, id FROM chat_messages WHERE id = $2)"
-        f" AND {is_visible(db.form, 'm')} ORDER BY m.created_at, m.id",
+        f" AND {db.form.shown('m')} ORDER BY m.created_at, m.id",
         {"1": session_id, "2": message_id},
     )
     return [row[0] for row in rows]
@@ -63,16 +62,14 @@ def preview_rewind(db: Database, session_id: str, message_id: str) -> RewindPrev
     """
     require_session(db, session_id)
     require_visible_message(db, session_id, message_id)
-    usage = " + ".join(
-        f"coalesce({metadata_number('m', f'usage.{key}')}, 0)" for key in rollups.BUCKETS.values()
-    )
+    usage = " + ".join(rollups.bucket("m", key) for key in rollups.BUCKETS.values())
     calls = "(SELECT count(*) FROM chat_parts p WHERE p.message_id = m.id AND p.tool_call_id <> '')"
     row = db.connection.execute(
         f"SELECT count(*), coalesce(sum({calls}), 0),"
         f" coalesce(sum(CASE m.role WHEN 'assistant' THEN {usage} END), 0) FROM chat_messages m"
         " WHERE m.session_id = $1 AND (m.created_at, m.id)"
         " > (SELECT created_at, id FROM chat_messages WHERE id = $2)"
-        f" AND {is_visible(db.form, 'm')}",
+        f" AND {db.form.shown('m')}",
         {"1": session_id, "2": message_id},
     ).fetchone()
     return RewindPreview(*(int(value) for value in row))
@@ -83,7 +80,7 @@ def message_before(db: Database, session_id: str, message_id: str) -> str | None
     row = db.connection.execute(
         "SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND (m.created_at, m.id)"
         " < (SELECT created_at, id FROM chat_messages WHERE id = $2)"
-        f" AND {is_visible(db.form, 'm')} ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
+        f" AND {db.form.shown('m')} ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
         {"1": session_id, "2": message_id},
     ).fetchone()
     return row[0] if row else None
@@ -94,7 +91,7 @@ def batches(db: Database, session_id: str) -> list[Batch]:
 
     Cancelled queue rows are hidden too, but are no batch.
     """
-    hidden = hidden_at(db.form, "m")
+    hidden = db.form.hidden_at("m")
     marked = (
         "max(json_valid(m.metadata_json)"
         " AND json_extract(m.metadata_json, '$.backscroll.hidden_by') = 'user')"
@@ -102,7 +99,7 @@ def batches(db: Database, session_id: str) -> list[Batch]:
     rows = db.connection.execute(
         f"SELECT {hidden}, count(*), coalesce({marked}, 0) FROM chat_messages m"
         f" WHERE m.session_id = $1 AND {hidden} IS NOT NULL"
-        f" AND ({metadata_number('m', 'queue_canceled_at')}) IS NULL"
+        f" AND NOT {db.form.cancelled('m')}"
         " GROUP BY 1 ORDER BY 1 DESC",
         {"1": session_id},
     )
@@ -160,8 +157,8 @@ def restore(db: Database, session_id: str, *, batch: int | None = None, now: int
     if chosen is None:
         raise Refused(f"no rewind of this session has the time {batch}")
     rows = db.connection.execute(
-        f"SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND {hidden_at(db.form, 'm')}"
-        f" = $2 AND ({metadata_number('m', 'queue_canceled_at')}) IS NULL",
+        f"SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND {db.form.hidden_at('m')}"
+        f" = $2 AND NOT {db.form.cancelled('m')}",
         {"1": session_id, "2": chosen.hidden_at},
     ).fetchall()
     edits = [edit for (target,) in rows for edit in _show(db, target)]

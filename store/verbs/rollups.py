@@ -20,19 +20,22 @@ BUCKETS = {
 """Rollup columns and the key of ``usage`` that each sums up."""
 
 
-def _sums() -> str:
-    def bucket(key: str) -> str:
-        path = f"'$.usage.{key}'"
-        value = f"json_extract(m.metadata_json, {path})"
-        number = f"json_type(m.metadata_json, {path}) IN ('integer', 'real')"
-        return f"CAST(coalesce(sum(CASE WHEN {number} THEN {value} END), 0) AS INTEGER)"
+def bucket(table: str, key: str) -> str:
+    """Return SQL for one bucket of a message's ``usage``, 0 where it is no number."""
+    column, path = f"{table}.metadata_json", f"'$.usage.{key}'"
+    return (
+        f"CASE WHEN json_valid({column}) AND json_type({column}, {path}) IN ('integer', 'real')"
+        f" THEN CAST(json_extract({column}, {path}) AS INTEGER) ELSE 0 END"
+    )
 
-    return ", ".join(bucket(key) for key in BUCKETS.values())
+
+def _sums() -> str:
+    return ", ".join(f"coalesce(sum({bucket('m', key)}), 0)" for key in BUCKETS.values())
 
 
 def count(db: Database, session_id: str) -> tuple[int, int, int, int, int]:
     """Return the five rollups that the session should have now, in the order of the columns."""
-    counted = "m.role = 'assistant' AND json_valid(m.metadata_json)"
+    counted = "m.role = 'assistant'"
     if db.form.name != "grida":
         row = db.connection.execute(
             f"SELECT {_sums()} FROM chat_messages m WHERE m.session_id = $1 AND {counted}",
