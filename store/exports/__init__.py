@@ -1,1 +1,1 @@
-"""Writers of sessions in other forms, none knows another."""
+"""Sessions as files: each format is one module, found through ``store.exports.registry``."""

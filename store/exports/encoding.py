@@ -1,0 +1,79 @@
+r"""JSON of exports: exact, on one line, and harmless on a terminal.
+
+A value goes out and comes in again unchanged: integers past 64 bits and lone surrogates
+take a slower path than the rest. Characters that a terminal or an editor acts on are
+written as ``\\uXXXX``, which only strings can hold, so nothing is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import orjson
+
+_LONG_NUMBER = re.compile(r"\d{16}")
+_ACTED_ON = re.compile("[\x7f-\x9f\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069\ufeff]")
+
+
+class NotJson(ValueError):
+    """Text that is no JSON."""
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+def decode(text: str | bytes) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        NotJson: The text is no JSON, or is nested deeper than can be followed.
+    """
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        return _decode_slowly(text, error)
+    if _LONG_NUMBER.search(text if isinstance(text, str) else text.decode()):
+        # orjson turns integers past 64 bits into floats.
+        return _decode_slowly(text, None)
+    return value
+
+
+def _decode_slowly(text: str | bytes, fault: ValueError | None) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise NotJson(str(fault or error)) from None
+
+
+def encode(value: Any) -> str:
+    """Return a value as JSON for a column: compact, text outside ASCII as it is."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return json.dumps(value, separators=(",", ":"))
+        return text
+
+
+def encode_for_output(value: Any) -> str:
+    """Return a value as one line of JSON that is safe to print."""
+    text = encode(value)
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return _ACTED_ON.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def column_value(text: str | None) -> Any:
+    """Return the value of a JSON column; text that is no JSON is given as a string."""
+    if text is None:
+        return None
+    try:
+        return decode(text)
+    except NotJson:
+        return text

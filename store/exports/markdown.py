@@ -1,0 +1,139 @@
+"""``--to markdown``: a session as a document that reads well as text and rendered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from store.exports.encoding import encode
+from store.exports.reading import MessageReading, Row, SessionReading
+from store.exports.tool_line import tool_name, tool_output, tool_state, tool_subject
+from store.neutral import neutral
+
+OUTPUT_LINES = 40
+_BACKTICKS = re.compile("`+")
+
+
+def write_markdown(reading: SessionReading) -> Iterator[str]:
+    """Yield the document, message by message."""
+    yield from _head(reading)
+    for item in reading.messages:
+        yield from _message(item)
+    if reading.hidden_left_out:
+        yield f"\n*{reading.hidden_left_out} hidden messages are left out.*\n"
+
+
+def _head(reading: SessionReading) -> Iterator[str]:
+    row = reading.session
+    metadata = row["metadata"] if isinstance(row["metadata"], dict) else {}
+    title = row.get("title") or metadata.get("title") or row["id"]
+    user = metadata.get("user")
+    if isinstance(user, dict) and user.get("title"):
+        title = user["title"]
+    model = row["model"] if isinstance(row["model"], dict) else {}
+    yield f"# {_line(title)}\n\n"
+    facts = (
+        ("agent", row["agent"]),
+        ("model", model.get("model_id")),
+        ("workspace", row["workspace_root"]),
+        ("branch", metadata.get("git_branch")),
+        ("started", _time(row["created_at"])),
+        ("tokens", f"{row['total_tokens']:,}"),
+        ("session", row["id"]),
+    )
+    for name, value in facts:
+        if value:
+            yield f"- {name}: {_line(value)}\n"
+
+
+def _message(item: MessageReading) -> Iterator[str]:
+    row = item.message
+    metadata = row["metadata"] if isinstance(row["metadata"], dict) else {}
+    who = {"user": "You", "assistant": "Assistant", "system": "System"}.get(
+        row["role"], _line(row["role"])
+    )
+    origin = metadata.get("origin")
+    if row["role"] == "user" and isinstance(origin, str) and origin != "human":
+        who = _line(origin).capitalize()
+    mark = " (hidden)" if row.get("hidden_at") or metadata.get("hidden_at") else ""
+    yield f"\n## {who} · {_time(row['created_at'])}{mark}\n"
+    for part in item.parts:
+        yield from _part(part)
+
+
+def _part(row: Row) -> Iterator[str]:
+    data = row["data"]
+    if not isinstance(data, dict):
+        yield _fenced(str(data))
+        return
+    kind = str(data.get("type", row["type"]))
+    if kind == "text":
+        yield f"\n{neutral(str(data.get('text', ''))).strip()}\n"
+    elif kind == "reasoning":
+        quoted = neutral(str(data.get("text", ""))).strip().replace("\n", "\n> ")
+        if quoted:
+            yield f"\n> *Reasoning:* {quoted}\n"
+    elif kind == "step-start":
+        return
+    elif kind.startswith("tool-") or kind == "dynamic-tool":
+        yield from _tool(data)
+    else:
+        yield from _other(kind, data)
+
+
+def _tool(data: Mapping[str, Any]) -> Iterator[str]:
+    subject = _code(tool_subject(data))
+    yield f"\n**{_line(tool_name(data))}** {subject} ({_line(tool_state(data))})\n"
+    output = tool_output(data).strip("\n")
+    if output:
+        lines = output.split("\n")
+        yield _fenced("\n".join(lines[:OUTPUT_LINES]))
+        if len(lines) > OUTPUT_LINES:
+            yield f"\n*{len(lines) - OUTPUT_LINES} more lines.*\n"
+
+
+def _other(kind: str, data: Mapping[str, Any]) -> Iterator[str]:
+    content = data.get("data")
+    if kind == "data-compaction" and isinstance(content, dict):
+        yield "\n---\n\n*The conversation was compacted here. Its summary:*\n"
+        yield f"\n{neutral(str(content.get('summary', '')))}\n\n---\n"
+    elif kind == "file":
+        name = data.get("filename") or "file"
+        yield f"\n*{_line(name)}, {_line(data.get('mediaType', 'unknown type'))}*\n"
+    else:
+        yield f"\n**{_line(kind)}**\n"
+        yield _fenced(encode(content if content is not None else dict(data)), "json")
+
+
+def _time(milliseconds: Any) -> str:
+    if not isinstance(milliseconds, int | float):
+        return ""
+    try:
+        moment = datetime.fromtimestamp(milliseconds / 1000).astimezone()
+    except (OverflowError, ValueError, OSError):
+        return str(milliseconds)
+    return moment.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _line(value: Any) -> str:
+    return " ".join(neutral(str(value)).split())
+
+
+def _code(text: str) -> str:
+    text = _line(text)
+    if not text:
+        return ""
+    ticks = "`" * (_longest_run(text) + 1)
+    space = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{space}{text}{space}{ticks}"
+
+
+def _fenced(text: str, language: str = "") -> str:
+    ticks = "`" * max(3, _longest_run(text) + 1)
+    return f"\n{ticks}{language}\n{neutral(text)}\n{ticks}\n"
+
+
+def _longest_run(text: str) -> int:
+    return max((len(run) for run in _BACKTICKS.findall(text)), default=0)

@@ -1,0 +1,147 @@
+"""Reads a session row by row for an export, without ever holding all of it.
+
+Rows are dictionaries by column name, whatever columns the store has; JSON columns are
+decoded and lose their ``_json`` suffix.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from store.database import Database
+from store.errors import NotFound
+from store.exports.encoding import column_value
+from store.queries.context import context_ids
+
+Row = dict[str, Any]
+View = Literal["all", "display", "hidden", "context"]
+"""``all``: every row. ``display``: what happened, without hidden, queued and cancelled
+messages. ``hidden``: the same with the hidden ones. ``context``: what the model would be
+sent now."""
+
+_BATCH = 200
+_SUFFIX = "_json"
+
+
+@dataclass(slots=True)
+class MessageReading:
+    """One message with its parts."""
+
+    message: Row
+    parts: list[Row]
+
+
+@dataclass(slots=True)
+class SessionReading:
+    """A session that is being read.
+
+    Attributes:
+        session: Its row.
+        messages: Its messages in the order of the view; can be walked once.
+        hidden_left_out: How many hidden messages the view leaves out.
+        queued: How many messages wait and are in no view but ``all``.
+    """
+
+    session: Row
+    messages: Iterator[MessageReading]
+    hidden_left_out: int
+    queued: int
+
+
+def read_session(db: Database, session_id: str, view: View = "all") -> SessionReading:
+    """Start to read a session.
+
+    Args:
+        db: The store; nothing else may use its connection until the messages are read.
+        session_id: Its id.
+        view: Which of its messages, and in which order.
+
+    Raises:
+        NotFound: The store has no such session.
+    """
+    cursor = db.connection.execute("SELECT * FROM chat_sessions WHERE id = $1", {"1": session_id})
+    found = _rows(cursor, cursor.fetchall())
+    if not found:
+        raise NotFound(f"the store has no session {session_id}")
+    hidden, queued = _left_out(db, session_id)
+    messages = _in_context(db, session_id) if view == "context" else _walk(db, session_id, view)
+    left_out = hidden if view in ("display", "context") else 0
+    return SessionReading(found[0], messages, left_out, queued)
+
+
+def queued_messages(db: Database, session_id: str) -> list[MessageReading]:
+    """Return the messages that wait behind the running turn, oldest first."""
+    cancelled, queued = db.form.cancelled("m"), db.form.queued("m")
+    return list(_select(db, session_id, f"{queued} AND NOT {cancelled}"))
+
+
+def _left_out(db: Database, session_id: str) -> tuple[int, int]:
+    form = db.form
+    hidden, cancelled, queued = form.hidden_at("m"), form.cancelled("m"), form.queued("m")
+    row = db.connection.execute(
+        f"SELECT coalesce(sum({hidden} IS NOT NULL AND NOT {cancelled}), 0),"
+        f" coalesce(sum({queued} AND {hidden} IS NULL AND NOT {cancelled}), 0)"
+        " FROM chat_messages m WHERE m.session_id = $1",
+        {"1": session_id},
+    ).fetchone()
+    return row[0], row[1]
+
+
+def _walk(db: Database, session_id: str, view: View) -> Iterator[MessageReading]:
+    conditions = {
+        "all": "1",
+        "display": db.form.shown("m"),
+        "hidden": f"NOT {db.form.queued('m')} AND NOT {db.form.cancelled('m')}",
+    }
+    return _select(db, session_id, conditions[view])
+
+
+def _select(db: Database, session_id: str, condition: str) -> Iterator[MessageReading]:
+    cursor = db.connection.execute(
+        f"SELECT m.* FROM chat_messages m WHERE m.session_id = $1 AND {condition}"
+        " ORDER BY m.created_at, m.id",
+        {"1": session_id},
+    )
+    while batch := cursor.fetchmany(_BATCH):
+        yield from _with_parts(db, _rows(cursor, batch))
+
+
+def _in_context(db: Database, session_id: str) -> Iterator[MessageReading]:
+    ids = context_ids(db, session_id)
+    for start in range(0, len(ids), _BATCH):
+        wanted = ids[start : start + _BATCH]
+        places = ",".join("?" * len(wanted))
+        cursor = db.connection.execute(
+            f"SELECT * FROM chat_messages WHERE id IN ({places})", wanted
+        )
+        rows = {row["id"]: row for row in _rows(cursor, cursor.fetchall())}
+        yield from _with_parts(db, [rows[name] for name in wanted if name in rows])
+
+
+def _with_parts(db: Database, messages: Sequence[Row]) -> Iterator[MessageReading]:
+    places = ",".join("?" * len(messages))
+    cursor = db.connection.execute(
+        f'SELECT * FROM chat_parts WHERE message_id IN ({places}) ORDER BY "index", id',
+        [row["id"] for row in messages],
+    )
+    parts: dict[str, list[Row]] = {row["id"]: [] for row in messages}
+    for part in _rows(cursor, cursor.fetchall()):
+        parts[part["message_id"]].append(part)
+    for message in messages:
+        yield MessageReading(message, parts[message["id"]])
+
+
+def _rows(cursor: sqlite3.Cursor, values: Sequence[Sequence[Any]]) -> list[Row]:
+    names = [column[0] for column in cursor.description]
+    plain = [name.removesuffix(_SUFFIX) for name in names]
+    decoded = [name.endswith(_SUFFIX) for name in names]
+    return [
+        {
+            name: column_value(value) if is_json else value
+            for name, is_json, value in zip(plain, decoded, row, strict=True)
+        }
+        for row in values
+    ]

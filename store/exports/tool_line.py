@@ -1,0 +1,89 @@
+"""What a tool call did, in one line: the command, the file, the query; never raw JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_TELLING_KEYS = (
+    "command", "file_path", "filePath", "absolute_path", "notebook_path", "path", "pattern",
+    "query", "url", "description", "prompt", "skill", "name",
+)  # fmt: skip
+_STATES = {
+    "input-streaming": "being written",
+    "input-available": "no result yet",
+    "approval-requested": "waits for approval",
+    "approval-responded": "approval given",
+    "output-available": "ok",
+    "output-error": "failed",
+    "output-denied": "denied",
+}
+
+
+def tool_name(data: Mapping[str, Any]) -> str:
+    """Return the tool's name as its agent calls it."""
+    named = data.get("toolName")
+    return named if isinstance(named, str) else str(data.get("type", "tool")).removeprefix("tool-")
+
+
+def tool_subject(data: Mapping[str, Any]) -> str:
+    """Return what the call was about, on one line; empty where nothing tells."""
+    given = data.get("input", data.get("rawInput"))
+    if isinstance(given, str):
+        return _one_line(given)
+    if not isinstance(given, Mapping):
+        return ""
+    for key in _TELLING_KEYS:
+        value = given.get(key)
+        if isinstance(value, str) and value:
+            return _one_line(value)
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            return _one_line(_command(value))
+    for key in ("todos", "plan", "questions"):
+        if isinstance(given.get(key), list):
+            return f"{len(given[key])} {key if key != 'plan' else 'steps'}"
+    return ", ".join(str(key) for key in given)
+
+
+def tool_state(data: Mapping[str, Any]) -> str:
+    """Return the state in words, with exit code and duration where they are known."""
+    extras = tool_extras(data)
+    state = _STATES.get(str(data.get("state")), str(data.get("state", "")))
+    if extras.get("status") in ("denied", "interrupted"):
+        state = str(extras["status"])
+    words = [state]
+    if isinstance(extras.get("exit_code"), int) and extras["exit_code"] != 0:
+        words.append(f"exit {extras['exit_code']}")
+    if isinstance(extras.get("duration_ms"), int | float):
+        words.append(f"{extras['duration_ms'] / 1000:.1f} s")
+    return ", ".join(word for word in words if word)
+
+
+def tool_output(data: Mapping[str, Any]) -> str:
+    """Return the output, or the error, as text; other values are given as JSON."""
+    from store.exports.encoding import encode
+
+    if isinstance(data.get("errorText"), str):
+        return str(data["errorText"])
+    output = data.get("output")
+    if output is None:
+        approval = data.get("approval")
+        reason = approval.get("reason") if isinstance(approval, Mapping) else None
+        return reason if isinstance(reason, str) else ""
+    return output if isinstance(output, str) else encode(output)
+
+
+def tool_extras(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return our own facts on a call, ``resultProviderMetadata.backscroll``."""
+    metadata = data.get("resultProviderMetadata")
+    extras = metadata.get("backscroll") if isinstance(metadata, Mapping) else None
+    return extras if isinstance(extras, Mapping) else {}
+
+
+def _command(words: list[str]) -> str:
+    shell = words[:1] and words[0].rsplit("/", 1)[-1] in ("bash", "sh", "zsh")
+    return words[2] if shell and len(words) == 3 and words[1] in ("-c", "-lc") else " ".join(words)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text[:2000].split())

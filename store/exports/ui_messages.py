@@ -1,0 +1,44 @@
+"""``--to ui-messages``: the AI SDK's UIMessage array, as ``useChat`` takes it.
+
+Each element is ``{"id", "role", "metadata"?, "parts": [UIMessagePart, ...]}``; parts are
+the stored ones, verbatim. A message that a recorder took from a stream has the SDK's id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from store.exports.encoding import encode_for_output
+from store.exports.reading import MessageReading, Row, SessionReading
+
+
+def write_ui_messages(reading: SessionReading) -> Iterator[str]:
+    """Yield the array piece by piece, one line for each message."""
+    between = "["
+    for item in reading.messages:
+        yield f"{between}\n{encode_for_output(ui_message(item))}"
+        between = ","
+    yield "[]\n" if between == "[" else "\n]\n"
+
+
+def ui_message(item: MessageReading) -> dict[str, Any]:
+    """Return one UIMessage."""
+    metadata = item.message["metadata"]
+    message = {"id": _sdk_id(item.message), "role": item.message["role"]}
+    if metadata:
+        message["metadata"] = metadata
+    return message | {"parts": [_part(row) for row in item.parts]}
+
+
+def _sdk_id(message: Row) -> Any:
+    """Return the id that the stream gave the message, else the row's own."""
+    metadata = message["metadata"]
+    own = metadata.get("backscroll") if isinstance(metadata, dict) else None
+    given = own.get("sdk_message_id") if isinstance(own, dict) else None
+    return given if isinstance(given, str) else message["id"]
+
+
+def _part(row: Row) -> Any:
+    data = row["data"]
+    return data if isinstance(data, dict) else {"type": row["type"], "data": data}

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from store.database import Database, open_database
+from store.demo import make_demo
+
+NOW = 1_790_000_000_000
+
+
+@pytest.fixture(scope="session")
+def demo_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_demo(tmp_path_factory.mktemp("demo") / "demo.db", lambda: NOW)
+
+
+@pytest.fixture
+def demo(demo_path: Path) -> Iterator[Database]:
+    database = open_database(demo_path, write=False)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Database]:
+    database = open_database(tmp_path / "empty.db", create=True)
+    yield database
+    database.close()
