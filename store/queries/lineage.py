@@ -1,0 +1,182 @@
+"""A session's family: where it comes from, what was branched off it, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from store.database import Database
+from store.queries.reading import number, text
+
+LineageKind = Literal["root", "fork", "subagent", "continuation", "unknown"]
+_KINDS: tuple[LineageKind, ...] = ("fork", "subagent", "continuation")
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyNode:
+    """One session in the tree of its family.
+
+    Attributes:
+        depth: 0 for the root.
+        last_of_parent: Whether no sibling comes after it.
+        parent_message_id: The parent's message where it parts, where that is known.
+        total_tokens: The session's rollup.
+        labels: How many of its messages carry a label.
+    """
+
+    id: str
+    title: str | None
+    agent: str
+    kind: LineageKind
+    depth: int
+    last_of_parent: bool
+    parent_id: str | None
+    parent_message_id: str | None
+    total_tokens: int
+    created_at: int
+    updated_at: int
+    archived_at: int | None
+    labels: int
+
+
+def root_of(db: Database, session_id: str) -> str:
+    """Return the topmost ancestor that the store still has; loops end where they began."""
+    seen = {session_id}
+    current = session_id
+    while True:
+        row = db.connection.execute(
+            "SELECT p.id FROM chat_sessions s JOIN chat_sessions p ON p.id = s.parent_id"
+            " WHERE s.id = $1",
+            {"1": current},
+        ).fetchone()
+        if row is None or row[0] in seen:
+            return current
+        current = row[0]
+        seen.add(current)
+
+
+def _kind(db: Database, stored: str | None, parent: str | None, copies: bool) -> LineageKind:
+    """Tell the kind of a child: what is stored, else whether it holds older messages.
+
+    Source of the second rule: the page on Grida's form (a fork's copies keep their times,
+    so its first message is older than the session).
+    """
+    if parent is None:
+        return "root"
+    for kind in _KINDS:
+        if stored == kind:
+            return kind
+    return "fork" if copies and db.form.name != "own" else "unknown"
+
+
+def family(db: Database, session_id: str) -> list[FamilyNode]:
+    """Return the whole family of a session in the order of its tree, children by age.
+
+    One pass over the parent index; 10,000 sessions cost a fraction of a second.
+    """
+    first = (
+        "(SELECT min(m.created_at) < s.created_at FROM chat_messages m WHERE m.session_id = s.id)"
+        if db.form.name != "own"
+        else "0"
+    )
+    rows = db.connection.execute(
+        "WITH RECURSIVE family(id) AS (SELECT $1"
+        " UNION SELECT s.id FROM chat_sessions s JOIN family f ON s.parent_id = f.id)"
+        f" SELECT s.id, {db.form.title('s')}, s.agent, {db.form.fact('s', 'lineage.kind')},"
+        f" s.parent_id, s.parent_message_id, s.total_tokens, s.created_at, s.updated_at,"
+        f" s.archived_at, {first}, CASE WHEN instr(s.metadata_json, '\"labels\"')"
+        " AND json_valid(s.metadata_json)"
+        " THEN (SELECT count(*) FROM json_each(s.metadata_json, '$.user.labels')) ELSE 0 END"
+        " FROM family f CROSS JOIN chat_sessions s ON s.id = f.id"
+        " ORDER BY s.created_at, s.id",
+        {"1": root_of(db, session_id)},
+    ).fetchall()
+    return _in_tree_order(db, rows)
+
+
+def _in_tree_order(db: Database, rows: Sequence[tuple[object, ...]]) -> list[FamilyNode]:
+    known = {str(row[0]) for row in rows}
+    children: dict[str | None, list[tuple[object, ...]]] = {}
+    for row in rows:
+        parent = str(row[4]) if row[4] is not None and str(row[4]) in known else None
+        children.setdefault(parent, []).append(row)
+    nodes: list[FamilyNode] = []
+    # Rows of a loop of parents have no root; the oldest of them stands in for it.
+    stack = [(row, 0, True) for row in reversed(children.get(None, list(rows[:1])))]
+    placed: set[str] = set()
+    while stack:
+        row, depth, last = stack.pop()
+        node = _node(db, row, depth, last)
+        if node.id in placed:
+            continue
+        placed.add(node.id)
+        nodes.append(node)
+        below = children.get(node.id, [])
+        stack.extend((child, depth + 1, n == 0) for n, child in enumerate(reversed(below)))
+    return nodes
+
+
+def _node(db: Database, row: tuple[object, ...], depth: int, last: bool) -> FamilyNode:
+    values = [value if isinstance(value, str | int | float | bytes) else None for value in row]
+    parent = text(values[4]) if depth else None
+    archived = values[9]
+    return FamilyNode(
+        id=text(values[0]) or "",
+        title=text(values[1]),
+        agent=text(values[2]) or "",
+        kind=_kind(db, text(values[3]), parent, bool(values[10])),
+        depth=depth,
+        last_of_parent=last,
+        parent_id=parent,
+        parent_message_id=text(values[5]),
+        total_tokens=number(values[6]),
+        created_at=number(values[7]),
+        updated_at=number(values[8]),
+        archived_at=None if archived is None else number(archived),
+        labels=number(values[11]),
+    )
+
+
+def turn_counts(db: Database, session_ids: Iterable[str]) -> dict[str, int]:
+    """Return the number of turns (visible user messages of a human) of each session."""
+    human = f"coalesce({db.form.rare_fact('m', 'origin')}, 'human') = 'human'"
+    sql = (
+        "SELECT count(*) FROM chat_messages m WHERE m.session_id = $1 AND m.role = 'user'"
+        f" AND {db.form.shown('m')} AND {human}"
+    )
+    return {
+        session_id: db.connection.execute(sql, {"1": session_id}).fetchone()[0]
+        for session_id in session_ids
+    }
+
+
+def turn_number(db: Database, session_id: str, message_id: str) -> int | None:
+    """Return the number of the turn that a message belongs to, from 1; None if unknown."""
+    human = f"coalesce({db.form.rare_fact('m', 'origin')}, 'human') = 'human'"
+    row = db.connection.execute(
+        "SELECT count(*) FROM chat_messages m JOIN chat_messages t ON t.id = $2"
+        " WHERE m.session_id = $1 AND t.session_id = $1 AND m.role = 'user'"
+        f" AND {db.form.shown('m')} AND {human}"
+        " AND (m.created_at, m.id) <= (t.created_at, t.id)",
+        {"1": session_id, "2": message_id},
+    ).fetchone()
+    return number(row[0]) or None
+
+
+def siblings(db: Database, session_id: str) -> list[str]:
+    """Return the branches to step through from a session: its parent and the parent's forks.
+
+    For a session without a parent these are itself and its own forks. In the order of
+    their age, the session itself among them; subagents are no branches.
+    """
+    nodes = family(db, session_id)
+    by_id = {node.id: node for node in nodes}
+    own = by_id[session_id]
+    stem = own.parent_id if own.kind in ("fork", "continuation", "unknown") else session_id
+    stem = stem if stem in by_id else session_id
+    return [
+        node.id
+        for node in nodes
+        if node.id == stem or (node.parent_id == stem and node.kind != "subagent")
+    ]

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from store.errors import Refused
+from store.queries.compare import BranchTurn, compare
+from store.queries.context import visible_ids
+from store.store import in_transaction
+from store.verbs.fork import fork
+from tests.store.talks import Talk
+
+
+def branch(talk: Talk, session: str, message: str) -> str:
+    talk.now += 100_000
+    made = in_transaction(talk.db, fork, session, message, ids=talk.ids, now=talk.now)
+    return made.session_id
+
+
+def test_turns_after_the_common_beginning(talk: Talk) -> None:
+    left = talk.session()
+    talk.message(left, "user", "one")
+    answer = talk.message(left, "assistant", "first")
+    right = branch(talk, left, answer)
+    two = talk.message(left, "user", "two")
+    talk.call(left, "Read", input=5, output=1)
+    talk.call(left, "Bash", state="output-error")
+    other = talk.message(right, "user", "instead")
+    talk.message(right, "assistant", "done", usage={"cache_read": 9})
+    more = talk.message(right, "user", "and more")
+    found = compare(talk.db, left, right)
+    assert (found.common_messages, found.common_turns) == (2, 1)
+    assert found.rows == [
+        (
+            BranchTurn(two, "two", "", ["Read", "Bash"], 1, 6),
+            BranchTurn(other, "instead", "done", [], 0, 9),
+        ),
+        (None, BranchTurn(more, "and more")),
+    ]
+
+
+def test_copies_of_copies_are_the_same_message(talk: Talk) -> None:
+    root = talk.session()
+    talk.message(root)
+    last = talk.message(root, "assistant")
+    one, two = branch(talk, root, last), branch(talk, root, last)
+    below = branch(talk, one, visible_ids(talk.db, one)[1])
+    assert compare(talk.db, below, two).common_messages == 2
+    assert compare(talk.db, below, two).rows == []
+
+
+def test_strangers_have_nothing_to_compare(talk: Talk) -> None:
+    one, two = talk.session(), talk.session()
+    talk.message(one)
+    talk.message(two)
+    with pytest.raises(Refused, match="no message in common"):
+        compare(talk.db, one, two)

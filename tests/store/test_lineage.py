@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+
+from store.queries.context import visible_ids
+from store.queries.lineage import family, root_of, siblings, turn_counts, turn_number
+from store.store import in_transaction
+from store.verbs.fork import fork
+from store.verbs.marks import label
+from tests.store.talks import Talk
+
+
+def branch(talk: Talk, session: str, message: str) -> str:
+    talk.now += 100_000
+    made = in_transaction(talk.db, fork, session, message, ids=talk.ids, now=talk.now)
+    return made.session_id
+
+
+def test_a_family_is_the_same_from_each_of_its_members(talk: Talk) -> None:
+    root = talk.session("Root")
+    message = talk.message(root)
+    one, two = branch(talk, root, message), branch(talk, root, message)
+    below = branch(talk, one, visible_ids(talk.db, one)[0])
+    stranger = talk.session()
+    expected = [(root, 0, "root"), (one, 1, "fork"), (below, 2, "fork"), (two, 1, "fork")]
+    for member in (root, one, two, below):
+        assert [(n.id, n.depth, n.kind) for n in family(talk.db, member)] == expected
+    assert [n.last_of_parent for n in family(talk.db, root)] == [True, False, True, True]
+    assert [n.id for n in family(talk.db, stranger)] == [stranger]
+
+
+def test_subagents_are_told_from_forks(own_talk: Talk) -> None:
+    talk = own_talk
+    root = talk.session("Root")
+    child = talk.session(
+        parent_id=root, metadata_json=json.dumps({"lineage": {"kind": "subagent"}})
+    )
+    made = branch(talk, root, talk.message(root))
+    assert {n.id: n.kind for n in family(talk.db, root)} == {
+        root: "root", child: "subagent", made: "fork",
+    }  # fmt: skip
+    assert siblings(talk.db, root) == [root, made]
+    assert siblings(talk.db, made) == [root, made]
+    assert siblings(talk.db, child) == [child]
+
+
+def test_a_hosts_fork_is_known_by_its_copies() -> None:
+    from pathlib import Path
+
+    from store.database import open_database
+
+    sample = Path(__file__).parent.parent / "data" / "grida" / "sessions.db"
+    db = open_database(sample, write=False)
+    kinds = [(n.depth, n.kind) for n in family(db, "ses_fffedc38e000APJg8zbjzvA4De")]
+    db.close()
+    assert kinds == [(0, "root"), (1, "fork"), (2, "fork")]
+
+
+def test_a_missing_parent_and_a_loop_end_the_climb(talk: Talk) -> None:
+    orphan = talk.session(parent_id="ses_gone")
+    assert root_of(talk.db, orphan) == orphan
+    assert [(n.id, n.kind) for n in family(talk.db, orphan)] == [(orphan, "root")]
+    a, b = talk.session(), talk.session()
+    talk.db.connection.execute("UPDATE chat_sessions SET parent_id = ? WHERE id = ?", [a, b])
+    talk.db.connection.execute("UPDATE chat_sessions SET parent_id = ? WHERE id = ?", [b, a])
+    assert {n.id for n in family(talk.db, a)} == {a, b}
+
+
+def test_turns_and_labels(talk: Talk) -> None:
+    session = talk.session()
+    first = talk.message(session)
+    answer = talk.message(session, "assistant")
+    talk.message(session, origin="meta")
+    talk.message(session, queued_at=1)
+    second = talk.message(session)
+    assert turn_counts(talk.db, [session]) == {session: 2}
+    numbers = [turn_number(talk.db, session, m) for m in (first, answer, second, "msg_none")]
+    assert numbers == [1, 1, 2, None]
+    in_transaction(talk.db, label, session, first, "start", now=1)
+    assert [n.labels for n in family(talk.db, session)] == [1]
