@@ -20,6 +20,11 @@ Role = Literal["user", "assistant", "system"]
 class PartDraft:
     """One AI SDK part.
 
+    What names another row does it by source id, for sync to replace once ids are minted:
+    ``data.tail_start_id`` and ``data.tail_end_id`` of a ``data-compaction`` part (the first
+    and last message left standing before the summary), and
+    ``resultProviderMetadata.backscroll.child_session_source_id`` of a tool part.
+
     Attributes:
         type: ``text``, ``reasoning``, ``tool-<name>``, ``dynamic-tool``, ``file``, ``data-...``.
         data: The whole UIMessagePart, camelCase, ``type`` included.
@@ -79,7 +84,10 @@ class LineageDraft:
 
 @dataclass(slots=True)
 class AttachmentDraft:
-    """A side file of a session; parts name it in ``resultProviderMetadata.backscroll.attachment``."""
+    """A side file of a session.
+
+    Parts name it in ``resultProviderMetadata.backscroll.attachment``.
+    """
 
     name: str
     media_type: str

@@ -1,0 +1,89 @@
+"""Rows of one thread to a session draft."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from store.sources.claude_code.messages import Thread
+from store.sources.claude_code.rows import Row, mapping, string
+from store.sources.claude_code.transcript import Transcript
+from store.sources.claude_code.tree import abandoned
+from store.sources.drafts import AttachmentDraft, SessionDraft
+
+KIND = "claude-code"
+CATALOGUE = "tool-catalogue.json"
+
+
+def build_thread(rows: Sequence[Row], leaf: str | None) -> Thread:
+    """Return the messages of a thread, abandoned ones marked as hidden."""
+    return Thread(rows, abandoned(rows, leaf))
+
+
+def session_draft(
+    source_id: str, path: str, rows: Sequence[Row], thread: Thread, records: Sequence[bytes]
+) -> SessionDraft:
+    """Return the draft of a thread, with all that its rows tell about the session."""
+    times = [row.at for row in rows]
+    first = rows[0].data if rows else {}
+    draft = SessionDraft(
+        source_id,
+        path,
+        KIND,
+        created_at=min(times, default=0),
+        updated_at=max(times, default=0),
+        workspace_root=_first(rows, "cwd"),
+        messages=thread.messages,
+        records=records,
+        system_prompts=dict(thread.prompts.bodies),
+    )
+    if thread.model:
+        draft.model = {"provider_id": "anthropic", "model_id": thread.model}
+        if thread.effort:
+            draft.model["variant"] = thread.effort
+    for name, key in (("git_branch", "gitBranch"), ("version", "version")):
+        found = _last(rows, key)
+        if found:
+            draft.metadata[name] = found
+    extra: dict[str, Any] = draft.metadata.setdefault("backscroll", {})
+    if string(first.get("entrypoint")):
+        extra["entrypoint"] = first["entrypoint"]
+    if thread.prompts.tools:
+        extra["tools"] = [tool["name"] for tool in thread.prompts.tools]
+        body = orjson.dumps(thread.prompts.tools, default=str)
+        draft.attachments.append(AttachmentDraft(CATALOGUE, "application/json", body))
+    return draft
+
+
+def add_notes(draft: SessionDraft, transcript: Transcript) -> None:
+    """Add what the notes of a session's file tell: mode, cost, names, links, queue."""
+    notes = transcript.notes
+    extra = draft.metadata["backscroll"]
+    cost = notes.get("cost-state", {}).get("totalCostUSD")
+    if isinstance(cost, (int, float)):
+        extra["cost"] = {"usd": cost, "from": "cost-state"}
+    for name, note, key in (
+        ("permission_mode", "permission-mode", "permissionMode"),
+        ("mode", "mode", "mode"),
+        ("agent_name", "agent-name", "agentName"),
+        ("tag", "tag", "tag"),
+        ("pull_request", "pr-link", "prUrl"),
+        ("continued_in", "continued-in", "continuedInSessionId"),
+    ):
+        found = string(notes.get(note, {}).get(key))
+        if found:
+            extra[name] = found
+    if mapping(notes.get("derived-from")).get("sessions"):
+        extra["derived_from"] = notes["derived-from"]["sessions"]
+    if transcript.queued:
+        extra["queued_prompts"] = list(transcript.queued)
+
+
+def _first(rows: Sequence[Row], key: str) -> str | None:
+    return next((found for row in rows if (found := string(row.data.get(key)))), None)
+
+
+def _last(rows: Sequence[Row], key: str) -> str | None:
+    return next((found for row in reversed(rows) if (found := string(row.data.get(key)))), None)

@@ -1,0 +1,227 @@
+"""What lies below a root: projects, sessions, their agents' and side files.
+
+Folders are listed with ``os.scandir`` and each file is asked for its size and time
+once; no session file is opened (an agent's file of 2.0.77 lies beside the sessions and
+is opened once, for the session it belongs to). Only known names are ever opened.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from store.sources.claude_code.lines import LineError, parse_line
+from store.sources.claude_code.rows import string
+from store.sources.claude_code.sidefiles import ARCHIVED, META, RESULTS, TITLE
+from store.sources.protocol import FileStamp, Problem, Unit
+
+AGENT = "agent-"
+ROWS = ".jsonl"
+_SESSION_ID = re.compile(rb'"sessionId":"([^"]{1,200})"')
+
+
+@dataclass(slots=True)
+class SessionFiles:
+    """The files that make up one unit.
+
+    Attributes:
+        folder: The project folder.
+        session_id: From the file's name; agents' files of 2.0.77 name it in their rows.
+        main: The session's own file, where there is one.
+        agents: Agents' files.
+        side: Titles, meta files, ``tool-results/``.
+    """
+
+    folder: str
+    session_id: str
+    main: FileStamp | None = None
+    agents: list[FileStamp] = field(default_factory=list)
+    side: list[FileStamp] = field(default_factory=list)
+
+    def unit(self) -> Unit:
+        """Return the unit; its key is the same however the root was named."""
+        stamps = (*((self.main,) if self.main else ()), *self.agents, *self.side)
+        newest = max(stamp.mtime_ns for stamp in stamps)
+        key = f"{os.path.basename(self.folder)}/{self.session_id}"
+        return Unit(key, stamps, newest // 1_000_000)
+
+
+def stamp_of(path: str, stat: os.stat_result) -> FileStamp:
+    """Return a file's stamp with nothing consumed yet."""
+    return FileStamp(path, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_size)
+
+
+class Discovery:
+    """Lists units; remembers which session an agent's file belongs to."""
+
+    def __init__(self) -> None:
+        """Start with nothing known."""
+        self._owners: dict[tuple[str, int], str] = {}
+
+    def projects(self, root: str, problems: list[Problem]) -> Iterator[str]:
+        """Return the project folders below a root of any form."""
+        below = os.path.join(root, "projects")
+        if os.path.isdir(below):
+            root = below
+        elif holds_sessions(root):
+            yield root
+            return
+        for entry in sorted(_scan(root, problems), key=lambda entry: entry.name):
+            if _is_folder(entry):
+                yield entry.path
+
+    def sessions(self, folder: str, problems: list[Problem]) -> Iterator[SessionFiles]:
+        """Return the sessions of one project folder."""
+        found: dict[str, SessionFiles] = {}
+        folders: list[tuple[str, str]] = []
+        beside: list[FileStamp] = []
+        for entry in _scan(folder, problems):
+            name = entry.name
+            if name.endswith(ROWS):
+                stamp = _stamp(entry, problems)
+                if stamp is None:
+                    continue
+                if name.startswith(AGENT):
+                    beside.append(stamp)
+                else:
+                    session_id = name.removesuffix(ROWS)
+                    found[session_id] = SessionFiles(folder, session_id, stamp)
+            elif "." not in name and _is_folder(entry):
+                folders.append((name, entry.path))
+        for name, path in folders:
+            self._side_files(found, folder, name, path, problems)
+        for stamp in beside:
+            owner = self.owner(stamp, problems)
+            found.setdefault(owner, SessionFiles(folder, owner)).agents.append(stamp)
+        for session in found.values():
+            session.agents.sort(key=lambda stamp: stamp.path)
+            session.side.sort(key=lambda stamp: stamp.path)
+            yield session
+
+    def _side_files(
+        self,
+        found: dict[str, SessionFiles],
+        folder: str,
+        session_id: str,
+        path: str,
+        problems: list[Problem],
+    ) -> None:
+        agents: list[FileStamp] = []
+        side: list[FileStamp] = []
+        for entry in _scan(path, problems):
+            if entry.name in (TITLE, ARCHIVED):
+                side += _stamps([entry], problems)
+            elif entry.name == "subagents" and _is_folder(entry):
+                self._agent_files(entry.path, agents, side, problems)
+            elif entry.name == RESULTS and _is_folder(entry):
+                side += _stamps(_scan(entry.path, problems), problems)
+        if session_id in found or agents:
+            session = found.setdefault(session_id, SessionFiles(folder, session_id))
+            session.agents += agents
+            session.side += side
+
+    def _agent_files(
+        self, path: str, agents: list[FileStamp], side: list[FileStamp], problems: list[Problem]
+    ) -> None:
+        """Collect agents' files, those of workflows one folder further down too."""
+        for entry in _scan(path, problems):
+            if not entry.name.startswith(AGENT):
+                if _is_folder(entry) and path.count(os.sep + "subagents") == 1:
+                    below = [
+                        inner
+                        for inner in _scan(entry.path, problems)
+                        if inner.name.startswith(AGENT)
+                    ]
+                    self._sort_agents(below, agents, side, problems)
+                continue
+            self._sort_agents([entry], agents, side, problems)
+
+    def _sort_agents(
+        self,
+        entries: list[os.DirEntry[str]],
+        agents: list[FileStamp],
+        side: list[FileStamp],
+        problems: list[Problem],
+    ) -> None:
+        for entry in entries:
+            if entry.name.endswith(ROWS):
+                agents += _stamps([entry], problems)
+            elif entry.name.endswith(META):
+                side += _stamps([entry], problems)
+
+    def owner(self, stamp: FileStamp, problems: list[Problem]) -> str:
+        """Return the session that an agent's file beside the sessions belongs to.
+
+        Without a readable row the agent's own name serves, until the file has one.
+        """
+        known = self._owners.get((stamp.path, stamp.inode))
+        if known is not None:
+            return known
+        own_name = os.path.basename(stamp.path).removesuffix(ROWS)
+        try:
+            with open(stamp.path, "rb") as file:
+                head = file.read(65536)
+        except OSError as error:
+            problems.append(Problem(stamp.path, 0, error.strerror or str(error)))
+            return own_name
+        owner = _owner_in(head)
+        if owner is None:
+            return own_name
+        self._owners[(stamp.path, stamp.inode)] = owner
+        return owner
+
+
+def _owner_in(head: bytes) -> str | None:
+    for line in head.split(b"\n")[:20]:
+        try:
+            owner = string(parse_line(line)[0].get("sessionId"))
+        except LineError:
+            continue
+        if owner:
+            return os.path.basename(owner)
+    found = _SESSION_ID.search(head)
+    return os.path.basename(found[1].decode("utf-8", "replace")) if found else None
+
+
+def holds_sessions(folder: str) -> bool:
+    """Tell whether session files lie in a folder itself."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(entry.name.endswith(ROWS) for entry in entries)
+    except OSError:
+        return False
+
+
+def _scan(folder: str, problems: list[Problem]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError as error:
+        problems.append(Problem(folder, 0, error.strerror or str(error)))
+        return []
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _stamp(entry: os.DirEntry[str], problems: list[Problem]) -> FileStamp | None:
+    """Return the stamp of a regular file; None for anything else, told where that is odd."""
+    try:
+        if not entry.is_file():
+            problems.append(Problem(entry.path, 0, "not a regular file"))
+            return None
+        return stamp_of(entry.path, entry.stat())
+    except OSError as error:
+        problems.append(Problem(entry.path, 0, error.strerror or str(error)))
+        return None
+
+
+def _stamps(entries: list[os.DirEntry[str]], problems: list[Problem]) -> list[FileStamp]:
+    stamps = [_stamp(entry, problems) for entry in entries]
+    return [stamp for stamp in stamps if stamp is not None]

@@ -1,0 +1,262 @@
+"""Rows to messages: rows of one API message joined, results put to their calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from store.sources.claude_code.blocks import data_part, plain_part, reasoning_part
+from store.sources.claude_code.compaction import add_summary, compaction_message, set_tail
+from store.sources.claude_code.events import event_message, is_quiet, queued_prompt
+from store.sources.claude_code.origins import origin_details, origin_of
+from store.sources.claude_code.prompts import Prompts
+from store.sources.claude_code.rows import Row, mapping, number, string, text_of
+from store.sources.claude_code.tools import call_part, result_text, settle
+from store.sources.claude_code.tree import is_queued_prompt
+from store.sources.claude_code.usage import SYNTHETIC, larger, usage_of
+from store.sources.drafts import MessageDraft, PartDraft
+
+
+class Thread:
+    """The messages of one thread of rows, in file order.
+
+    Attributes:
+        messages: The drafts.
+        owner: The message that each row's uuid went into.
+        calls: The tool parts by call id.
+        call_owner: The message that each call stands in.
+        prompts: System prompts and tool catalogue that the rows bring.
+    """
+
+    def __init__(self, rows: Sequence[Row], left: Mapping[str, int]) -> None:
+        """Build the messages.
+
+        Args:
+            rows: The rows in file order.
+            left: For each abandoned row's uuid the time its rewind happened.
+        """
+        self.messages: list[MessageDraft] = []
+        self.owner: dict[str, MessageDraft] = {}
+        self.calls: dict[str, PartDraft] = {}
+        self.call_owner: dict[str, MessageDraft] = {}
+        self.prompts = Prompts()
+        self.model: str | None = None
+        self.effort: str | None = None
+        self._left = left
+        self._groups: dict[str, MessageDraft] = {}
+        self._assistant: MessageDraft | None = None
+        self._compaction: MessageDraft | None = None
+        self._boundaries: list[tuple[MessageDraft, Row]] = []
+        self._early: list[tuple[dict[str, Any], Row]] = []
+        self._quiet: list[int] = []
+        first = rows[0].data if rows else {}
+        self._usual = {key: first.get(key) for key in ("gitBranch", "cwd", "version")}
+        for row in rows:
+            self._take(row)
+        self._close()
+
+    def _take(self, row: Row) -> None:
+        if row.type == "assistant":
+            self._take_assistant(row)
+        elif row.type == "user":
+            self._take_user(row)
+        elif row.type == "attachment" and is_queued_prompt(row):
+            self._add(queued_prompt(row), row)
+        elif row.type == "system" and row.data.get("subtype") == "compact_boundary":
+            self._compaction = self._add(compaction_message(row), row)
+            self._boundaries.append((self._compaction, row))
+        elif is_quiet(row):
+            self._take_quiet(row)
+        else:
+            self._add(event_message(row), row)
+
+    def _add(self, message: MessageDraft, row: Row) -> MessageDraft:
+        """Append a message that begins with this row."""
+        self.messages.append(message)
+        self.owner[row.uuid] = message
+        message.metadata["source"] = {"id": message.source_id}
+        if row.uuid in self._left:
+            message.metadata["hidden_at"] = self._left[row.uuid]
+        extra = {
+            name: row.data[key]
+            for name, key in (("git_branch", "gitBranch"), ("cwd", "cwd"), ("version", "version"))
+            if row.data.get(key) != self._usual[key] and key in row.data
+        }
+        if extra:
+            message.metadata.setdefault("backscroll", {}).update(extra)
+        if self._quiet:
+            message.records = tuple(self._quiet)
+            self._quiet.clear()
+        return message
+
+    def _take_quiet(self, row: Row) -> None:
+        attachment = mapping(row.data.get("attachment"))
+        if attachment.get("type") == "prompt_snapshot":
+            self.prompts.take(attachment)
+        if self._assistant is not None and row.data.get("subtype") == "turn_duration":
+            turn = self._assistant.metadata.setdefault("backscroll", {})
+            turn["turn_duration_ms"] = number(row.data.get("durationMs"))
+        if self.messages:
+            last = self.messages[-1]
+            last.records = (*last.records, row.number)
+            self.owner[row.uuid] = last
+        else:
+            self._quiet.append(row.number)
+
+    def _take_assistant(self, row: Row) -> None:
+        group = self._groups.get(row.message_id)
+        if group is None:
+            group = MessageDraft(row.message_id, "assistant", row.at, row.at)
+            self._describe(group, row)
+            self._groups[row.message_id] = self._add(group, row)
+        else:
+            self.owner[row.uuid] = group
+            group.updated_at = max(group.updated_at, row.at)
+        self._assistant = group
+        self._update(group, row)
+        if row.data.get("isApiErrorMessage"):
+            group.parts.append(data_part("error", _api_error(row), row.at, row.number))
+            return
+        for block in row.blocks:
+            self._take_block(group, block, row)
+
+    def _describe(self, group: MessageDraft, row: Row) -> None:
+        """Set what the first row of an API message says about all of it."""
+        model = string(row.message.get("model"))
+        if model and model != SYNTHETIC:
+            self.model = model
+            group.metadata["model"] = {"provider_id": "anthropic", "model_id": model}
+        if self.prompts.digest:
+            group.metadata["system_prompt_digest"] = self.prompts.digest
+        effort = string(row.data.get("effort"))
+        extra = {
+            name: row.data[key]
+            for name, key in (
+                ("request_id", "requestId"),
+                ("effort", "effort"),
+                ("cost_usd", "costUSD"),
+                ("duration_ms", "durationMs"),
+                ("attribution_agent", "attributionAgent"),
+                ("attribution_skill", "attributionSkill"),
+                ("attribution_mcp_server", "attributionMcpServer"),
+            )
+            if row.data.get(key)
+        }
+        self.effort = effort or self.effort
+        if model == SYNTHETIC:
+            extra["synthetic"] = True
+        if extra:
+            group.metadata["backscroll"] = extra
+
+    def _update(self, group: MessageDraft, row: Row) -> None:
+        """Set what a later row of an API message may know better."""
+        metadata = group.metadata
+        usage = larger(metadata.get("usage"), usage_of(row.message))
+        if usage is not None:
+            metadata["usage"] = usage
+        reason = row.message.get("stop_reason")
+        if reason:
+            metadata.setdefault("backscroll", {})["finish_reason"] = reason
+        if row.data.get("isAbortedMidStream"):
+            metadata.setdefault("backscroll", {})["aborted_at"] = row.at
+
+    def _take_block(self, group: MessageDraft, block: dict[str, Any], row: Row) -> None:
+        kind = block.get("type")
+        if kind in ("thinking", "redacted_thinking"):
+            duration = row.data.get("thinkingDurationMs")
+            group.parts.append(reasoning_part(block, duration, row.at, row.number))
+        elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
+            part = call_part(block, row)
+            call_id = part.tool_call_id or ""
+            if call_id in self.calls:
+                known = self.calls[call_id]
+                known.records = (*known.records, row.number)
+                return
+            group.parts.append(part)
+            self.calls[call_id], self.call_owner[call_id] = part, group
+        elif isinstance(kind, str) and kind.endswith("tool_result"):
+            self._take_result(block, row)
+        else:
+            group.parts.append(plain_part(block, row.at, row.number))
+
+    def _take_user(self, row: Row) -> None:
+        if row.data.get("isCompactSummary"):
+            self._take_summary(row)
+            return
+        words = [block for block in row.blocks if block.get("type") != "tool_result"]
+        if len(words) < len(row.blocks):
+            for block in row.blocks:
+                if block.get("type") == "tool_result":
+                    self._take_result(block, row)
+            if not words:
+                return
+        text = text_of(words)
+        origin = origin_of(row, text)
+        metadata: dict[str, Any] = {"origin": origin}
+        extra = origin_details(row, origin, text)
+        if row.data.get("permissionMode"):
+            extra["permission_mode"] = row.data["permissionMode"]
+        if extra:
+            metadata["backscroll"] = extra
+        parts = [plain_part(block, row.at, row.number) for block in words]
+        self._add(MessageDraft(row.uuid, "user", row.at, row.at, metadata, parts), row)
+        of_message = extra.get("interrupt")
+        if of_message and self._assistant is not None:
+            aborted = self._groups.get(of_message) if isinstance(of_message, str) else None
+            target = aborted or self._assistant
+            target.metadata.setdefault("backscroll", {}).setdefault("aborted_at", row.at)
+
+    def _take_summary(self, row: Row) -> None:
+        message = self._compaction
+        if message is None or message.parts[0].data["data"]["summary"]:
+            message = self._add(compaction_message(row), row)
+        self.owner[row.uuid] = message
+        add_summary(message, row)
+
+    def _take_result(self, block: dict[str, Any], row: Row) -> None:
+        call_id = block.get("tool_use_id")
+        part = self.calls.get(call_id) if isinstance(call_id, str) else None
+        if part is None:
+            self._early.append((block, row))
+            return
+        owner = self.call_owner[part.tool_call_id or ""]
+        settle(part, block, row)
+        owner.updated_at = max(owner.updated_at, part.updated_at)
+        self.owner.setdefault(row.uuid, owner)
+
+    def _close(self) -> None:
+        """Place results that came before their call or without one, and the compactions' tails."""
+        early, self._early = self._early, []
+        for block, row in early:
+            if block.get("tool_use_id") in self.calls:
+                self._take_result(block, row)
+                continue
+            data = {
+                "tool_call_id": block.get("tool_use_id"),
+                "is_error": bool(block.get("is_error")),
+                "text": result_text(block.get("content")),
+            }
+            part = data_part("result", data, row.at, row.number)
+            orphan = MessageDraft(f"{row.uuid}:result", "system", row.at, row.at, {}, [part])
+            if row.uuid not in self.owner:
+                self._add(orphan, row)
+        if early:
+            self.messages.sort(key=_first_record)
+        for message, row in self._boundaries:
+            set_tail(message, row, self.owner)
+
+
+def _first_record(message: MessageDraft) -> int:
+    parts = [part.records[0] for part in message.parts if part.records]
+    return min(parts, default=min(message.records, default=0))
+
+
+def _api_error(row: Row) -> dict[str, Any]:
+    """Return an API failure as the program noted it for the user."""
+    data = row.data
+    found = {
+        "message": text_of(row.blocks),
+        "status": data.get("apiErrorStatus"),
+        "error_type": data.get("apiErrorType") or data.get("error"),
+    }
+    return {key: value for key, value in found.items() if value is not None}

@@ -1,0 +1,216 @@
+"""What other files of the same project folder tell about a session.
+
+Three things cannot be known from a session's own file: old summary lines stand in later
+files, an old resume went on in a new file without naming the old one, and a fork taken
+after a compaction holds zeroes where the original holds counts. Files are searched as
+bytes, only when such a question comes up, and once per state of the file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from store.sources.claude_code.lines import LineError, parse_line
+from store.sources.claude_code.rows import Row, epoch_ms, mapping, string
+from store.sources.claude_code.usage import larger, usage_of
+from store.sources.drafts import MessageDraft
+
+_SUMMARY = b'"type":"summary"'
+_MESSAGE_ID = re.compile(rb'"id":"(msg_[^"]{1,200})"')
+_TIMESTAMP = re.compile(rb'"timestamp":"([^"]{1,40})"')
+_VERSION = re.compile(rb'"version":"(\d+)\.(\d+)\.(\d+)')
+READ_LIMIT = 256 * 1024 * 1024
+"""Bytes of the largest neighbour that is searched."""
+
+SUMMARIES_UNTIL = (2, 0, 77)
+NEW_FILES_UNTIL = (1, 0, 128)
+"""From these versions on no summary lines are written, and a resume appends."""
+
+
+@dataclass(slots=True)
+class _Old:
+    """What a file of an old version holds that others ask for."""
+
+    stamp: tuple[int, int, int]
+    version: tuple[int, ...] = ()
+    summaries: list[tuple[str, str]] = field(default_factory=list)
+    messages: set[str] = field(default_factory=set)
+    last_at: int = 0
+
+
+def version_of(rows: Sequence[Row]) -> tuple[int, ...]:
+    """Return the version of the first row that names one; empty where none does."""
+    for row in rows:
+        version = row.data.get("version")
+        if isinstance(version, str):
+            try:
+                return tuple(int(part) for part in version.split(".")[:3])
+            except ValueError:
+                return ()
+    return ()
+
+
+class Neighbours:
+    """The session files of one project folder, looked into on demand."""
+
+    def __init__(
+        self, folder: str, match: Callable[[str], list[MessageDraft]] | None = None
+    ) -> None:
+        """Name the folder; nothing is read yet.
+
+        Args:
+            folder: The project folder.
+            match: Reads a session file into messages, for matching copies.
+        """
+        self._folder = folder
+        self._read_messages = match
+        self._known: dict[str, _Old] = {}
+
+    def titles_for(self, rows: Sequence[Row]) -> str | None:
+        """Return the newest summary in another file that names one of these rows."""
+        if version_of(rows) >= SUMMARIES_UNTIL:
+            return None
+        uuids = {row.uuid for row in rows}
+        found = None
+        for _, old in sorted(self._old_files().items(), key=lambda item: item[1].last_at):
+            for leaf, summary in old.summaries:
+                if leaf in uuids:
+                    found = summary
+        return found
+
+    def resumed_from(self, rows: Sequence[Row], session_id: str) -> tuple[str, int] | None:
+        """Return the session that an old resume went on from, and where its copies end.
+
+        The parent is the file that shares the most API messages with this one, has the
+        fewest others, and ended before the first message that is only here.
+        """
+        version = version_of(rows)
+        if not version or version >= NEW_FILES_UNTIL:
+            return None
+        first_at: dict[str, int] = {}
+        for row in rows:
+            if row.type == "assistant":
+                first_at.setdefault(row.message_id, row.at)
+        best: tuple[int, int, str] | None = None
+        for name, old in sorted(self._old_files().items()):
+            shared = old.messages & first_at.keys()
+            own = [at for message, at in first_at.items() if message not in shared]
+            if name == session_id or not shared or not own or old.last_at > min(own):
+                continue
+            rank = (len(shared), -len(old.messages - shared), name)
+            best = rank if best is None or rank[:2] > best[:2] else best
+        if best is None:
+            return None
+        shared = self._known[best[2]].messages
+        ends = [row.number + 1 for row in rows if row.message_id in shared]
+        return best[2], max(ends)
+
+    def match_copies(self, parent: str, copied: list[MessageDraft]) -> None:
+        """Find the original of each copied message that has another id than its copy."""
+        originals = self._read_messages(self._path(parent)) if self._read_messages else []
+        known = {message.source_id for message in originals}
+        unused = [message for message in originals if message.role != "assistant"]
+        for message in copied:
+            if message.source_id in known:
+                continue
+            message.inherited_from = None
+            for index, original in enumerate(unused):
+                if _words(original) == _words(message):
+                    message.inherited_from = original.source_id
+                    del unused[: index + 1]
+                    break
+
+    def usage_in(self, session: str, message_id: str) -> dict[str, int] | None:
+        """Return the largest usage that another session's file has for an API message."""
+        data = self._read(self._path(session))
+        needle = f'"id":"{message_id}"'.encode("utf-8", "replace")
+        usage, start = None, data.find(needle)
+        while start >= 0:
+            begin, end = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", start)
+            end = len(data) if end < 0 else end
+            try:
+                row, _ = parse_line(data[begin:end])
+                usage = larger(usage, usage_of(mapping(row.get("message"))))
+            except LineError:
+                pass  # told as a problem of the file it stands in
+            start = data.find(needle, end)
+        return usage
+
+    def _path(self, session: str) -> str:
+        return os.path.join(self._folder, os.path.basename(session) + ".jsonl")
+
+    @staticmethod
+    def _read(path: str) -> bytes:
+        """Return a file's bytes; none when it is missing, or larger than is searched."""
+        try:
+            if os.path.getsize(path) > READ_LIMIT:
+                return b""
+            with open(path, "rb") as file:
+                return file.read()
+        except OSError:
+            return b""
+
+    def _old_files(self) -> dict[str, _Old]:
+        """Return what the folder's session files of old versions hold, by session id."""
+        try:
+            with os.scandir(self._folder) as entries:
+                for entry in entries:
+                    name, suffix = os.path.splitext(entry.name)
+                    if suffix != ".jsonl" or name.startswith("agent-"):
+                        continue
+                    try:
+                        stat = entry.stat()
+                    except OSError:
+                        continue
+                    stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+                    if name not in self._known or self._known[name].stamp != stamp:
+                        self._known[name] = self._search(entry.path, stamp)
+        except OSError:
+            return {}
+        return {name: old for name, old in self._known.items() if old.version}
+
+    def _search(self, path: str, stamp: tuple[int, int, int]) -> _Old:
+        """Search one file; a file of a newer version is closed after its first rows."""
+        old = _Old(stamp)
+        try:
+            with open(path, "rb") as file:
+                head = file.read(65536)
+                found = _VERSION.search(head)
+                version = tuple(int(part) for part in found.groups()) if found else ()
+                if version >= SUMMARIES_UNTIL or stamp[1] > READ_LIMIT:
+                    return old
+                data = head + file.read()
+        except OSError:
+            return old
+        old.version = version or (0,)
+        old.summaries = list(_summaries(data))
+        if version < NEW_FILES_UNTIL:
+            old.messages = {found.decode("utf-8", "replace") for found in _MESSAGE_ID.findall(data)}
+        stamps = _TIMESTAMP.findall(data[-262144:])
+        if stamps:
+            old.last_at = epoch_ms(stamps[-1].decode("ascii", "replace")) or 0
+        return old
+
+
+def _summaries(data: bytes) -> list[tuple[str, str]]:
+    found = []
+    start = data.find(_SUMMARY)
+    while start >= 0:
+        begin, end = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        try:
+            note, _ = parse_line(data[begin:end])
+        except LineError:
+            note = {}  # told as a problem of the file it stands in
+        leaf, summary = string(note.get("leafUuid")), string(note.get("summary"))
+        if note.get("type") == "summary" and leaf and summary:
+            found.append((leaf, summary))
+        start = data.find(_SUMMARY, end)
+    return found
+
+
+def _words(message: MessageDraft) -> tuple[str, list[object]]:
+    return message.role, [part.data.get("text") or part.data.get("url") for part in message.parts]

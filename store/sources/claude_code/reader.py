@@ -1,0 +1,244 @@
+"""One unit kept in memory: a session's file, its agents' files and its side files.
+
+``SessionReader`` parses appended bytes once; ``build`` makes the drafts of all that was
+read so far. A one-shot read and a live follower use it alike.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from store.sources.claude_code.assemble import add_notes, build_thread, session_draft
+from store.sources.claude_code.forks import find_origin, mark_inherited
+from store.sources.claude_code.lines import LINE_LIMIT
+from store.sources.claude_code.messages import Thread
+from store.sources.claude_code.neighbours import Neighbours
+from store.sources.claude_code.rows import Row, mapping, string
+from store.sources.claude_code.sidechains import calls_of_sidechains, split_sidechains
+from store.sources.claude_code.sidefiles import SideFiles
+from store.sources.claude_code.titles import first_prompt, shortened, title_of
+from store.sources.claude_code.transcript import Transcript
+from store.sources.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
+from store.sources.protocol import Problem
+
+
+@dataclass(slots=True)
+class _Call:
+    """A call that may have started a subagent."""
+
+    session: str
+    part: PartDraft
+    message: MessageDraft
+
+
+@dataclass(slots=True)
+class _Child:
+    """A subagent's draft before its parent is known."""
+
+    draft: SessionDraft
+    agent_id: str
+    call_id: str | None
+    meta: dict[str, Any] = field(default_factory=dict)
+
+
+class SessionReader:
+    """Reads one session and its subagents; nothing else is touched.
+
+    Attributes:
+        session_id: The file's name, which is the session's id.
+        main: The session's own file; None where only agents' files are left.
+        agents: The agents' files by agent id.
+        side: Side files: titles, agents' meta files, ``tool-results/``.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        path: str | None,
+        neighbours: Neighbours,
+        line_limit: int = LINE_LIMIT,
+    ) -> None:
+        """Start with nothing read.
+
+        Args:
+            session_id: The session's id.
+            path: Its own file, where it has one.
+            neighbours: The other files of its folder.
+            line_limit: Bytes of the longest line that is read.
+        """
+        self.session_id = session_id
+        self.main = Transcript(path, line_limit) if path is not None else None
+        self.agents: dict[str, Transcript] = {}
+        self.side = SideFiles()
+        self._neighbours = neighbours
+        self._line_limit = line_limit
+
+    def transcript(self, path: str) -> Transcript:
+        """Return what was read of one of the unit's ``.jsonl`` files, to push bytes into."""
+        if self.main is not None and path == self.main.path:
+            return self.main
+        agent_id = os.path.basename(path).removesuffix(".jsonl").removeprefix("agent-")
+        if agent_id not in self.agents:
+            self.agents[agent_id] = Transcript(path, self._line_limit)
+        return self.agents[agent_id]
+
+    def restart(self, path: str) -> Transcript:
+        """Forget what was read of a file that was replaced or cut, and return it empty."""
+        if self.main is not None and path == self.main.path:
+            self.main = Transcript(path, self._line_limit)
+            return self.main
+        agent_id = os.path.basename(path).removesuffix(".jsonl").removeprefix("agent-")
+        self.agents.pop(agent_id, None)
+        return self.transcript(path)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What could not be read so far, of all files."""
+        found = list(self.main.problems) if self.main is not None else []
+        for transcript in self.agents.values():
+            found += transcript.problems
+        return found + self.side.problems
+
+    def build(self) -> list[SessionDraft]:
+        """Return the session and its subagents, the parent first.
+
+        A file without any row gives no session, unless it has subagents.
+        """
+        calls: dict[str, _Call] = {}
+        started: dict[str, str] = {}
+        children: list[_Child] = []
+        main = self._build_main(calls, started, children)
+        for agent_id, transcript in sorted(self.agents.items()):
+            if transcript.rows:
+                children.append(self._build_agent(agent_id, transcript, calls, started))
+        for child in children:
+            self._link(child, calls, started)
+        drafts = [child.draft for child in children]
+        if main.messages or (drafts and self.main is not None):
+            if not main.messages and drafts:
+                main.created_at = min(draft.created_at for draft in drafts)
+                main.updated_at = max(draft.updated_at for draft in drafts)
+                main.workspace_root = main.workspace_root or drafts[0].workspace_root
+            return [main, *drafts]
+        return drafts
+
+    def _build_main(
+        self, calls: dict[str, _Call], started: dict[str, str], children: list[_Child]
+    ) -> SessionDraft:
+        transcript = self.main if self.main is not None else Transcript("")
+        rows, chains = split_sidechains(transcript.rows)
+        thread = build_thread(rows, transcript.leaf)
+        draft = session_draft(self.session_id, transcript.path, rows, thread, transcript.records)
+        add_notes(draft, transcript)
+        self._collect(self.session_id, thread, calls, started)
+        matched = calls_of_sidechains(chains, thread) if chains else {}
+        for root, chain in chains.items():
+            children.append(self._build_sidechain(root, chain, matched.get(root)))
+        if rows or transcript.notes:
+            draft.title, draft.title_from = title_of(
+                transcript, rows, thread, self.side.title, self._neighbours
+            )
+        origin = find_origin(rows, self.session_id, self._neighbours) if rows else None
+        if origin is not None:
+            draft.lineage = mark_inherited(thread, rows, origin, self._neighbours)
+            own = [row.at for row in rows if row.number >= origin.end]
+            draft.created_at = own[0] if own else draft.updated_at
+        draft.archived_at = self.side.archived_at
+        draft.attachments += self.side.attachments
+        return draft
+
+    def _build_sidechain(self, root: str, rows: list[Row], call_id: str | None) -> _Child:
+        """Build a subagent of an old version from its rows in the session's file."""
+        assert self.main is not None
+        numbers = {row.number: index for index, row in enumerate(rows)}
+        own = [self.main.records[row.number] for row in rows]
+        moved = [
+            Row(
+                numbers[row.number],
+                row.uuid,
+                row.parent,
+                row.type,
+                row.at,
+                row.data,
+                row.message,
+                row.blocks,
+            )
+            for row in rows
+        ]
+        thread = build_thread(moved, None)
+        draft = session_draft(
+            f"sidechain-{root}:{self.session_id}", self.main.path, moved, thread, own
+        )
+        draft.title, draft.title_from = first_prompt(thread.messages), "first-prompt"
+        return _Child(draft, root, call_id)
+
+    def _build_agent(
+        self,
+        agent_id: str,
+        transcript: Transcript,
+        calls: dict[str, _Call],
+        started: dict[str, str],
+    ) -> _Child:
+        meta = self.side.meta.get(agent_id, {})
+        thread = build_thread(transcript.rows, transcript.leaf)
+        source_id = agent_source_id(agent_id, self.session_id)
+        draft = session_draft(
+            source_id, transcript.path, transcript.rows, thread, transcript.records
+        )
+        add_notes(draft, transcript)
+        self._collect(source_id, thread, calls, started)
+        draft.title, draft.title_from = first_prompt(thread.messages), "first-prompt"
+        if draft.title == "Warmup":
+            draft.metadata["backscroll"]["warmup"] = True
+        description = string(meta.get("description"))
+        if description:
+            draft.title, draft.title_from = shortened(description), "description"
+        return _Child(draft, agent_id, string(meta.get("toolUseId")), meta)
+
+    def _collect(
+        self, session: str, thread: Thread, calls: dict[str, _Call], started: dict[str, str]
+    ) -> None:
+        """Note the calls of a thread, and which agents their results name."""
+        for call_id, part in thread.calls.items():
+            if part.type not in ("tool-Task", "tool-Agent") and call_id in calls:
+                continue
+            calls.setdefault(call_id, _Call(session, part, thread.call_owner[call_id]))
+            extra = mapping(part.data.get("resultProviderMetadata")).get("backscroll")
+            agent = string(mapping(mapping(extra).get("structured")).get("agentId"))
+            if agent:
+                started.setdefault(agent, call_id)
+
+    def _link(self, child: _Child, calls: dict[str, _Call], started: dict[str, str]) -> None:
+        """Link a subagent to the call that started it, both ways."""
+        call_id = child.call_id or started.get(child.agent_id)
+        call = calls.get(call_id) if call_id else None
+        draft = child.draft
+        draft.lineage = LineageDraft("subagent", self.session_id, None, call_id)
+        extra = draft.metadata["backscroll"]
+        agent_type = string(child.meta.get("agentType"))
+        if call is not None and call.session != draft.source_id:
+            draft.lineage.parent_source_id = call.session
+            draft.lineage.parent_message_source_id = call.message.source_id
+            data = call.part.data
+            result = data.setdefault("resultProviderMetadata", {})
+            result.setdefault("backscroll", {})["child_session_source_id"] = draft.source_id
+            given = mapping(data.get("input"))
+            agent_type = agent_type or string(given.get("subagent_type"))
+            if draft.title_from == "first-prompt" and string(given.get("description")):
+                draft.title, draft.title_from = shortened(given["description"]), "description"
+        extra["agent_id"] = child.agent_id
+        if agent_type:
+            extra["agent_type"] = agent_type
+            for message in draft.messages:
+                if message.role == "assistant":
+                    message.metadata["agent"] = agent_type
+        for name, key in (("spawn_depth", "spawnDepth"), ("request_shape", "requestShape")):
+            if key in child.meta:
+                extra[name] = child.meta[key]
+
+
+def agent_source_id(agent_id: str, session_id: str) -> str:
+    """Return a subagent's source id; agent ids alone repeat."""
+    return f"agent-{agent_id}:{session_id}"

@@ -1,0 +1,94 @@
+"""Tells by content whether a file or folder is Claude Code's."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from pathlib import Path
+
+from store.sources.claude_code.lines import LineError, parse_line
+from store.sources.claude_code.rows import string
+
+FILES_LOOKED_AT = 20
+_NOTES = frozenset(
+    [
+        "summary",
+        "ai-title",
+        "custom-title",
+        "agent-name",
+        "mode",
+        "permission-mode",
+        "last-prompt",
+        "queue-operation",
+        "file-history-snapshot",
+        "cost-state",
+        "atis-latch",
+        "tools-used",
+    ]
+)
+
+
+def is_session_file(path: Path) -> bool:
+    """Tell whether a file's first lines are rows or notes of a session."""
+    if path.suffix != ".jsonl":
+        return False
+    try:
+        with path.open("rb") as file:
+            head = file.read(262144)
+    except OSError:
+        return False
+    return any(_is_session_line(line) for line in head.split(b"\n")[:50] if line.strip())
+
+
+def _is_session_line(line: bytes) -> bool:
+    try:
+        data, _ = parse_line(line)
+    except LineError:
+        return False
+    kind = data.get("type")
+    if kind == "summary":
+        return string(data.get("leafUuid")) is not None
+    if kind in _NOTES:
+        return string(data.get("sessionId")) is not None or "snapshot" in data
+    rows = ("user", "assistant", "system", "attachment", "progress")
+    return (
+        kind in rows
+        and string(data.get("uuid")) is not None
+        and "parentUuid" in data
+        and ("isSidechain" in data or string(data.get("sessionId")) is not None)
+    )
+
+
+def recognise(path: Path) -> Path | None:
+    """Return the root to read: a config folder, ``projects``, one project, or one file."""
+    if path.is_file():
+        return path if is_session_file(path) else None
+    if not path.is_dir():
+        return None
+    if _holds_session(path):
+        return path
+    projects = path / "projects"
+    base = projects if projects.is_dir() else path
+    folders = [Path(entry.path) for entry in _entries(base) if entry.is_dir()]
+    if any(_holds_session(folder) for folder in folders[: FILES_LOOKED_AT * 10]):
+        return path
+    is_config = path.name == ".claude" and projects.is_dir()
+    return path if is_config or _is_session_folder(path) else None
+
+
+def _is_session_folder(path: Path) -> bool:
+    """Tell whether a folder is the one of a session's side files."""
+    return (path / "subagents").is_dir() and _holds_session(path / "subagents")
+
+
+def _holds_session(folder: Path) -> bool:
+    files = (Path(entry.path) for entry in _entries(folder) if entry.name.endswith(".jsonl"))
+    return any(is_session_file(file) for file in islice(files, FILES_LOOKED_AT))
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []

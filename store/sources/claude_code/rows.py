@@ -1,0 +1,121 @@
+"""Rows of a session file: objects that have a ``uuid`` and stand in the tree.
+
+Source of the shapes: the Claude Code format page, sections 3 and 5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+NO_OBJECT: dict[str, Any] = {}
+"""Stands for an object that is missing; never written to."""
+
+
+@dataclass(slots=True)
+class Row:
+    """One row.
+
+    Attributes:
+        number: Its place among the file's records, from 0.
+        parent: ``parentUuid``; None at a root.
+        at: Its time, epoch ms; the previous row's where it has none.
+        data: The whole object.
+        message: ``data["message"]``, an object in any case.
+        blocks: The content blocks; a text stands as one text block.
+    """
+
+    number: int
+    uuid: str
+    parent: str | None
+    type: str
+    at: int
+    data: dict[str, Any]
+    message: dict[str, Any]
+    blocks: list[dict[str, Any]]
+
+    @property
+    def message_id(self) -> str:
+        """The API message's id, or the row's own where it has none."""
+        found = self.message.get("id")
+        return found if isinstance(found, str) and found else self.uuid
+
+
+def epoch_ms(stamp: object) -> int | None:
+    """Return an ISO time, or a number of milliseconds, as epoch ms; None when it is neither."""
+    if isinstance(stamp, str):
+        try:
+            parsed = datetime.fromisoformat(stamp)
+            return round(parsed.timestamp() * 1000)
+        except (ValueError, OverflowError, OSError):
+            return None
+    if isinstance(stamp, (int, float)) and not isinstance(stamp, bool) and 0 < stamp < 1e14:
+        return int(stamp)
+    return None
+
+
+def content_blocks(content: object) -> list[dict[str, Any]]:
+    """Return message content as blocks: a string is one text block, odd things are left out."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if isinstance(content, list):
+        return [
+            block if isinstance(block, dict) else {"type": "text", "text": str(block)}
+            for block in content
+        ]
+    return []
+
+
+def make_row(number: int, data: dict[str, Any], previous_at: int) -> Row | None:
+    """Return the row that an object is, or None when it is a note.
+
+    Args:
+        number: The record's number.
+        data: The parsed line.
+        previous_at: The time for a row that has none.
+    """
+    uuid = data.get("uuid")
+    kind = data.get("type")
+    if not isinstance(uuid, str) or not uuid or not isinstance(kind, str):
+        return None
+    if "parentUuid" not in data and kind not in ("user", "assistant", "system", "attachment"):
+        return None
+    parent = data.get("parentUuid")
+    message = data.get("message")
+    if not isinstance(message, dict):
+        message = {"content": message} if isinstance(message, (str, list)) else NO_OBJECT
+    at = epoch_ms(data.get("timestamp"))
+    return Row(
+        number,
+        uuid,
+        parent if isinstance(parent, str) and parent else None,
+        kind,
+        previous_at if at is None else at,
+        data,
+        message,
+        content_blocks(message.get("content")),
+    )
+
+
+def text_of(blocks: list[dict[str, Any]]) -> str:
+    """Return the text blocks' texts, joined by newlines."""
+    texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def string(value: object) -> str | None:
+    """Return a non-empty string, or None for anything else."""
+    return value if isinstance(value, str) and value else None
+
+
+def mapping(value: object) -> dict[str, Any]:
+    """Return an object, or an empty one for anything else."""
+    return value if isinstance(value, dict) else NO_OBJECT
+
+
+def number(value: object) -> int:
+    """Return a number as int, 0 for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return 0
+    return int(value) if abs(value) < 1e15 else 0

@@ -1,0 +1,83 @@
+"""Side files of a session: its title, agents' meta files, and ``tool-results/``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from mimetypes import guess_type
+from typing import Any
+
+import orjson
+
+from store.sources.claude_code.rows import epoch_ms, string
+from store.sources.drafts import AttachmentDraft
+from store.sources.protocol import Problem
+
+TITLE = "custom-title.json"
+ARCHIVED = "archived.json"
+RESULTS = "tool-results"
+META = ".meta.json"
+SIDE_FILE_LIMIT = 64 * 1024 * 1024
+"""Bytes of the largest side file that is taken in."""
+
+
+@dataclass(slots=True)
+class SideFiles:
+    """What a session's side files hold.
+
+    Attributes:
+        title: Of ``custom-title.json``.
+        archived_at: Epoch ms, of ``archived.json``.
+        meta: The agents' meta files by agent id.
+        attachments: The files of ``tool-results/``.
+    """
+
+    title: str | None = None
+    archived_at: int | None = None
+    meta: dict[str, dict[str, Any]] = field(default_factory=dict)
+    attachments: list[AttachmentDraft] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def take(self, path: str) -> bool:
+        """Read one side file again; a file that went away meanwhile is left out.
+
+        Returns:
+            Whether it was read.
+        """
+        name = os.path.basename(path)
+        self.problems = [problem for problem in self.problems if problem.path != path]
+        try:
+            if os.path.getsize(path) > SIDE_FILE_LIMIT:
+                self.problems.append(Problem(path, 0, "side file is larger than 64 MiB, skipped"))
+                return False
+            with open(path, "rb") as file:
+                body = file.read()
+        except OSError as error:
+            self.problems.append(Problem(path, 0, error.strerror or str(error)))
+            return False
+        if os.path.basename(os.path.dirname(path)) == RESULTS:
+            self._attach(name, body)
+        else:
+            self._take_object(path, name, body)
+        return True
+
+    def _attach(self, name: str, body: bytes) -> None:
+        media_type = guess_type(name)[0] or "text/plain"
+        kept = [known for known in self.attachments if known.name != name]
+        self.attachments = [*kept, AttachmentDraft(name, media_type, body)]
+
+    def _take_object(self, path: str, name: str, body: bytes) -> None:
+        try:
+            data = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            self.problems.append(Problem(path, 0, f"no JSON: {error.msg}"))
+            return
+        if not isinstance(data, dict):
+            self.problems.append(Problem(path, 0, "no JSON object"))
+        elif name == TITLE:
+            self.title = string(data.get("customTitle"))
+        elif name == ARCHIVED:
+            archived = data.get("archived", True)
+            self.archived_at = (epoch_ms(data.get("at")) or None) if archived else None
+        elif name.endswith(META):
+            self.meta[name.removesuffix(META).removeprefix("agent-")] = data

@@ -1,0 +1,183 @@
+"""The Claude Code source: where its sessions lie, and how one is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from store.sources.claude_code.assemble import KIND, build_thread
+from store.sources.claude_code.discovery import AGENT, ROWS, Discovery, SessionFiles, stamp_of
+from store.sources.claude_code.lines import CHUNK, LINE_LIMIT
+from store.sources.claude_code.neighbours import Neighbours
+from store.sources.claude_code.reader import SessionReader
+from store.sources.claude_code.recognition import recognise
+from store.sources.claude_code.sidechains import split_sidechains
+from store.sources.claude_code.transcript import read_transcript
+from store.sources.drafts import MessageDraft
+from store.sources.protocol import FileStamp, Problem, Reading, Unit
+
+
+class ClaudeCodeSource:
+    """Fulfils ``store.sources.protocol.Source``; reads only, and only known file names."""
+
+    kind = KIND
+    label = "Claude Code"
+
+    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
+        """Make a source.
+
+        Args:
+            line_limit: Bytes of the longest line that is read.
+        """
+        self._discovery = Discovery()
+        self._neighbours: dict[str, Neighbours] = {}
+        self._line_limit = line_limit
+
+    def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
+        """Return ``CLAUDE_CONFIG_DIR`` (a comma list), ``~/.claude``, ``~/.config/claude``."""
+        named = environment.get("CLAUDE_CONFIG_DIR", "").split(",")
+        roots = [Path(name.strip()).expanduser() for name in named if name.strip()]
+        config = environment.get("XDG_CONFIG_HOME")
+        roots += [home / ".claude", (Path(config) if config else home / ".config") / "claude"]
+        return list(dict.fromkeys(roots))
+
+    def recognise(self, path: Path) -> Path | None:
+        """Return the root to read when a file or folder is Claude Code's."""
+        return recognise(path)
+
+    def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
+        """List the sessions below a root; one session found twice is read where it is larger."""
+        seen: dict[str, SessionFiles] = {}
+        for files in self._files(root, problems):
+            known = seen.get(files.session_id)
+            if known is None or known.main is None or files.main is None:
+                seen.setdefault(files.session_id, files)
+                continue
+            kept, other = _larger_first(known, files)
+            seen[files.session_id] = kept
+            assert kept.main is not None and other.main is not None
+            reason = f"the same session is in {kept.main.path}, which is read instead"
+            problems.append(Problem(other.main.path, 0, reason))
+        for files in seen.values():
+            if files.main or files.agents:
+                yield files.unit()
+
+    def _files(self, root: Path, problems: list[Problem]) -> Iterator[SessionFiles]:
+        path = str(root)
+        if root.is_file() or path.endswith(ROWS):
+            yield from self._one_file(path, problems)
+            return
+        for folder in self._discovery.projects(path, problems):
+            yield from self._discovery.sessions(folder, problems)
+
+    def _one_file(self, path: str, problems: list[Problem]) -> Iterator[SessionFiles]:
+        """List the one session of a file; for an agent's file only that agent."""
+        folder, name = os.path.split(os.path.abspath(path))
+        if not name.startswith(AGENT):
+            for files in self._discovery.sessions(folder, problems):
+                if files.main is not None and files.main.path == os.path.abspath(path):
+                    yield files
+            return
+        try:
+            stamp = stamp_of(os.path.abspath(path), os.stat(path))
+        except OSError as error:
+            problems.append(Problem(path, 0, error.strerror or str(error)))
+            return
+        if os.path.basename(folder) == "subagents":
+            folder = os.path.dirname(folder)
+            session_id, folder = os.path.basename(folder), os.path.dirname(folder)
+        else:
+            session_id = self._discovery.owner(stamp, problems)
+        meta = stamp.path.removesuffix(ROWS) + ".meta.json"
+        side = [stamp_of(meta, os.stat(meta))] if os.path.isfile(meta) else []
+        yield SessionFiles(folder, session_id, None, [stamp], side)
+
+    def reader(self, unit: Unit) -> SessionReader:
+        """Return an empty reader for a unit, for a live follower to push bytes into."""
+        folder_name, _, session_id = unit.key.rpartition("/")
+        folder = _project_folder(unit, folder_name)
+        if folder not in self._neighbours:
+            self._neighbours[folder] = Neighbours(folder, _messages_of)
+        main = os.path.join(folder, session_id + ROWS)
+        has_main = any(stamp.path == main for stamp in unit.stamps)
+        return SessionReader(
+            session_id, main if has_main else None, self._neighbours[folder], self._line_limit
+        )
+
+    def read(self, root: Path, unit: Unit) -> Reading:
+        """Read one unit whole; a file that went away meanwhile costs just itself."""
+        reader = self.reader(unit)
+        stamps: list[FileStamp] = []
+        problems: list[Problem] = []
+        for stamp in unit.stamps:
+            if stamp.path.endswith(ROWS) and not _is_result(stamp.path):
+                read = read_rows(reader, stamp.path, problems)
+                if read is not None:
+                    stamps.append(read)
+            elif reader.side.take(stamp.path):
+                stamps.append(stamp)
+        sessions = reader.build()
+        return Reading(sessions, reader.problems + problems, tuple(stamps))
+
+    def watch_paths(self, root: Path) -> Iterable[Path]:
+        """Return the folder whose changes below it concern this root."""
+        if root.is_file():
+            return [root.parent]
+        projects = root / "projects"
+        return [projects if projects.is_dir() else root]
+
+
+def read_rows(reader: SessionReader, path: str, problems: list[Problem]) -> FileStamp | None:
+    """Read one of a unit's row files from its beginning.
+
+    Args:
+        reader: The unit's reader.
+        path: The file.
+        problems: Takes a torn last line, or why the file cannot be read.
+
+    Returns:
+        The file's stamp as of this reading, ``offset`` bytes consumed; None when it
+        could not be opened.
+    """
+    transcript = reader.restart(path)
+    try:
+        with open(path, "rb", buffering=0) as file:
+            stat = os.fstat(file.fileno())
+            left = stat.st_size
+            while left > 0 and (chunk := file.read(min(CHUNK, left))):
+                transcript.push(chunk)
+                left -= len(chunk)
+    except OSError as error:
+        problems.append(Problem(path, 0, error.strerror or str(error)))
+        return None
+    torn = transcript.finish()
+    if torn is not None:
+        problems.append(torn)
+    return FileStamp(path, stat.st_ino, stat.st_size, stat.st_mtime_ns, transcript.offset)
+
+
+def _messages_of(path: str) -> list[MessageDraft]:
+    """Read a session file into messages, for finding the originals of copies."""
+    try:
+        transcript = read_transcript(path)
+    except OSError:
+        return []
+    return build_thread(split_sidechains(transcript.rows)[0], transcript.leaf).messages
+
+
+def _is_result(path: str) -> bool:
+    return os.path.basename(os.path.dirname(path)) == "tool-results"
+
+
+def _project_folder(unit: Unit, name: str) -> str:
+    """Return the project folder that a unit's files lie in."""
+    folder = os.path.dirname(unit.stamps[0].path)
+    while os.path.basename(folder) != name and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def _larger_first(one: SessionFiles, other: SessionFiles) -> tuple[SessionFiles, SessionFiles]:
+    assert one.main is not None and other.main is not None
+    return (one, other) if one.main.size >= other.main.size else (other, one)

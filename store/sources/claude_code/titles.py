@@ -1,0 +1,88 @@
+"""A session's title by its precedence, and where it came from.
+
+Source: the Claude Code format page, section 4 ("Titles").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from store.sources.claude_code.messages import Thread
+from store.sources.claude_code.neighbours import Neighbours
+from store.sources.claude_code.rows import Row, mapping, string
+from store.sources.claude_code.transcript import Transcript
+from store.sources.drafts import MessageDraft
+
+TITLE_LENGTH = 300
+"""Characters of a prompt that serve as a title."""
+
+
+def title_of(
+    transcript: Transcript,
+    rows: Sequence[Row],
+    thread: Thread,
+    side_title: str | None,
+    neighbours: Neighbours,
+) -> tuple[str | None, str | None]:
+    """Return the title and its origin.
+
+    Args:
+        transcript: The session's file.
+        rows: Its main rows.
+        thread: Their messages.
+        side_title: What ``custom-title.json`` says.
+        neighbours: The other files of the folder, for summaries of this session.
+
+    Returns:
+        The title and ``custom-title``, ``ai-title``, ``summary`` or ``first-prompt``.
+    """
+    custom = string(transcript.notes.get("custom-title", {}).get("customTitle")) or side_title
+    if custom:
+        return custom, "custom-title"
+    written = string(transcript.notes.get("ai-title", {}).get("aiTitle"))
+    if written:
+        return written, "ai-title"
+    summary = _own_summary(transcript, rows) or neighbours.titles_for(rows)
+    if summary:
+        return summary, "summary"
+    return first_prompt(thread.messages), "first-prompt"
+
+
+def _own_summary(transcript: Transcript, rows: Sequence[Row]) -> str | None:
+    if not transcript.summaries:
+        return None
+    uuids = {row.uuid for row in rows}
+    return next(
+        (summary for leaf, summary in reversed(transcript.summaries) if leaf in uuids), None
+    )
+
+
+def first_prompt(messages: Sequence[MessageDraft]) -> str | None:
+    """Return the first prompt that was not rewound, else the first command or shell line."""
+    fallback = None
+    for message in messages:
+        origin = message.metadata.get("origin")
+        if message.role != "user" or "hidden_at" in message.metadata:
+            continue
+        if origin == "human":
+            text = " ".join(part.data["text"] for part in message.parts if part.type == "text")
+            if text.strip():
+                return shortened(text)
+        elif fallback is None and origin in ("command", "shell"):
+            fallback = _typed(message)
+    return fallback
+
+
+def _typed(message: MessageDraft) -> str | None:
+    extra = mapping(message.metadata.get("backscroll"))
+    if "shell" in extra:
+        return shortened("! " + str(extra["shell"]))
+    command = mapping(extra.get("command"))
+    name = string(command.get("name"))
+    return shortened(f"{name} {command.get('args') or ''}") if name else None
+
+
+def shortened(text: str) -> str:
+    """Return a text on one line, cut where it is too long for a title."""
+    line = " ".join(text[: TITLE_LENGTH * 4].split())
+    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"

@@ -1,0 +1,149 @@
+"""One session or agent file, line by line: its records, rows, notes and problems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.sources.claude_code.lines import (
+    CHUNK,
+    LINE_LIMIT,
+    TOO_LONG,
+    LineError,
+    LineSplitter,
+    parse_line,
+)
+from store.sources.claude_code.rows import Row, make_row, string
+from store.sources.protocol import Problem
+
+UNREAD_NOTES = (b'{"type":"api-request', b'{"type":"file-history-snapshot"')
+"""Beginnings of notes that nothing here needs; the first are the largest lines there are."""
+
+NIL_UUID = "00000000-0000-0000-0000-000000000000"
+
+
+class Transcript:
+    """What one file holds so far; appended bytes are parsed once, as they come.
+
+    Attributes:
+        path: The file, for problems.
+        records: Every line that is not blank, as it was.
+        rows: The rows in file order, each uuid once.
+        notes: The last note of each type.
+        summaries: ``(leafUuid, summary)`` of the old summary lines.
+        leaf: The row that a last-prompt note after the last row names, else None.
+        problems: Lines that could not be read.
+    """
+
+    def __init__(self, path: str, line_limit: int = LINE_LIMIT) -> None:
+        """Start with nothing read."""
+        self.path = path
+        self.records: list[bytes] = []
+        self.rows: list[Row] = []
+        self.notes: dict[str, dict[str, Any]] = {}
+        self.summaries: list[tuple[str, str]] = []
+        self.queued: list[str] = []
+        self.leaf: str | None = None
+        self.problems: list[Problem] = []
+        self.splitter = LineSplitter(line_limit)
+        self._uuids: set[str] = set()
+        self._last_at = 0
+
+    @property
+    def offset(self) -> int:
+        """Bytes that were consumed."""
+        return self.splitter.consumed
+
+    def push(self, chunk: bytes) -> None:
+        """Take appended bytes; an unfinished last line waits for its rest."""
+        first = self.splitter.lines + 1
+        lines = self.splitter.push(chunk)
+        self.feed(lines, first)
+        while self.splitter.skipped:
+            self._problem(self.splitter.skipped.pop(0), TOO_LONG)
+
+    def finish(self) -> Problem | None:
+        """Take the last line though no newline ends it, when it is whole.
+
+        Returns:
+            What is wrong with a last line that is torn; it stays unread.
+        """
+        tail = self.splitter.tail
+        if not tail.strip():
+            return None
+        try:
+            parse_line(tail)
+        except LineError as error:
+            return Problem(self.path, self.splitter.lines + 1, f"unfinished last line: {error}")
+        self.feed([self.splitter.take_tail()], self.splitter.lines + 1)
+        return None
+
+    def feed(self, lines: list[bytes], first: int) -> None:
+        """Parse whole lines.
+
+        Args:
+            lines: Without their newlines.
+            first: The line number of the first, from 1.
+        """
+        records = self.records
+        for position, line in enumerate(lines):
+            if not line or line.isspace():
+                continue
+            records.append(line)
+            if line.startswith(UNREAD_NOTES):
+                continue
+            try:
+                data, repaired = parse_line(line)
+            except LineError as error:
+                self._problem(first + position, str(error))
+                continue
+            if repaired:
+                self._problem(first + position, repaired)
+            row = make_row(len(records) - 1, data, self._last_at)
+            if row is None:
+                self._note(data)
+            elif row.uuid not in self._uuids:
+                self._uuids.add(row.uuid)
+                self._last_at = row.at
+                self.leaf = None
+                self.rows.append(row)
+
+    def _problem(self, line: int, reason: str) -> None:
+        self.problems.append(Problem(self.path, line, reason))
+
+    def _note(self, data: dict[str, Any]) -> None:
+        kind = data.get("type")
+        if not isinstance(kind, str):
+            return
+        if kind == "summary":
+            leaf, summary = string(data.get("leafUuid")), string(data.get("summary"))
+            if leaf and summary:
+                self.summaries.append((leaf, summary))
+        elif kind == "last-prompt":
+            leaf = string(data.get("leafUuid"))
+            self.leaf = leaf if leaf and leaf != NIL_UUID else self.leaf
+        elif kind == "queue-operation":
+            self._queue(data)
+        self.notes[kind] = data
+
+    def _queue(self, data: dict[str, Any]) -> None:
+        """Follow the queue of prompts that were typed ahead."""
+        operation, content = data.get("operation"), data.get("content")
+        if operation == "enqueue":
+            self.queued.append(content if isinstance(content, str) else "")
+        elif operation == "popAll":
+            self.queued.clear()
+        elif self.queued:
+            self.queued.remove(content) if content in self.queued else self.queued.pop(0)
+
+
+def read_transcript(path: str, line_limit: int = LINE_LIMIT) -> Transcript:
+    """Read a file as far as it goes, its unfinished last line held back.
+
+    Raises:
+        OSError: When the file cannot be opened or read.
+    """
+    transcript = Transcript(path, line_limit)
+    with open(path, "rb", buffering=0) as file:
+        while chunk := file.read(CHUNK):
+            transcript.push(chunk)
+    return transcript

@@ -1,0 +1,172 @@
+"""The tree of rows: which stand on the current branch, and when the others left it.
+
+Source of the rules: the Claude Code format page, section 4. The file keeps everything;
+the branch that is current ends in the last row (or in the one that a last-prompt note
+names), and goes on past a compaction by ``logicalParentUuid``.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from store.sources.claude_code.rows import Row, mapping, string
+
+
+def abandoned(rows: Sequence[Row], leaf: str | None) -> dict[str, int]:
+    """Return the rows that a rewind left behind.
+
+    Args:
+        rows: The rows of one thread in file order.
+        leaf: The uuid of the current tip, where a note names it.
+
+    Returns:
+        For each such row's uuid the time (epoch ms) of the prompt that abandoned it; one
+        value per rewind.
+    """
+    if not rows or (leaf in (None, rows[-1].uuid) and _is_linear(rows)):
+        return {}
+    return _Tree(rows).abandoned(leaf)
+
+
+def _is_linear(rows: Sequence[Row]) -> bool:
+    previous: str | None = None
+    for row in rows:
+        if row.parent != previous:
+            return False
+        previous = row.uuid
+    return True
+
+
+def has_result(row: Row) -> bool:
+    """Tell whether a user row holds tool results."""
+    return any(block.get("type") == "tool_result" for block in row.blocks)
+
+
+def is_queued_prompt(row: Row) -> bool:
+    """Tell whether an attachment row is a prompt that was sent while the agent worked."""
+    return mapping(row.data.get("attachment")).get("type") == "queued_command"
+
+
+class _Tree:
+    """Indexes over the rows; positions stand for rows, -1 for none."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.rows = rows
+        self.position = {row.uuid: index for index, row in enumerate(rows)}
+        self.parents = [self._parent(index, row) for index, row in enumerate(rows)]
+        self.prompt = [self._is_prompt(row) for row in rows]
+
+    def _parent(self, index: int, row: Row) -> int:
+        """Return the parent's position; where it is missing, the row before it in the file."""
+        if row.parent is None:
+            logical = string(row.data.get("logicalParentUuid"))
+            return self.position.get(logical, -1) if logical else -1
+        found = self.position.get(row.parent)
+        return index - 1 if found is None or found == index else found
+
+    def _is_prompt(self, row: Row) -> bool:
+        """Tell whether a row begins a turn: a user's words, not results or what was put in."""
+        if row.type == "attachment":
+            return is_queued_prompt(row)
+        return row.type == "user" and not row.data.get("isMeta") and not has_result(row)
+
+    def abandoned(self, leaf: str | None) -> dict[str, int]:
+        current = self._branch(self.position.get(leaf or "", len(self.rows) - 1))
+        self._add_parallel(current)
+        self._add_side_rows(current)
+        hidden = [index for index in range(len(self.rows)) if index not in current]
+        return self._times(hidden, current) if hidden else {}
+
+    def _branch(self, tip: int) -> set[int]:
+        """Walk from the tip to the root; a loop through a preserved segment is left by its head."""
+        branch: set[int] = set()
+        index = tip
+        while index >= 0:
+            if index in branch:
+                break
+            branch.add(index)
+            above = self.parents[index]
+            if above in branch:
+                above = self._past_preserved(index)
+            index = above
+        return branch
+
+    def _past_preserved(self, boundary: int) -> int:
+        metadata = mapping(self.rows[boundary].data.get("compactMetadata"))
+        head = string(mapping(metadata.get("preservedSegment")).get("headUuid"))
+        return self.parents[self.position[head]] if head in self.position else -1
+
+    def _add_parallel(self, current: set[int]) -> None:
+        """Add what parallel calls hide: rows of the same API message, and results below them."""
+        messages = {
+            self.rows[index].message_id for index in current if self.rows[index].type == "assistant"
+        }
+        for index, row in enumerate(self.rows):
+            if row.type == "assistant" and row.message_id in messages:
+                current.add(index)
+        for index, row in enumerate(self.rows):
+            above = self.parents[index]
+            if (
+                row.type == "user"
+                and above in current
+                and self.rows[above].type == "assistant"
+                and has_result(row)
+            ):
+                current.add(index)
+
+    def _add_side_rows(self, current: set[int]) -> None:
+        """Add rows that hang off the branch without being a turn of their own."""
+        for index, row in enumerate(self.rows):
+            if index in current or self.prompt[index] or row.type == "assistant":
+                continue
+            above = self.parents[index]
+            if row.type == "user":
+                if above in current and has_result(self.rows[above]) and not has_result(row):
+                    current.add(index)
+            elif above in current or above < 0:
+                current.add(index)
+
+    def _times(self, hidden: list[int], current: set[int]) -> dict[str, int]:
+        """Give each hidden row the time of the first later prompt that took its place."""
+        prompts: dict[int, list[int]] = {}
+        for index in range(len(self.rows)):
+            if self.prompt[index]:
+                prompts.setdefault(self.parents[index], []).append(index)
+        visible = [index for index in sorted(current) if self.prompt[index]]
+        fork_at: dict[int, int] = {}
+        for index in hidden:
+            above = self.parents[index]
+            forked = len(prompts.get(above, ())) > (1 if self.prompt[index] else 0)
+            fork_at[index] = index if forked else fork_at.get(above, -1)
+        by_rewind: dict[int, int] = {}
+        taken: set[int] = set()
+        times: dict[str, int] = {}
+        for index in hidden:
+            rewind = self._successor(index, fork_at, prompts, visible)
+            if rewind not in by_rewind:
+                at = self.rows[rewind].at
+                while at in taken:
+                    at += 1
+                taken.add(at)
+                by_rewind[rewind] = at
+            times[self.rows[index].uuid] = by_rewind[rewind]
+        return times
+
+    def _successor(
+        self, index: int, fork_at: dict[int, int], prompts: dict[int, list[int]], visible: list[int]
+    ) -> int:
+        """Return the prompt that abandoned a row: the first later sibling of it or above it."""
+        candidates = []
+        fork, seen = fork_at[index], set[int]()
+        while fork >= 0 and fork not in seen:
+            seen.add(fork)
+            siblings = prompts[self.parents[fork]]
+            place = bisect_right(siblings, index)
+            if place < len(siblings):
+                candidates.append(siblings[place])
+            fork = fork_at.get(self.parents[fork], -1)
+        if not candidates:
+            place = bisect_right(visible, index)
+            candidates = visible[place : place + 1] or [len(self.rows) - 1]
+        return min(candidates)

@@ -1,0 +1,47 @@
+"""Token counts as five disjoint buckets, once per API message.
+
+Every row of an API message repeats its usage, some with the opening value only, and a
+fork taken after a compaction zeroes the rows it copies: the row with the largest
+``output_tokens`` counts (Claude Code format page, section 3).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.sources.claude_code.rows import mapping, number
+
+SYNTHETIC = "<synthetic>"
+
+
+def usage_of(message: dict[str, Any]) -> dict[str, int] | None:
+    """Return an API message's usage, or None where it has none.
+
+    ``output`` is without ``reasoning``: their sum is the API's ``output_tokens``.
+    """
+    raw = message.get("usage")
+    if not isinstance(raw, dict) or message.get("model") == SYNTHETIC:
+        return None
+    output = number(raw.get("output_tokens"))
+    details = raw.get("output_tokens_details")
+    reasoning = min(number(mapping(details).get("thinking_tokens")), output) if details else 0
+    return {
+        "input": number(raw.get("input_tokens")),
+        "output": output - reasoning,
+        "reasoning": reasoning,
+        "cache_read": number(raw.get("cache_read_input_tokens")),
+        "cache_write": number(raw.get("cache_creation_input_tokens")),
+    }
+
+
+def larger(one: dict[str, int] | None, other: dict[str, int] | None) -> dict[str, int] | None:
+    """Return the usage with the larger output; the first when they are equal."""
+    if one is None or other is None:
+        return one or other
+    more = other["output"] + other["reasoning"] > one["output"] + one["reasoning"]
+    return other if more else one
+
+
+def is_zeroed(usage: dict[str, int] | None) -> bool:
+    """Tell whether a usage looks like a copy whose counts were set to 0."""
+    return usage is not None and not any(usage.values())

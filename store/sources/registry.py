@@ -1,0 +1,24 @@
+"""All sources there are."""
+
+from __future__ import annotations
+
+from store.errors import NotFound
+from store.sources.claude_code import ClaudeCodeSource
+from store.sources.protocol import Source
+
+
+def all_sources() -> tuple[Source, ...]:
+    """Return one of each source, in the order in which they are asked what a path is."""
+    return (ClaudeCodeSource(),)
+
+
+def source(kind: str) -> Source:
+    """Return the source of a kind.
+
+    Raises:
+        NotFound: When there is none; the message names those there are.
+    """
+    found = {each.kind: each for each in all_sources()}
+    if kind not in found:
+        raise NotFound(f"no source {kind!r}; there are: {', '.join(sorted(found))}")
+    return found[kind]
