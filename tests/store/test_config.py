@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from store.config import Settings, load_config
+from store.locations import (
+    cache_dir,
+    config_path,
+    data_dir,
+    library_path,
+    log_path,
+    private_file,
+    private_folder,
+)
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "config.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_missing_file_means_the_defaults(tmp_path: Path) -> None:
+    config = load_config(tmp_path / "none.toml")
+    assert config.mistakes == []
+    assert config.ui == Settings().ui
+    assert config.sources.keep_originals is True
+    assert config.keys == {}
+
+
+def test_every_setting_can_be_set(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, '''
+store = "/s.db"
+[ui]
+theme = "nord"
+layout = "narrow"
+mouse = false
+[live]
+poll_ms = 100
+[sources]
+enabled = ["codex", "claude-code"]
+excluded_workspaces = ["/secret"]
+keep_originals = false
+[sources.paths]
+claude-code = ["/a", "/b"]
+[tools]
+pager = "less"
+[keys]
+"list.open" = ["o", "enter"]
+app.quit = "Q"
+list.archive = []
+'''))
+    assert config.mistakes == []
+    assert config.store == "/s.db"
+    assert (config.ui.theme, config.ui.layout, config.ui.mouse) == ("nord", "narrow", False)
+    assert config.live.poll_ms == 100
+    assert config.sources.paths == {"claude-code": ["/a", "/b"]}
+    assert config.tools.pager == "less"
+    assert config.keys == {"list.open": ["o", "enter"], "app.quit": ["Q"], "list.archive": []}
+
+
+def test_each_mistake_names_its_line_and_the_rest_holds(tmp_path: Path) -> None:
+    path = written(tmp_path, '''store = 3
+[ui]
+theme = "nord"
+layot = "wide"
+layout = "sideways"
+[keys]
+list.open = "o"
+x.y = 3
+[sources.paths]
+codex = 4
+claude-code = ["/a"]
+[nonsense]
+a = 1
+''')
+    config = load_config(path)
+    assert config.ui.theme == "nord"
+    assert config.ui.layout == "auto"
+    assert config.keys == {"list.open": ["o"]}
+    assert config.sources.paths == {"claude-code": ["/a"]}
+    assert {mistake.line for mistake in config.mistakes} == {1, 4, 5, 8, 10, 12}
+    lines = {mistake.line: str(mistake) for mistake in config.mistakes}
+    assert lines[4] == f"{path}:4: there is no setting ui.layot"
+    assert lines[5].startswith(f"{path}:5: ui.layout: ")
+    assert "wide" in lines[5]
+
+
+def test_what_is_no_toml_names_its_line(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, "[ui]\ntheme = \n"))
+    assert [mistake.line for mistake in config.mistakes] == [2]
+    assert config.ui == Settings().ui
+
+
+@pytest.mark.parametrize("text", ["ui = 4", "keys = 3", "sources = []", "[[ui]]\ntheme='a'"])
+def test_a_table_of_the_wrong_kind_is_one_mistake(tmp_path: Path, text: str) -> None:
+    config = load_config(written(tmp_path, text))
+    assert [mistake.line for mistake in config.mistakes] == [1]
+    assert config.ui == Settings().ui
+
+
+def test_a_file_that_cannot_be_read_is_a_mistake(tmp_path: Path) -> None:
+    assert "cannot be read" in load_config(tmp_path).mistakes[0].reason
+    path = tmp_path / "latin.toml"
+    path.write_bytes(b'store = "\xff"')
+    assert load_config(path).mistakes[0].line == 0
+
+
+def test_which_sources_and_workspaces_are_read(tmp_path: Path) -> None:
+    sources = load_config(written(tmp_path, '''[sources]
+disabled = ["pi"]
+excluded_workspaces = ["/secret"]
+''')).sources
+    assert sources.reads("codex")
+    assert not sources.reads("pi")
+    assert sources.excludes("/secret/deep")
+    assert sources.excludes("/secret")
+    assert not sources.excludes("/secrets")
+    assert not sources.excludes(None)
+
+
+def test_xdg_variables_name_the_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("DATA", "CONFIG", "CACHE", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    assert library_path() == tmp_path / "data" / "backscroll" / "library.db"
+    assert config_path() == tmp_path / "config" / "backscroll" / "config.toml"
+    assert cache_dir() == tmp_path / "cache" / "backscroll"
+    assert log_path() == tmp_path / "state" / "backscroll" / "backscroll.log"
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    assert data_dir().is_absolute()
+
+
+def test_what_we_make_only_its_owner_reads(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        folder = private_folder(tmp_path / "a" / "b")
+        file = private_file(folder / "c" / "f.db")
+    finally:
+        os.umask(old)
+    assert [oct(p.stat().st_mode & 0o777) for p in (folder, folder.parent, file.parent)] == [
+        "0o700"
+    ] * 3
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.write_text("kept")
+    assert private_file(file).read_text() == "kept"
