@@ -1,0 +1,169 @@
+"""``python -m store.sync``: one sync in a process of its own, told in JSON lines."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import orjson
+
+from store import schema
+from store.config import Config, load_config
+from store.database import Database, open_database
+from store.errors import BackscrollError, StoreError
+from store.locations import library_path
+from store.sources import registry
+from store.sync.engine import Settings, Sync
+from store.sync.progress import Progress, Summary
+from store.sync.targets import Target, classify, default_targets
+
+REPORT_INTERVAL_S = 0.1
+GRACE_S = 5.0
+"""How long a sync that is to stop may take to end its transaction."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Sync once.
+
+    Returns:
+        0 when it ran (problems of single files included), 1 when the store or a named
+        target cannot be used; 2 comes from wrong usage.
+    """
+    options = _parser().parse_args(arguments)
+    if options.nice:
+        os.nice(options.nice)
+    stop = threading.Event()
+    if options.until_stdin_closes:
+        threading.Thread(target=_stop_with_parent, args=(stop,), daemon=True).start()
+    try:
+        summary = _sync(options, stop)
+    except BackscrollError as error:
+        if options.json:
+            _print({"event": "error", "message": str(error)})
+        print(error, file=sys.stderr)
+        return 1
+    if options.json:
+        _print({"event": "summary", **summary.as_dict()})
+    else:
+        print(_sentence(summary))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m store.sync", description=__doc__)
+    parser.add_argument("roots", nargs="*", type=Path, metavar="ROOT", help="what to read")
+    parser.add_argument("--store", type=Path, default=None, help="the store (the library)")
+    parser.add_argument("--kind", action="append", default=[], help="only these sources")
+    parser.add_argument("--json", action="store_true", help="tell progress as JSON lines")
+    parser.add_argument("--nice", type=int, default=0, help="lower the priority by this")
+    parser.add_argument("--helpers", type=int, default=None, help="processes that read beside")
+    parser.add_argument(
+        "--until-stdin-closes", action="store_true", help="end when whoever started this ends"
+    )
+    return parser
+
+
+def _sync(options: argparse.Namespace, stop: threading.Event) -> Summary:
+    config = load_config()
+    targets = _targets(options, config)
+    database = open_for_sync(options.store or library_path())
+    try:
+        settings = Settings(
+            keep_originals=config.sources.keep_originals,
+            keep_deleted=config.sources.keep_deleted,
+            excludes=config.sources.excludes,
+        )
+        if options.helpers is not None:
+            settings.helpers = options.helpers
+        report = _Reporter() if options.json else lambda progress: None
+        return Sync(database, settings, on_progress=report, stopped=stop.is_set).run(targets)
+    finally:
+        database.close()
+
+
+def open_for_sync(path: Path) -> Database:
+    """Open the store that sync writes, made where it is missing.
+
+    Raises:
+        StoreError: It is no store of ours, or a newer version wrote it.
+    """
+    try:
+        database = open_database(path, create=True)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be made: {error.strerror}") from error
+    reason = None
+    if database.form.name != "own":
+        reason = f"{path} belongs to another program: sync writes only stores of its own"
+    elif database.form.version > schema.CURRENT_VERSION:
+        reason = f"{path} was written by a newer version of Backscroll; update to sync into it"
+    if reason is not None:
+        database.close()
+        raise StoreError(reason)
+    return database
+
+
+def _targets(options: argparse.Namespace, config: Config) -> list[Target]:
+    sources = registry.all_sources()
+    unknown = set(options.kind) - {source.kind for source in sources}
+    if unknown:
+        raise StoreError(f"no source is called {', '.join(sorted(unknown))}")
+    if options.kind:
+        sources = tuple(source for source in sources if source.kind in options.kind)
+    if not options.roots:
+        return default_targets(config.sources, sources, os.environ, Path.home())
+    targets = []
+    for root in options.roots:
+        target = classify(root, sources)
+        if not isinstance(target, Target):
+            raise StoreError(f"{root} holds no sessions that are known")
+        targets.append(target)
+    return targets
+
+
+class _Reporter:
+    """Prints progress, at most ten times a second, and always its first and last state."""
+
+    def __init__(self) -> None:
+        self._last = -1.0
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        done = progress.files_done == progress.files_total
+        if done or now - self._last >= REPORT_INTERVAL_S:
+            self._last = now
+            _print({"event": "progress", **progress.as_dict()})
+
+
+def _print(line: dict[str, object]) -> None:
+    try:
+        sys.stdout.buffer.write(orjson.dumps(line) + b"\n")
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        # Nobody listens any more; what was written so far stays.
+        os._exit(1)
+
+
+def _sentence(summary: Summary) -> str:
+    problems = f", {summary.problems} problems" if summary.problems else ""
+    return (
+        f"{summary.new} new and {summary.updated} changed sessions from {summary.read} of "
+        f"{summary.units} files in {summary.seconds:.1f} s{problems}"
+    )
+
+
+def _stop_with_parent(stop: threading.Event) -> None:
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    stop.set()
+    # A transaction that is under way ends first; a kill in it would be safe as well.
+    time.sleep(GRACE_S)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

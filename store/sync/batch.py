@@ -1,0 +1,121 @@
+"""Writes several units that were read, in one transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from dataclasses import dataclass, field
+
+from store.clock import Clock
+from store.database import Database
+from store.sources.protocol import Problem
+from store.sync import problems, units
+from store.sync.locking import transaction
+from store.sync.reading import ReadUnit
+from store.sync.units import Job
+from store.sync.writer import Written, trim_changes, write_prepared
+
+MOST_ATTEMPTS = 5
+"""How often a unit is read again because another sync wrote it in between."""
+
+ROW_ERRORS = (
+    sqlite3.DataError,
+    sqlite3.IntegrityError,
+    sqlite3.InterfaceError,
+    sqlite3.ProgrammingError,
+    OverflowError,
+    ValueError,
+    TypeError,
+)
+"""Errors of one session's rows, not of the store."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """Units that were read and wait to be written; ``size`` in source bytes."""
+
+    units: list[tuple[Job, ReadUnit]] = field(default_factory=list)
+    size: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+    def add(self, job: Job, result: ReadUnit) -> None:
+        """Add a unit."""
+        if not self.units:
+            self.started = time.monotonic()
+        self.units.append((job, result))
+        self.size += job.unit.size
+
+    @property
+    def age(self) -> float:
+        """Seconds since the first unit was added."""
+        return time.monotonic() - self.started if self.units else 0.0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a batch; ``again`` are the units to read once more."""
+
+    new: int = 0
+    updated: int = 0
+    problems: int = 0
+    again: list[Job] = field(default_factory=list)
+
+
+def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
+    """Write the batch's units and that they were read.
+
+    Raises:
+        StoreError: The store is locked for long, read only, full or damaged.
+    """
+    outcome = Outcome()
+    with transaction(database.connection, database.path):
+        changed = False
+        for job, result in batch.units:
+            now_stored = units.stored_unit(database, job)
+            if now_stored != job.stored and job.attempts < MOST_ATTEMPTS:
+                # Another sync was here. The files may have moved since it, or since us:
+                # only a fresh reading can tell.
+                if not _same_files(job, now_stored):
+                    outcome.again.append(
+                        Job(job.source, job.root, job.unit, now_stored, job.attempts + 1)
+                    )
+                continue
+            changed = _write_unit(database, job, result, outcome, clock) or changed
+        if changed:
+            trim_changes(database)
+    return outcome
+
+
+def _same_files(job: Job, stored: str | None) -> bool:
+    return not units.moved(job.source, job.unit, stored, lambda workspace: True)
+
+
+def _write_unit(
+    database: Database, job: Job, result: ReadUnit, outcome: Outcome, clock: Clock
+) -> bool:
+    changed = False
+    found = list(result.problems)
+    sessions = []
+    for prepared in result.sessions:
+        sessions.append(prepared.id)
+        database.connection.execute("SAVEPOINT session")
+        try:
+            written = write_prepared(database, prepared, clock=clock)
+        except ROW_ERRORS as error:
+            database.connection.execute("ROLLBACK TO session")
+            found.append(Problem(prepared.path, 0, f"cannot be written: {error}"))
+        else:
+            changed = _count(written, outcome) or changed
+        database.connection.execute("RELEASE session")
+    problems.replace(database, job.source.kind, job.root, job.unit.key, found, clock)
+    outcome.problems += len(found)
+    if result.stamps is not None:
+        state = units.state_of(job.source, result.stamps, sorted(result.excluded), sessions)
+        units.save(database, job, state, clock)
+    return changed
+
+
+def _count(written: Written, outcome: Outcome) -> bool:
+    outcome.new += written.new
+    outcome.updated += bool(written.changed) and not written.new
+    return bool(written.changed)

@@ -1,0 +1,14 @@
+"""The environment of processes that sync starts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+PACKAGES = Path(__file__).resolve().parents[2]
+
+
+def child_environment() -> dict[str, str]:
+    """Return this process's environment, with the running copy of our packages found first."""
+    path = [str(PACKAGES), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}

@@ -1,0 +1,116 @@
+"""Removes sessions for good: no sync brings them back."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+from store.clock import Clock, system_clock
+from store.database import Database
+from store.errors import NotFound, Refused
+from store.sync.links import relink_children
+from store.sync.locking import transaction
+from store.sync.writer import log_changes, trim_changes
+
+
+def forget(
+    database: Database, session_ids: Iterable[str], *, clock: Clock = system_clock
+) -> list[str]:
+    """Remove sessions and their subagents for good; forks of them stay.
+
+    Their text is overwritten in the file, and the write-ahead log is emptied where no
+    reader holds it.
+
+    Returns:
+        The ids that were removed, subagents included.
+
+    Raises:
+        NotFound: A session is not in the store; then nothing is removed.
+        Refused: The file is not ours.
+        StoreError: The store cannot be written.
+    """
+    if database.form.name != "own":
+        raise Refused(f"{database.path} belongs to another program: its sessions stay")
+    connection = database.connection
+    connection.execute("PRAGMA secure_delete = ON")
+    with transaction(connection, database.path):
+        family = _with_subagents(connection, list(dict.fromkeys(session_ids)))
+        now = clock()
+        connection.executemany(
+            "INSERT OR IGNORE INTO forgotten_sessions(session_id, forgotten_at) VALUES (?, ?)",
+            ((session_id, now) for session_id in family),
+        )
+        delete_sessions(database, family)
+        connection.executemany(
+            "DELETE FROM verb_log WHERE session_id = ?", ((one,) for one in family)
+        )
+        for session_id in family:
+            _orphan_children(database, session_id, clock)
+            log_changes(database, session_id, (), clock)
+        trim_changes(database)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return family
+
+
+def delete_sessions(database: Database, session_ids: Sequence[str]) -> int:
+    """Delete sessions with all that hangs on them, in a transaction; a sync may bring them back.
+
+    Returns:
+        How many were there.
+    """
+    connection = database.connection
+    prompts = {
+        row[0]
+        for session_id in session_ids
+        for row in connection.execute(
+            "SELECT DISTINCT json_extract(metadata_json, '$.system_prompt_digest') "
+            "FROM chat_messages WHERE session_id = ?",
+            (session_id,),
+        )
+        if row[0] is not None
+    }
+    count = 0
+    for session_id in session_ids:
+        count += connection.execute(
+            "DELETE FROM chat_sessions WHERE id = ?", (session_id,)
+        ).rowcount
+    for digest in prompts:
+        connection.execute(
+            "DELETE FROM system_prompts WHERE digest = ? AND NOT EXISTS (SELECT 1 FROM "
+            "chat_messages WHERE json_extract(metadata_json, '$.system_prompt_digest') = ?)",
+            (digest, digest),
+        )
+    return count
+
+
+def _with_subagents(connection: sqlite3.Connection, session_ids: list[str]) -> list[str]:
+    for session_id in session_ids:
+        if not connection.execute(
+            "SELECT 1 FROM chat_sessions WHERE id = ?", (session_id,)
+        ).fetchone():
+            raise NotFound(f"no session {session_id}")
+    family = list(session_ids)
+    for parent in family:
+        children = connection.execute(
+            "SELECT id FROM chat_sessions WHERE parent_id = ? "
+            "AND json_extract(metadata_json, '$.lineage.kind') = 'subagent' ORDER BY id",
+            (parent,),
+        )
+        # The list grows while it is walked: subagents have subagents.
+        family.extend(child for (child,) in children if child not in family)
+    return family
+
+
+def _orphan_children(database: Database, session_id: str, clock: Clock) -> None:
+    """Leave no child with a parent that is gone."""
+    connection = database.connection
+    changed = relink_children(connection, session_id, only_pending=False)
+    own_forks = connection.execute(
+        "SELECT id FROM chat_sessions WHERE parent_id = ?", (session_id,)
+    ).fetchall()
+    connection.execute(
+        "UPDATE chat_sessions SET parent_id = NULL, parent_message_id = NULL WHERE parent_id = ?",
+        (session_id,),
+    )
+    for child in dict.fromkeys([*changed, *(fork for (fork,) in own_forks)]):
+        log_changes(database, child, (), clock)

@@ -1,0 +1,122 @@
+"""One sync of a store at a time, and transactions that wait for other writers.
+
+The lock file only saves work: what two syncs write at once comes out right without it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from store.errors import StoreError
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows has no flock
+    fcntl = None  # type: ignore[assignment]
+
+LOCK_PATIENCE_S = 60.0
+"""How long a writer of another program may hold the store before sync gives up."""
+POLL_S = 0.1
+
+
+@contextlib.contextmanager
+def alone(store: Path, stopped: Callable[[], bool], waiting: Callable[[], None]) -> Iterator[bool]:
+    """Hold the store's sync lock; gives False when it was stopped before getting it.
+
+    Args:
+        store: The store's file; the lock lies beside it and stays there.
+        stopped: Asked while waiting.
+        waiting: Called each time the lock is found held by another sync.
+
+    Raises:
+        StoreError: The store's folder cannot be written.
+    """
+    if fcntl is None:
+        yield True
+        return
+    path = store.with_name(store.name + ".sync-lock")
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreError(f"{store} cannot be written: {path}: {error.strerror}") from error
+    try:
+        yield _acquire(descriptor, stopped, waiting)
+    finally:
+        os.close(descriptor)
+
+
+def _acquire(descriptor: int, stopped: Callable[[], bool], waiting: Callable[[], None]) -> bool:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        except BlockingIOError:
+            if stopped():
+                return False
+            waiting()
+            time.sleep(POLL_S)
+        except OSError:
+            # Some network file systems have no locks; sync is right without.
+            return True
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection, store: Path) -> Iterator[None]:
+    """Run the block in ``BEGIN IMMEDIATE`` ... ``COMMIT``, waiting for other writers.
+
+    Raises:
+        StoreError: The store is locked for long, read only, full or damaged.
+    """
+    try:
+        _begin(connection)
+        try:
+            yield
+            _patiently(connection, "COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+    except sqlite3.DatabaseError as error:
+        raise StoreError(explain(error, store)) from error
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    _patiently(connection, "BEGIN IMMEDIATE")
+
+
+def _patiently(connection: sqlite3.Connection, statement: str) -> None:
+    until = time.monotonic() + LOCK_PATIENCE_S
+    while True:
+        try:
+            connection.execute(statement)
+            return
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > until:
+                raise
+            time.sleep(POLL_S)
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Return whether another connection stood in the way."""
+    return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def explain(error: sqlite3.Error, store: Path) -> str:
+    """Return one line for the user on why a store could not be written."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return f"{store} is locked by another program; try again when it is done"
+    if code == sqlite3.SQLITE_READONLY:
+        return f"{store} cannot be written: the file or its folder is read only"
+    if code == sqlite3.SQLITE_FULL:
+        return f"{store} cannot be written: the disk is full; what was synced before is kept"
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return f"{store} is damaged: {error}"
+    if code == sqlite3.SQLITE_IOERR:
+        return f"{store} cannot be written: the disk reports an error ({error})"
+    return f"{store} cannot be written: {error}"

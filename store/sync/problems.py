@@ -1,0 +1,87 @@
+"""What could not be read, kept in the store until it can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from store.clock import Clock
+from store.database import Database
+from store.sources.protocol import Problem
+from store.sync.jsontext import clean
+
+LISTING = ""
+"""``source_problems.unit`` of what came up while a root was listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredProblem:
+    """One row of ``source_problems``; ``seen_at`` (epoch ms) is when it was first seen."""
+
+    kind: str
+    root: str
+    unit: str
+    path: str
+    line: int
+    reason: str
+    seen_at: int
+
+
+def problems(database: Database, *, kind: str | None = None) -> list[StoredProblem]:
+    """Return what could not be read, by kind, path and line."""
+    if database.form.name != "own":
+        return []
+    rows = database.connection.execute(
+        "SELECT kind, root, unit, path, line, reason, seen_at FROM source_problems "
+        "WHERE $1 IS NULL OR kind = $1 ORDER BY kind, path, line, reason",
+        {"1": kind},
+    )
+    return [StoredProblem(*row) for row in rows]
+
+
+def differ(database: Database, kind: str, root: Path, unit: str, found: Iterable[Problem]) -> bool:
+    """Return whether the stored problems of a unit are others than these."""
+    return _stored(database, kind, root, unit) != _rows(found)
+
+
+def replace(
+    database: Database, kind: str, root: Path, unit: str, found: Iterable[Problem], clock: Clock
+) -> None:
+    """Make the problems of a unit these; one that stays keeps its time."""
+    where = (kind, clean(str(root)), clean(unit))
+    before, after = _stored(database, kind, root, unit), _rows(found)
+    database.connection.executemany(
+        "DELETE FROM source_problems WHERE kind = ? AND root = ? AND unit = ? "
+        "AND path = ? AND line = ? AND reason = ?",
+        ((*where, *row) for row in before - after),
+    )
+    now = clock()
+    database.connection.executemany(
+        "INSERT INTO source_problems(kind, root, unit, path, line, reason, seen_at) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        ((*where, *row, now) for row in after - before),
+    )
+
+
+def units_with_problems(database: Database, kind: str, root: Path) -> set[str]:
+    """Return the keys of the units below a root that have problems."""
+    rows = database.connection.execute(
+        "SELECT DISTINCT unit FROM source_problems WHERE kind = ? AND root = ? AND unit <> ''",
+        (kind, clean(str(root))),
+    )
+    return {key for (key,) in rows}
+
+
+def _stored(database: Database, kind: str, root: Path, unit: str) -> set[tuple[str, int, str]]:
+    return set(
+        database.connection.execute(
+            "SELECT path, line, reason FROM source_problems "
+            "WHERE kind = ? AND root = ? AND unit = ?",
+            (kind, clean(str(root)), clean(unit)),
+        )
+    )
+
+
+def _rows(found: Iterable[Problem]) -> set[tuple[str, int, str]]:
+    return {(clean(problem.path), problem.line, clean(problem.reason)) for problem in found}

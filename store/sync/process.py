@@ -1,0 +1,110 @@
+"""Starts a sync in a process of its own and follows it, for programs with an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from store.errors import StoreError
+from store.sync.children import child_environment
+from store.sync.progress import Progress, Summary
+
+NICE = 5
+STOP_PATIENCE_S = 6.0
+LINE_LIMIT = 1 << 20
+
+
+class SyncProcess:
+    """A sync that runs; iterate over it for its progress, then read ``summary``.
+
+    Attributes:
+        summary: Set when it has ended well.
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        """Wrap a child of ``start_sync``."""
+        self._process = process
+        self.summary: Summary | None = None
+
+    @property
+    def pid(self) -> int:
+        """Process id of the child."""
+        return self._process.pid
+
+    async def __aiter__(self) -> AsyncIterator[Progress]:
+        """Yield each state that the child tells, until it ends.
+
+        Raises:
+            StoreError: It could not sync; the message is the child's.
+        """
+        assert self._process.stdout is not None and self._process.stderr is not None
+        errors = asyncio.ensure_future(self._process.stderr.read())
+        message = None
+        async for line in self._process.stdout:
+            event: dict[str, Any] = orjson.loads(line)
+            kind = event.pop("event")
+            if kind == "progress":
+                yield Progress(**event)
+            elif kind == "summary":
+                self.summary = Summary(**event)
+            else:
+                message = event["message"]
+        said = (await errors).decode("utf-8", "replace").strip()
+        code = await self._process.wait()
+        if message is not None or (code > 0 and self.summary is None):
+            last = said.splitlines()[-1] if said else f"sync ended with code {code}"
+            raise StoreError(message or last)
+
+    async def wait(self) -> Summary | None:
+        """Let it run to its end; None when it was broken off before it could say more.
+
+        Raises:
+            StoreError: It could not sync.
+        """
+        async for _ in self:
+            pass
+        return self.summary
+
+    async def stop(self) -> None:
+        """Break it off; what it has done stays done."""
+        if self._process.returncode is not None:
+            return
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), STOP_PATIENCE_S)
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+
+
+async def start_sync(
+    store_path: Path, targets: Sequence[Path] = (), *, kinds: Sequence[str] = ()
+) -> SyncProcess:
+    """Start a sync.
+
+    Args:
+        store_path: The store, made where it is missing.
+        targets: Folders and files of sources; none means the usual places.
+        kinds: Only these sources; none means those of the configuration.
+    """
+    arguments = [sys.executable, "-m", "store.sync", "--store", str(store_path), "--json"]
+    arguments += ["--nice", str(NICE), "--until-stdin-closes"]
+    for kind in kinds:
+        arguments += ["--kind", kind]
+    process = await asyncio.create_subprocess_exec(
+        *arguments,
+        "--",
+        *(str(target) for target in targets),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=LINE_LIMIT,
+        env=child_environment(),
+    )
+    return SyncProcess(process)

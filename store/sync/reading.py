@@ -1,0 +1,81 @@
+"""Reads one unit of a source into rows; in this process or in a helper process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from store.errors import BackscrollError
+from store.sources.protocol import FileStamp, Problem, Source, Unit
+from store.sync.prepared import PreparedSession, prepare
+from store.sync.units import Excludes
+
+
+@dataclass(slots=True)
+class ReadUnit:
+    """What came of reading a unit.
+
+    Attributes:
+        stamps: As the files were when they were read; None where reading failed, so that
+            the unit is tried again.
+        excluded: Workspaces whose sessions were left out.
+    """
+
+    sessions: list[PreparedSession] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    stamps: tuple[FileStamp, ...] | None = None
+    excluded: list[str] = field(default_factory=list)
+
+
+def read_unit(
+    source: Source,
+    root: Path,
+    unit: Unit,
+    *,
+    keep_originals: bool,
+    compress: bool,
+) -> ReadUnit:
+    """Read a unit and make its rows.
+
+    Nothing that a source's files hold may end a sync: what cannot be read or mapped
+    becomes a problem of this unit alone.
+    """
+    result = ReadUnit()
+    try:
+        reading = source.read(root, unit)
+    except Exception as error:
+        result.problems.append(Problem(_path_of(root, unit), 0, _reason("cannot be read", error)))
+        return result
+    result.problems.extend(reading.problems)
+    for draft in reading.sessions:
+        try:
+            result.sessions.append(
+                prepare(source.kind, draft, keep_originals=keep_originals, compress=compress)
+            )
+        except Exception as error:
+            result.problems.append(Problem(draft.path, 0, _reason("cannot be mapped", error)))
+    result.stamps = reading.stamps
+    return result
+
+
+def leave_out(result: ReadUnit, excludes: Excludes) -> None:
+    """Take the sessions of excluded workspaces out of a reading, and name the workspaces."""
+    kept = []
+    for session in result.sessions:
+        if excludes(session.workspace_root):
+            result.excluded.append(session.workspace_root or "")
+        else:
+            kept.append(session)
+    result.sessions = kept
+
+
+def _path_of(root: Path, unit: Unit) -> str:
+    return unit.stamps[0].path if unit.stamps else str(root / unit.key)
+
+
+def _reason(what: str, error: Exception) -> str:
+    if isinstance(error, BackscrollError):
+        return f"{what}: {error}"
+    if isinstance(error, OSError) and error.strerror:
+        return f"{what}: {error.strerror}"
+    return f"{what}: {type(error).__name__}: {error}"

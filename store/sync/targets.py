@@ -1,0 +1,111 @@
+"""What sync reads: the places where agents leave sessions, or what a user names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from store.errors import StoreError
+from store.locations import cache_dir, private_folder
+from store.sources.protocol import Source
+
+if TYPE_CHECKING:
+    from store.config import SourceSettings
+
+SQLITE_HEADER = b"SQLite format 3\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A root of a source, to be read."""
+
+    source: Source
+    root: Path
+
+
+@dataclass(frozen=True, slots=True)
+class StoreTarget:
+    """A SQLite file that no source claims: perhaps a store."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class FolderTarget:
+    """A folder that is no source: a workspace to filter by."""
+
+    path: Path
+
+
+def classify(path: Path, sources: Iterable[Source]) -> Target | StoreTarget | FolderTarget:
+    """Say what a path is that a user named, by its content.
+
+    Raises:
+        StoreError: It is missing, cannot be read, or is nothing that is known.
+    """
+    path = path.expanduser()
+    sources = tuple(sources)
+    if not path.exists():
+        raise StoreError(f"{path} does not exist")
+    for source in sources:
+        root = source.recognise(path)
+        if root is not None:
+            return Target(source, root.absolute())
+    if path.is_dir():
+        return FolderTarget(path.resolve())
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(SQLITE_HEADER))
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror}") from error
+    if head == SQLITE_HEADER:
+        return StoreTarget(path)
+    known = ", ".join(source.label for source in sources)
+    what = "empty" if not head else "no session file that is known"
+    raise StoreError(f"{path} is {what} (known: a three-table SQLite store, {known})")
+
+
+def default_targets(
+    settings: SourceSettings,
+    sources: Iterable[Source],
+    environment: Mapping[str, str],
+    home: Path,
+) -> list[Target]:
+    """Return the roots that exist of the enabled sources, each once, with the config's paths."""
+    targets: dict[tuple[str, Path], Target] = {}
+    for source in sources:
+        if not settings.reads(source.kind):
+            continue
+        roots = list(source.default_roots(environment, home))
+        for name in settings.paths.get(source.kind, ()):
+            named = Path(name).expanduser()
+            roots.append(source.recognise(named) or named)
+        for root in roots:
+            if root.exists():
+                targets.setdefault((source.kind, root.resolve()), Target(source, root))
+    return list(targets.values())
+
+
+def looked_for(
+    settings: SourceSettings,
+    sources: Iterable[Source],
+    environment: Mapping[str, str],
+    home: Path,
+) -> list[tuple[str, Path]]:
+    """Return label and place of everywhere that sessions are looked for, there or not."""
+    return [
+        (source.label, root)
+        for source in sources
+        if settings.reads(source.kind)
+        for root in source.default_roots(environment, home)
+    ]
+
+
+def target_store_path(target: Target) -> Path:
+    """Return the store of its own that a source opened by name is synced into."""
+    folder = private_folder(cache_dir() / "targets")
+    name = f"{target.source.kind}\0{target.root.resolve()}".encode("utf-8", "surrogatepass")
+    return folder / f"{hashlib.blake2b(name, digest_size=12).hexdigest()}.sqlite"

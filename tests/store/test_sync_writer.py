@@ -1,0 +1,425 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.database import Database, open_database
+from store.ids import derived_session_id
+from store.queries import originals
+from store.sources.drafts import (
+    AttachmentDraft,
+    LineageDraft,
+    MessageDraft,
+    PartDraft,
+    SessionDraft,
+)
+from store.store import in_transaction
+from store.sync.writer import Written, write_session
+from tests.store.sync_fakes import SIDE_TABLES, START, TABLES, dump, message, session, text_part
+
+WRAP = 26 * 2**36
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    opened = open_database(tmp_path / "store.db", create=True)
+    yield opened
+    opened.close()
+
+
+def write(database: Database, draft: SessionDraft, **options: Any) -> Written:
+    return in_transaction(database, write_session, "fake", draft, **options)
+
+
+def names(database: Database, session_id: str) -> list[str]:
+    return [
+        json.loads(row[0])["source"]["id"]
+        for row in database.connection.execute(
+            "SELECT metadata_json FROM chat_messages WHERE session_id = ? ORDER BY created_at, id",
+            (session_id,),
+        )
+    ]
+
+
+def metadata(database: Database, table: str, row_id: str) -> dict[str, Any]:
+    (text,) = database.connection.execute(
+        f"SELECT metadata_json FROM {table} WHERE id = ?", (row_id,)
+    ).fetchone()
+    value: dict[str, Any] = json.loads(text)
+    return value
+
+
+def message_id(database: Database, name: str, session_name: str = "one") -> str:
+    row = database.connection.execute(
+        "SELECT id FROM chat_messages WHERE session_id = ? "
+        "AND json_extract(metadata_json, '$.source.id') = ?",
+        (derived_session_id("fake", session_name), name),
+    ).fetchone()
+    return str(row[0])
+
+
+def changes(database: Database) -> list[tuple[str, str | None]]:
+    return list(
+        database.connection.execute("SELECT session_id, message_id FROM changes ORDER BY seq")
+    )
+
+
+def test_a_session_gets_its_columns_and_metadata(database: Database) -> None:
+    usage = {"input": 1, "output": 2, "reasoning": 3, "cache_read": 4, "cache_write": 5}
+    draft = session(
+        "one",
+        message("u", START),
+        message("a", START + 5, role="assistant", usage=usage, cost_usd=0.25),
+        message("b", START + 6, role="assistant", usage=usage, hidden_at=START + 9),
+        title="A title",
+        title_from="summary",
+        workspace_root="/work/place",
+        metadata={"git_branch": "main"},
+    )
+    write(database, draft)
+    (row,) = database.connection.execute("SELECT * FROM chat_sessions").fetchall()
+    assert row[0] == derived_session_id("fake", "one")
+    assert row[1:7] == (
+        "fake", "/work/place", '{"provider_id":"unknown","model_id":"unknown"}', None, None, "[]",
+    )  # fmt: skip
+    assert json.loads(row[7]) == {
+        "title": "A title",
+        "title_from": "summary",
+        "source": {"kind": "fake", "id": "one", "path": "/sessions/one.jsonl"},
+        "git_branch": "main",
+    }
+    assert row[8:15] == (2, 4, 6, 8, 10, 30, 0.25)
+    assert row[15:] == (START, START + 6, None)
+
+
+def test_times_that_step_back_are_raised_and_the_true_one_is_kept(database: Database) -> None:
+    write(database, session("one", message("a", START + 50), message("b", START), message("c")))
+    rows = database.connection.execute(
+        "SELECT created_at, updated_at, metadata_json FROM chat_messages ORDER BY created_at, id"
+    ).fetchall()
+    assert [row[0] for row in rows] == [START + 50] * 3
+    assert [json.loads(row[2]).get("backscroll") for row in rows] == [
+        None, {"true_created_at": START}, {"true_created_at": START},
+    ]  # fmt: skip
+    assert all(row[1] >= row[0] for row in rows)
+    assert names(database, derived_session_id("fake", "one")) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("start", [WRAP - 1, WRAP, WRAP + 1, START])
+def test_more_messages_in_a_millisecond_than_it_has_ids(database: Database, start: int) -> None:
+    count = 4096 + 3
+    draft = session("one", *(message(f"m{n}", start) for n in range(count)), message("z", start))
+    write(database, draft)
+    session_id = derived_session_id("fake", "one")
+    assert names(database, session_id) == [*(f"m{n}" for n in range(count)), "z"]
+    times = [row[0] for row in database.connection.execute(
+        "SELECT created_at FROM chat_messages ORDER BY created_at, id")]  # fmt: skip
+    assert times == [start] * 4096 + [start + 1] * 4
+    lengths = database.connection.execute("SELECT DISTINCT length(id) FROM chat_messages")
+    assert lengths.fetchall() == [(30,)]
+
+
+def test_order_holds_across_the_wrap_of_the_ids(database: Database) -> None:
+    draft = session("one", *(message(f"m{n}", WRAP - 3 + n // 2) for n in range(12)))
+    write(database, draft)
+    assert names(database, derived_session_id("fake", "one")) == [f"m{n}" for n in range(12)]
+
+
+def test_writing_twice_touches_no_row(database: Database) -> None:
+    draft = full_draft()
+    write(database, session("parent", message("p1"), message("p2")))
+    write(database, draft)
+    before, log = dump(database, TABLES + SIDE_TABLES), changes(database)
+    total = database.connection.total_changes
+    assert write(database, full_draft()).changed == []
+    assert database.connection.total_changes == total
+    assert dump(database, TABLES + SIDE_TABLES) == before
+    assert changes(database) == log
+
+
+def full_draft() -> SessionDraft:
+    copied = message("c1", START + 1, role="assistant")
+    copied.inherited_from = "p2"
+    tool = PartDraft(
+        "tool-Task",
+        {"type": "tool-Task", "toolCallId": "t1", "state": "output-available", "input": {},
+         "output": "done", "resultProviderMetadata": {"backscroll": {
+             "status": "ok", "child_session_source_id": "child"}}},
+        START + 2, START + 4, "t1", "output-available", (1, 2),
+    )  # fmt: skip
+    compaction = PartDraft(
+        "data-compaction",
+        {"type": "data-compaction", "data": {"summary": "s", "tail_start_id": "c1"}},
+        START + 5,
+        START + 5,
+    )
+    lost = PartDraft(
+        "data-compaction",
+        {"type": "data-compaction", "data": {"summary": "s", "tail_start_id": "nowhere"}},
+        START + 5,
+        START + 5,
+    )
+    answer = MessageDraft("a1", "assistant", START + 2, START + 5,
+                          {"system_prompt_digest": "d1"}, [tool, compaction, lost],
+                          records=(3,))  # fmt: skip
+    return session(
+        "one", copied, answer,
+        lineage=LineageDraft("fork", "parent", "p1"),
+        records=[b'{"n":0}', b'{"n":1}', b'{"n":2}', b'{"n":3}'],
+        attachments=[AttachmentDraft("out.txt", "text/plain", b"long output" * 100)],
+        system_prompts={"d1": "You are."},
+    )  # fmt: skip
+
+
+def test_ids_inside_parts_are_ids_of_the_store(database: Database) -> None:
+    write(database, full_draft())
+    rows = database.connection.execute(
+        'SELECT data_json FROM chat_parts WHERE message_id = ? ORDER BY "index"',
+        (message_id(database, "a1"),),
+    ).fetchall()
+    tool, compaction, lost = (json.loads(row[0]) for row in rows)
+    assert compaction["data"]["tail_start_id"] == message_id(database, "c1")
+    assert lost["data"]["tail_start_id"] is None
+    assert tool["resultProviderMetadata"]["backscroll"] == {
+        "status": "ok",
+        "child_session_source_id": "child",
+        "child_session_id": derived_session_id("fake", "child"),
+    }
+    assert database.connection.execute("SELECT * FROM system_prompts").fetchall() == [
+        ("d1", "You are.")
+    ]
+
+
+@pytest.mark.parametrize("parent_first", [True, False])
+def test_links_are_the_same_whoever_comes_first(database: Database, parent_first: bool) -> None:
+    parent = session("parent", message("p1"), message("p2"), message("p3"))
+    drafts = [parent, full_draft()] if parent_first else [full_draft(), parent]
+    for draft in drafts:
+        write(database, draft)
+    parent_id = derived_session_id("fake", "parent")
+    (row,) = database.connection.execute(
+        "SELECT parent_id, parent_message_id FROM chat_sessions WHERE parent_id IS NOT NULL"
+    ).fetchall()
+    assert row == (parent_id, message_id(database, "p1", "parent"))
+    copied = database.connection.execute(
+        "SELECT metadata_json FROM chat_messages WHERE id = ?", (message_id(database, "c1"),)
+    ).fetchone()[0]
+    original = message_id(database, "p2", "parent")
+    assert copied == (
+        '{"source":{"id":"c1","inherited_from":"p2"},' + f'"inherited_from":"{original}"}}'
+    )
+
+
+def test_a_child_waits_for_a_message_of_its_parent(database: Database) -> None:
+    write(database, full_draft())
+    write(database, session("parent", message("p1")))
+    assert "inherited_from" not in metadata(database, "chat_messages", message_id(database, "c1"))
+    before = len(changes(database))
+    written = write(database, session("parent", message("p1"), message("p2")))
+    child = derived_session_id("fake", "one")
+    assert written.changed == [written.session_id, child]
+    assert changes(database)[before:] == [
+        (written.session_id, message_id(database, "p2", "parent")),
+        (child, message_id(database, "c1")),
+    ]
+    assert write(database, session("parent", message("p1"), message("p2"))).changed == []
+
+
+def test_growth_edits_and_removal_touch_only_what_differs(database: Database) -> None:
+    write(database, session("one", message("a"), message("b", START + 1), message("c", START + 2)))
+    first = message_id(database, "a")
+    total, seen = database.connection.total_changes, len(changes(database))
+    changed = session("one", message("a"), message("b", START + 1, "new text"),
+                      message("d", START + 3))  # fmt: skip
+    gone, edited = message_id(database, "c"), message_id(database, "b")
+    write(database, changed)
+    added = message_id(database, "d")
+    assert {row[1] for row in changes(database)[seen:]} == {gone, edited, added}
+    # One session row, a removed message (its part and refs go with it), a changed part,
+    # a new message with part and refs, three rows of changes.
+    assert database.connection.total_changes - total <= 1 + 3 + 1 + 3 + 3
+    assert message_id(database, "a") == first
+    assert names(database, derived_session_id("fake", "one")) == ["a", "b", "d"]
+
+
+def test_what_the_user_set_survives(database: Database) -> None:
+    draft = session("one", message("a"), message("b", START + 1), message("s", START + 2,
+                    hidden_at=7), title="Said")  # fmt: skip
+    write(database, draft)
+    session_id, hidden, shown = (
+        derived_session_id("fake", "one"), message_id(database, "b"), message_id(database, "s"),
+    )  # fmt: skip
+    run = database.connection.execute
+    run(
+        "UPDATE chat_sessions SET archived_at = 77, metadata_json = "
+        'json_set(metadata_json, \'$.user\', json(\'{"title":"Mine","star":true}\'))'
+    )
+    run(
+        "UPDATE chat_messages SET metadata_json = json_set(metadata_json, '$.hidden_at', 5, "
+        "'$.backscroll', json('{\"hidden_by\":\"user\"}')) WHERE id = ?",
+        (hidden,),
+    )
+    run("UPDATE chat_messages SET metadata_json = json_remove(json_set(metadata_json, "
+        "'$.backscroll', json('{\"hidden_by\":\"shown\"}')), '$.hidden_at') WHERE id = ?",
+        (shown,))  # fmt: skip
+    total = database.connection.total_changes
+    assert write(database, draft).changed == []
+    assert database.connection.total_changes == total
+    draft.messages.append(message("c", START + 3))
+    draft.messages[1] = message("b", START + 1, git_branch="x")
+    draft.title = "Said again"
+    write(database, draft)
+    assert metadata(database, "chat_sessions", session_id)["user"] == {
+        "title": "Mine",
+        "star": True,
+    }
+    assert metadata(database, "chat_sessions", session_id)["title"] == "Said again"
+    assert run("SELECT archived_at FROM chat_sessions").fetchone() == (77,)
+    assert metadata(database, "chat_messages", hidden) == {
+        "git_branch": "x",
+        "source": {"id": "b"},
+        "backscroll": {"hidden_by": "user"},
+        "hidden_at": 5,
+    }
+    assert "hidden_at" not in metadata(database, "chat_messages", shown)
+
+
+def test_marks_follow_a_message_whose_id_moves(database: Database) -> None:
+    write(database, session("one", message("a"), message("b")))
+    old, session_id = message_id(database, "b"), derived_session_id("fake", "one")
+    run = database.connection.execute
+    run("UPDATE chat_messages SET metadata_json = json_set(metadata_json, '$.hidden_at', 5, "
+        "'$.backscroll', json('{\"hidden_by\":\"user\"}')) WHERE id = ?", (old,))  # fmt: skip
+    labels = json.dumps({"labels": {old: "here"}})
+    run("UPDATE chat_sessions SET metadata_json = json_set(metadata_json, '$.user', json(?))",
+        (labels,))  # fmt: skip
+    run("INSERT INTO chat_sessions(id, agent, model_json, parent_id, parent_message_id, "
+        "created_at, updated_at) VALUES ('ses_mine', 'x', '{}', ?, ?, 1, 1)",
+        (session_id, old))  # fmt: skip
+    write(database, session("one", message("a"), message("between"), message("b")))
+    new = message_id(database, "b")
+    assert new != old
+    assert metadata(database, "chat_messages", new)["hidden_at"] == 5
+    assert metadata(database, "chat_sessions", session_id)["user"] == {"labels": {new: "here"}}
+    assert run("SELECT parent_message_id FROM chat_sessions WHERE id = 'ses_mine'").fetchone() == (
+        new,
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "by_user", "second", "expected"),
+    [
+        (None, None, None, None),
+        (None, 70, None, 70),
+        (None, None, 50, 50),
+        (None, 70, 50, 70),
+        (50, None, 50, None),
+        (50, 50, None, None),
+        (50, 70, None, 70),
+        (50, 50, 60, 60),
+    ],
+)
+def test_archive_is_the_users_until_the_source_changes_its_mind(
+    database: Database,
+    first: int | None,
+    by_user: int | None,
+    second: int | None,
+    expected: int | None,
+) -> None:
+    write(database, session("one", archived_at=first))
+    assert database.connection.execute("SELECT archived_at FROM chat_sessions").fetchone() == (
+        first,
+    )
+    database.connection.execute("UPDATE chat_sessions SET archived_at = ?", (by_user,))
+    write(database, session("one", archived_at=second))
+    assert database.connection.execute("SELECT archived_at FROM chat_sessions").fetchone() == (
+        expected,
+    )
+
+
+def test_text_that_no_json_column_holds(database: Database) -> None:
+    draft = session("o\ud800ne", message("a\ud83d", text="x\ud800y", big=2**70), title="\udfff")
+    draft.path, draft.workspace_root = "/p/\udcff.jsonl", "/w\udcff"
+    write(database, draft)
+    (text,) = database.connection.execute("SELECT data_json FROM chat_parts").fetchone()
+    assert json.loads(text)["text"] == "x\N{REPLACEMENT CHARACTER}y"
+    (text,) = database.connection.execute("SELECT metadata_json FROM chat_messages").fetchone()
+    assert json.loads(text)["big"] == 2**70
+    total = database.connection.total_changes
+    write(database, draft)
+    assert database.connection.total_changes == total
+
+
+def test_original_records_come_back_as_they_were(database: Database) -> None:
+    records = [b'{"n":%d,"pad":"%s"}' % (n, b"x" * (n % 9000)) for n in range(400)]
+    records[7] = b"two\nlines"
+    records[9] = b""
+    records[11] = b"\xff\xfe"
+    draft = session("one", message("a"), records=records)
+    draft.messages[0].parts = [text_part("t", records=(7, 399)), text_part("u", records=(11,))]
+    draft.messages[0].records = (9, 7)
+    write(database, draft)
+    session_id = derived_session_id("fake", "one")
+    assert list(originals.records_of_session(database, session_id)) == records
+    assert originals.record_count(database, session_id) == 400
+    first, second = (row[0] for row in database.connection.execute(
+        'SELECT id FROM chat_parts ORDER BY "index"'))  # fmt: skip
+    assert originals.records_of_part(database, first) == ["two\nlines", records[399].decode()]
+    assert originals.records_of_part(database, second) == ["\ufffd\ufffd"]
+    assert originals.records_of_message(database, message_id(database, "a")) == [
+        "two\nlines", "", "\ufffd\ufffd", records[399].decode(),
+    ]  # fmt: skip
+
+
+def test_an_append_writes_new_blocks_only(database: Database) -> None:
+    records = [b'{"n":%d,"pad":"%s"}' % (n, b"x" * 5000) for n in range(200)]
+    write(database, session("one", message("a"), records=records[:150]))
+    before = database.connection.execute("SELECT * FROM original_records").fetchall()
+    assert len(before) > 2
+    total = database.connection.total_changes
+    write(database, session("one", message("a"), records=records))
+    after = database.connection.execute("SELECT * FROM original_records").fetchall()
+    assert after[: len(before) - 1] == before[:-1]
+    assert database.connection.total_changes - total == len(after) - len(before) + 1
+
+
+def test_without_originals_none_is_kept(database: Database) -> None:
+    draft = full_draft()
+    write(database, draft)
+    write(database, draft, keep_originals=False)
+    assert database.connection.execute("SELECT count(*) FROM original_records").fetchone() == (0,)
+    (part,) = database.connection.execute(
+        "SELECT id FROM chat_parts WHERE tool_call_id = 't1'"
+    ).fetchone()
+    assert originals.records_of_part(database, part) == []
+
+
+def test_attachments(database: Database) -> None:
+    write(database, full_draft())
+    session_id = derived_session_id("fake", "one")
+    assert originals.attachment(database, session_id, "out.txt") == b"long output" * 100
+    assert originals.attachments(database, session_id) == [("out.txt", "text/plain", 1100)]
+    with pytest.raises(originals.NotFound, match="no file other.txt"):
+        originals.attachment(database, session_id, "other.txt")
+
+
+def test_an_older_copy_elsewhere_does_not_win(database: Database, tmp_path: Path) -> None:
+    newer = tmp_path / "newer.jsonl"
+    newer.touch()
+    write(database, session("one", message("a"), message("b", START + 9), path=str(newer)))
+    old = session("one", message("a"), path="/backup/one.jsonl")
+    assert write(database, old).skipped == f"a newer copy was read from {newer}"
+    newer.unlink()
+    assert write(database, old).skipped is None
+
+
+def test_many_changed_messages_are_one_row_of_changes(database: Database) -> None:
+    write(database, session("one", message("a")))
+    draft = session("one", *(message(f"m{n}", START + n) for n in range(100)))
+    seen = len(changes(database))
+    write(database, draft)
+    assert changes(database)[seen:] == [(derived_session_id("fake", "one"), None)]
