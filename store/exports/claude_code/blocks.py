@@ -1,0 +1,146 @@
+"""AI SDK parts as content blocks of the Messages API, whatever agent they came from."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+Block = dict[str, Any]
+
+_CALL_ID = re.compile(r"[^A-Za-z0-9_-]")
+_TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+NO_RESULT = "This call has no recorded result."
+
+
+def is_tool(part: dict[str, Any]) -> bool:
+    """Tell whether a part is a tool call."""
+    kind = part.get("type")
+    return isinstance(kind, str) and (kind.startswith("tool-") or kind == "dynamic-tool")
+
+
+class CallIds:
+    """Gives each call of a file its own id of the characters that the API takes."""
+
+    def __init__(self) -> None:
+        """Start without any id given."""
+        self._taken: set[str] = set()
+
+    def take(self, wanted: object) -> str:
+        """Return the wanted id where it can be used, else one like it."""
+        base = _CALL_ID.sub("_", str(wanted or ""))[:56] or "call"
+        call_id, number = base, 2
+        while call_id in self._taken:
+            call_id, number = f"{base}-{number}", number + 1
+        self._taken.add(call_id)
+        return call_id
+
+
+def plain_block(part: dict[str, Any]) -> Block | None:
+    """Return a text, reasoning or file part as a block; None for what no model is sent."""
+    kind = part.get("type")
+    if kind == "text":
+        text = part.get("text")
+        return {"type": "text", "text": text} if isinstance(text, str) and text.strip() else None
+    if kind == "reasoning":
+        return _thinking(part)
+    if kind == "file":
+        return file_block(part)
+    return None
+
+
+def _thinking(part: dict[str, Any]) -> Block | None:
+    """Return a thinking block where the part has its signature; an API refuses any other."""
+    metadata = part.get("providerMetadata")
+    anthropic = metadata.get("anthropic") if isinstance(metadata, dict) else None
+    if not isinstance(anthropic, dict):
+        return None
+    if anthropic.get("redactedData"):
+        return {"type": "redacted_thinking", "data": anthropic["redactedData"]}
+    if anthropic.get("signature"):
+        return {
+            "type": "thinking",
+            "thinking": part.get("text", ""),
+            "signature": anthropic["signature"],
+        }
+    return None
+
+
+def file_block(part: dict[str, Any]) -> Block:
+    """Return a file part as an image or document block, or its name as text.
+
+    Args:
+        part: ``{type: "file", mediaType, url, filename?}``; data URLs carry their content.
+    """
+    media_type, url = str(part.get("mediaType", "")), str(part.get("url", ""))
+    data = _data_of(url)
+    if data is not None and media_type in _IMAGES:
+        source = {"type": "base64", "media_type": media_type, "data": data}
+        return {"type": "image", "source": source}
+    if data is not None and media_type == "application/pdf":
+        source = {"type": "base64", "media_type": media_type, "data": data}
+        return {"type": "document", "source": source}
+    if data is not None and media_type.startswith("text/"):
+        text = base64.b64decode(data).decode("utf-8", "replace")
+        source = {"type": "text", "media_type": "text/plain", "data": text}
+        return {"type": "document", "source": source}
+    name = part.get("filename") or (url if data is None else "file")
+    return {"type": "text", "text": f"[{media_type or 'file'}: {name}]"}
+
+
+def _data_of(url: str) -> str | None:
+    """Return the base64 content of a data URL."""
+    if not url.startswith("data:") or "," not in url:
+        return None
+    head, _, body = url.partition(",")
+    if head.endswith(";base64"):
+        return body
+    return base64.b64encode(unquote_to_bytes(body)).decode("ascii")
+
+
+def call_block(part: dict[str, Any], call_id: str) -> Block:
+    """Return a tool part as a tool_use block; its input is always an object."""
+    kind = str(part.get("type"))
+    name = str(part.get("toolName")) if kind == "dynamic-tool" else kind.removeprefix("tool-")
+    given = part.get("input", part.get("rawInput"))
+    tool_input = given if isinstance(given, dict) else {} if given is None else {"input": given}
+    return {
+        "type": "tool_use",
+        "id": call_id,
+        "name": _TOOL_NAME.sub("_", name)[:128] or "tool",
+        "input": tool_input,
+    }
+
+
+def result_block(part: dict[str, Any], call_id: str) -> Block:
+    """Return the tool_result block of a tool part; a call without a result gets an error."""
+    state = part.get("state")
+    block: Block = {"type": "tool_result", "tool_use_id": call_id}
+    if state == "output-available":
+        return block | {"content": _result_content(part.get("output"))}
+    if state == "output-error":
+        return block | {"content": str(part.get("errorText", "")), "is_error": True}
+    if state == "output-denied":
+        approval = part.get("approval")
+        reason = approval.get("reason") if isinstance(approval, dict) else None
+        return block | {"content": str(reason or "The call was denied."), "is_error": True}
+    return block | {"content": NO_RESULT, "is_error": True}
+
+
+def _result_content(output: object) -> Any:
+    if isinstance(output, str):
+        return output
+    if isinstance(output, list) and all(_is_content(item) for item in output):
+        return [file_block(item) if item.get("type") == "file" else item for item in output]
+    return json.dumps(output, ensure_ascii=False)
+
+
+def _is_content(item: object) -> bool:
+    return isinstance(item, dict) and (
+        (item.get("type") == "text" and isinstance(item.get("text"), str))
+        or (item.get("type") == "file" and "url" in item)
+        or item.get("type") in ("image", "document")
+    )

@@ -1,0 +1,168 @@
+"""The lines of a session file that Claude Code resumes: one linear chain."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from store.database import Database
+from store.exports.claude_code.originals import Originals
+from store.exports.claude_code.turns import Turn, turns
+from store.exports.encoding import encode
+from store.exports.reading import Row, SessionReading
+
+VERSION = "2.1.332"
+"""The newest version whose resume the recipe was tested with."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeFile:
+    """A session file for Claude Code.
+
+    Attributes:
+        session_id: A UUID; the file's name, and what ``--resume`` takes.
+        cwd: The folder that the session belongs to.
+        lines: JSON lines without their newline.
+        prompt: The last prompt where nothing answered it: it is left out of the file, to be
+            given to ``claude`` as its prompt, or else it would be answered for the user.
+    """
+
+    session_id: str
+    cwd: str
+    lines: list[str]
+    prompt: str | None
+
+
+def claude_file(
+    db: Database, reading: SessionReading, *, session_id: str | None = None, cwd: str | None = None
+) -> ClaudeFile:
+    """Turn a session into a file that Claude Code resumes.
+
+    Args:
+        db: The store that is read.
+        reading: The session in its context view.
+        session_id: A UUID; None makes a new one.
+        cwd: The folder; None takes the session's workspace.
+    """
+    name = session_id or str(uuid.uuid4())
+    folder = cwd or reading.session["workspace_root"] or "/"
+    said = list(turns(reading.messages, Originals(db)))
+    prompt = None
+    if said and said[-1].prompt:
+        prompt = "\n\n".join(b["text"] for b in said[-1].content if b["type"] == "text") or None
+        said = said[:-1] if prompt is not None else said
+    builder = _Lines(name, folder, reading.session)
+    lines = [encode(line) for line in builder.lines(said)]
+    title = _title(reading.session)
+    if title and lines:
+        note = {"type": "custom-title", "customTitle": title, "sessionId": name}
+        lines.append(encode(note))
+    return ClaudeFile(name, folder, lines, prompt)
+
+
+def _title(session: Row) -> str | None:
+    metadata = session["metadata"] if isinstance(session["metadata"], dict) else {}
+    user = metadata.get("user")
+    own = user.get("title") if isinstance(user, dict) else None
+    title = own or session.get("title") or metadata.get("title")
+    return " ".join(title.split()) if isinstance(title, str) else None
+
+
+class _Lines:
+    """Writes turns as lines that link to each other."""
+
+    def __init__(self, name: str, cwd: str, session: Row) -> None:
+        self._name, self._cwd = name, cwd
+        metadata = session["metadata"] if isinstance(session["metadata"], dict) else {}
+        self._branch = metadata.get("git_branch")
+        model = session["model"] if isinstance(session["model"], dict) else {}
+        self._model = model.get("model_id") or "unknown"
+        self._used: set[str] = set()
+
+    def lines(self, said: list[Turn]) -> Iterator[dict[str, Any]]:
+        """Yield the lines of a chain; each has the one before as its parent."""
+        parent: str | None = None
+        for number, turn in enumerate(said):
+            row_id = self._row_id(turn, number)
+            line: dict[str, Any] = {
+                "parentUuid": parent,
+                "isSidechain": False,
+                "userType": "external",
+                "cwd": self._cwd,
+                "sessionId": self._name,
+                "version": VERSION,
+                "type": turn.role,
+                "message": self._message(turn),
+                "uuid": row_id,
+                "timestamp": _iso(turn.at),
+            }
+            if isinstance(self._branch, str):
+                line["gitBranch"] = self._branch
+            yield line | _kept(turn)
+            parent = row_id
+
+    def _row_id(self, turn: Turn, number: int) -> str:
+        """Return the row's own uuid where it has one, else one that follows from its place."""
+        wanted = turn.original.get("uuid")
+        if not isinstance(wanted, str) or wanted in self._used:
+            wanted = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self._name} {number}"))
+        self._used.add(wanted)
+        return wanted
+
+    def _message(self, turn: Turn) -> dict[str, Any]:
+        if turn.role == "user":
+            content: Any = turn.content
+            if len(content) == 1 and content[0]["type"] == "text":
+                content = content[0]["text"]
+            return {"role": "user", "content": content}
+        assert turn.source is not None
+        original = turn.original.get("message")
+        given = original if isinstance(original, dict) else {}
+        metadata = turn.source["metadata"] if isinstance(turn.source["metadata"], dict) else {}
+        model = metadata.get("model")
+        model_id = model.get("model_id") if isinstance(model, dict) else None
+        return {
+            "id": given.get("id") or turn.source["id"],
+            "type": "message",
+            "role": "assistant",
+            "model": given.get("model") or model_id or self._model,
+            "content": turn.content,
+            "stop_reason": "tool_use" if turn.content[-1]["type"] == "tool_use" else "end_turn",
+            "stop_sequence": None,
+            "usage": given.get("usage") or _usage(metadata.get("usage")),
+        }
+
+
+def _kept(turn: Turn) -> dict[str, Any]:
+    """Return what an original row says of itself and where it was copied from."""
+    kept = {
+        key: turn.original[key] for key in ("isMeta", "isCompactSummary") if turn.original.get(key)
+    }
+    origin = turn.original.get("sessionId")
+    if isinstance(origin, str) and isinstance(turn.original.get("uuid"), str):
+        kept["forkedFrom"] = {"sessionId": origin, "messageUuid": turn.original["uuid"]}
+    return kept
+
+
+def _usage(usage: object) -> dict[str, int]:
+    """Return our five disjoint buckets as the API counts them."""
+    bag = usage if isinstance(usage, dict) else {}
+
+    def bucket(key: str) -> int:
+        value = bag.get(key)
+        return value if isinstance(value, int) else 0
+
+    return {
+        "input_tokens": bucket("input"),
+        "output_tokens": bucket("output") + bucket("reasoning"),
+        "cache_read_input_tokens": bucket("cache_read"),
+        "cache_creation_input_tokens": bucket("cache_write"),
+    }
+
+
+def _iso(at: int) -> str:
+    moment = datetime.fromtimestamp(at / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
