@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     )
     from store.opening import open_target, recognise
     from store.queries.sessions import SessionFilter
+    from store.recorder.policy import SavePolicy
+    from store.recorder.recorder import Recorder
     from store.rows import MessageRow, PartRow, SessionRow
     from store.store import Store
 
@@ -44,6 +46,8 @@ _HOMES = {
     ),
     "store.opening": ("open_target", "recognise"),
     "store.queries.sessions": ("SessionFilter",),
+    "store.recorder.policy": ("SavePolicy",),
+    "store.recorder.recorder": ("Recorder",),
     "store.rows": ("MessageRow", "PartRow", "SessionRow"),
     "store.store": ("Store",),
 }  # fmt: skip
@@ -51,8 +55,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "BackscrollError", "Config", "Database", "Form", "IdMinter", "MessageMetadata", "MessageRow",
-    "ModelRef", "NotFound", "PartRow", "PermissionRule", "Refused", "SessionFilter",
-    "SessionMetadata", "SessionRow", "Store", "StoreError", "Trigger", "Usage", "load_config",
+    "ModelRef", "NotFound", "PartRow", "PermissionRule", "Recorder", "Refused", "SavePolicy",
+    "SessionFilter", "SessionMetadata", "SessionRow", "Store", "StoreError", "Trigger", "Usage", "load_config",
     "open_database", "open_target", "recognise",
 ]  # fmt: skip
 

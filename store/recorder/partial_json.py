@@ -48,9 +48,10 @@ _VALUE_INSIDE = {
     '"': _In.STRING, "f": _In.LITERAL, "t": _In.LITERAL, "n": _In.LITERAL, "-": _In.NUMBER,
     "{": _In.OBJECT_START, "[": _In.ARRAY_START, **dict.fromkeys("0123456789", _In.NUMBER),
 }
-_CLOSERS = {
-    _In.STRING: '"', **dict.fromkeys(range(_In.OBJECT_START, _In.ARRAY_START), "}"),
-    **dict.fromkeys((_In.ARRAY_START, _In.ARRAY_AFTER_VALUE, _In.ARRAY_AFTER_COMMA), "]"),
+_CLOSERS: dict[_In, str] = {
+    _In.STRING: '"',
+    **{state: "}" for state in _In if _In.OBJECT_START <= state <= _In.OBJECT_AFTER_COMMA},
+    **{state: "]" for state in _In if _In.ARRAY_START <= state <= _In.ARRAY_AFTER_COMMA},
 }
 
 

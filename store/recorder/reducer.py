@@ -7,30 +7,22 @@ Follows ``ai`` 6.0.326. Chunks that only version 7 has are taken as it takes the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any
 
 from store.recorder.json_text import merge
+from store.recorder.part_list import Chunk, ProtocolError, SdkVersion, copy_given, text_of
 from store.recorder.partial_json import MISSING, Missing
 from store.recorder.parts import Part, ToolCall, assign
-
-Chunk = dict[str, Any]
-SdkVersion = Literal[6, 7]
+from store.recorder.tool_chunks import ToolCalls
 
 
-class ProtocolError(Exception):
-    """A chunk that the SDK's reducer refuses; a real reader of the stream stops here."""
-
-
-class MessageState:
+class MessageState(ToolCalls):
     """One message in the making, and which of its parts have changed.
 
     Attributes:
         sdk_id: The id that the stream gave it; None where it gave none.
         metadata: ``UIMessage.metadata``, merged; ``MISSING`` where none came.
-        parts: Its parts in order.
-        changed: Parts whose rows are behind, in the order in which they fell behind.
-        removed: Row ids of parts that ``reset-step`` took away.
         finish_reason: What ``finish`` said last.
     """
 
@@ -44,17 +36,12 @@ class MessageState:
             clock: The present in epoch ms.
             sdk: Whose behaviour wins where versions 6 and 7 disagree.
         """
-        self._new_id, self._clock, self._sdk = new_id, clock, sdk
+        super().__init__(new_id, clock, sdk)
         self.sdk_id: str | None = None
         self.metadata: Any = MISSING
-        self.parts: list[Part] = []
-        self.next_index = 0
-        self.changed: list[Part] = []
-        self.removed: list[str] = []
         self.finish_reason: str | None = None
         self._texts: dict[str, Part] = {}
         self._reasonings: dict[str, Part] = {}
-        self._calls: dict[str, ToolCall] = {}
 
     def restore(self, parts: list[Part], next_index: int) -> None:
         """Go on with a message that is stored: its calls still stream, its blocks do not."""
@@ -93,12 +80,6 @@ class MessageState:
             raise ProtocolError(f"{kind} chunk with a field of the wrong kind") from error
         return True
 
-    def touch(self, part: Part) -> None:
-        """Note that a part's row is behind."""
-        if not part.dirty:
-            part.dirty = True
-            self.changed.append(part)
-
     def message(self) -> dict[str, Any]:
         """Return the UIMessage as the SDK has it now; ``id`` is ``""`` before one came."""
         found: dict[str, Any] = {"id": self.sdk_id or "", "role": "assistant"}
@@ -107,43 +88,19 @@ class MessageState:
         found["parts"] = [part.data for part in self.parts]
         return found
 
-    # -- parts
-
-    def _add(self, data: dict[str, Any]) -> Part:
-        part = Part(data, self.next_index, self._new_id(), self._clock())
-        self.next_index += 1
-        self.parts.append(part)
-        self.changed.append(part)
-        return part
-
-    def _current_step(self) -> list[Part]:
-        first = len(self.parts)
-        while first and self.parts[first - 1].shape["type"] != "step-start":
-            first -= 1
-        return self.parts[first:]
-
-    def _tool_of(self, call_id: str) -> Part:
-        """Return the first part with that call in this step, else the newest of the message."""
-        for part in (*self._current_step(), *reversed(self.parts)):
-            if part.is_tool and part.shape.get("toolCallId") == call_id:
-                part.data  # noqa: B018 - what has streamed in is final now
-                part.call = None
-                return part
-        raise ProtocolError(f'No tool invocation found for tool call ID "{call_id}".')
-
     # -- text and reasoning
 
     def _text_start(self, chunk: Chunk) -> None:
         data = {"type": "text", "text": ""}
         key = chunk["id"]
-        _copy(chunk, data, "providerMetadata")
+        copy_given(chunk, data, "providerMetadata")
         data["state"] = "streaming"
         self._texts[key] = self._add(data)
 
     def _reasoning_start(self, chunk: Chunk) -> None:
         key = chunk["id"]
         data = {"type": "reasoning", "id": key, "text": ""}
-        _copy(chunk, data, "providerMetadata")
+        copy_given(chunk, data, "providerMetadata")
         data["state"] = "streaming"
         self._reasonings[key] = self._add(data)
 
@@ -161,7 +118,7 @@ class MessageState:
 
     def _block_delta(self, chunk: Chunk) -> None:
         _, part = self._open_block(chunk)
-        part.grow(_text(chunk, "delta"))
+        part.grow(text_of(chunk, "delta"))
         if chunk.get("providerMetadata") is not None:
             part.shape["providerMetadata"] = chunk["providerMetadata"]
         self.touch(part)
@@ -175,206 +132,18 @@ class MessageState:
         del blocks[chunk["id"]]
         self.touch(part)
 
-    # -- tools
-
-    def _update_tool(
-        self, call_id: str, name: str, state: str, *, dynamic: bool, found: Part | None = None,
-        **values: object,
-    ) -> Part:
-        """Write one state of a tool call over its part, or add the part."""
-        part = found or next(
-            (part for part in self._current_step()
-             if (part.shape["type"] == "dynamic-tool" if dynamic else part.is_static_tool)
-             and part.shape.get("toolCallId") == call_id),
-            None,
-        )
-        if part is None:
-            data: dict[str, Any] = (
-                {"type": "dynamic-tool", "toolName": name} if dynamic
-                else {"type": f"tool-{name}"}
-            )
-            data |= {"toolCallId": call_id, "state": state}
-            part = self._add(data)
-        else:
-            part.data  # noqa: B018 - brings what streamed in up to date before it is replaced
-            data = part.shape
-            data["state"] = state
-            data["toolName" if dynamic else "type"] = name if dynamic else f"tool-{name}"
-            self.touch(part)
-        part.call = None
-        for key in ("input", "output", "errorText", "rawInput", "preliminary"):
-            assign(data, key, values.get(key, MISSING))
-        _set_tool_details(data, state, values)
-        return part
-
-    def _tool_input_start(self, chunk: Chunk) -> None:
-        call_id, name = chunk["toolCallId"], chunk["toolName"]
-        dynamic = bool(chunk.get("dynamic"))
-        encoding = chunk.get("inputEncoding", MISSING)
-        self._calls[call_id] = ToolCall(
-            name, dynamic=dynamic, encoding=encoding, title=chunk.get("title", MISSING),
-            metadata=chunk.get("toolMetadata", MISSING),
-        )
-        self._update_tool(
-            call_id, name, "input-streaming", dynamic=dynamic, inputEncoding=encoding,
-            **_details(chunk),
-        )
-
-    def _tool_input_delta(self, chunk: Chunk) -> None:
-        call_id = chunk["toolCallId"]
-        call = self._calls.get(call_id)
-        if call is None:
-            raise ProtocolError(
-                f'Received tool-input-delta for missing tool call with ID "{call_id}". '
-                'Ensure a "tool-input-start" chunk is sent before any "tool-input-delta" chunks.'
-            )
-        call.input.append(_text(chunk, "inputTextDelta"))
-        part = self.parts[-1] if self.parts else None
-        if part is None or part.call is not call:
-            part = next((part for part in self._current_step() if part.call is call), None)
-        if part is None:
-            part = self._update_tool(
-                call_id, call.name, "input-streaming", dynamic=call.dynamic,
-                inputEncoding=call.encoding, title=call.title, toolMetadata=call.metadata,
-            )
-            part.call = call
-        self.touch(part)
-
-    def _tool_input_available(self, chunk: Chunk) -> None:
-        self._update_tool(
-            chunk["toolCallId"], chunk["toolName"], "input-available",
-            dynamic=bool(chunk.get("dynamic")), input=chunk.get("input", MISSING),
-            **_details(chunk),
-        )
-
-    def _tool_input_error(self, chunk: Chunk) -> None:
-        call_id, name, error = chunk["toolCallId"], chunk["toolName"], chunk["errorText"]
-        known = next(
-            (part for part in self._current_step()
-             if part.is_tool and part.shape.get("toolCallId") == call_id), None,
-        )
-        dynamic = bool(chunk.get("dynamic")) if known is None else not known.is_static_tool
-        key = "input" if dynamic or self._sdk == 7 else "rawInput"
-        details = _details(chunk) | {key: chunk.get("input", MISSING), "title": MISSING}
-        self._update_tool(call_id, name, "output-error", dynamic=dynamic, errorText=error,
-                          **details)
-
-    def _tool_output(self, chunk: Chunk) -> None:
-        failed = chunk["type"] == "tool-output-error"
-        outcome = (
-            {"errorText": chunk["errorText"]} if failed
-            else {"output": chunk.get("output", MISSING),
-                  "preliminary": chunk.get("preliminary", MISSING)}
-        )
-        part = self._tool_of(chunk["toolCallId"])
-        data = part.shape
-        if failed and part.is_static_tool:
-            outcome["rawInput"] = data.get("rawInput", MISSING)
-        held = data.get("toolMetadata", MISSING)
-        given = chunk.get("toolMetadata")
-        details = _details(chunk) | {
-            "title": data.get("title", MISSING), "input": data.get("input", MISSING),
-            "toolMetadata": held if given is None else given,
-        }
-        self._update_tool(
-            chunk["toolCallId"], part.tool_name, "output-error" if failed else "output-available",
-            dynamic=not part.is_static_tool, found=part, **details, **outcome,
-        )
-
-    def _tool_output_denied(self, chunk: Chunk) -> None:
-        part = self._tool_of(chunk["toolCallId"])
-        part.shape["state"] = "output-denied"
-        self.touch(part)
-
-    def _tool_approval_request(self, chunk: Chunk) -> None:
-        approval: dict[str, Any] = {"id": chunk["approvalId"]}
-        for key, name in _APPROVAL_FIELDS:
-            if chunk.get(key) is not None:
-                approval[name] = chunk[key]
-        if "inputSchemaInput" in chunk:
-            approval["inputSchemaInput"] = chunk["inputSchemaInput"]
-        if chunk.get("isAutomatic") is True:
-            approval["isAutomatic"] = True
-        part = self._tool_of(chunk["toolCallId"])
-        part.shape["state"] = "approval-requested"
-        part.shape["approval"] = approval
-        self.touch(part)
-
-    def _tool_approval_response(self, chunk: Chunk) -> None:
-        approval_id, approved = chunk["approvalId"], chunk["approved"]
-        for part in self.parts:
-            held = part.shape.get("approval")
-            if not (part.is_tool and isinstance(held, dict) and held.get("id") == approval_id):
-                continue
-            data = self._tool_of(part.shape["toolCallId"]).shape if part.call else part.shape
-            data["state"] = "approval-responded"
-            data["approval"] = held | {"approved": approved}
-            if chunk.get("reason") is not None:
-                data["approval"]["reason"] = chunk["reason"]
-            for key, name in (("providerExecuted", "providerExecuted"),
-                              ("providerMetadata", "callProviderMetadata")):
-                if chunk.get(key) is not None:
-                    data[name] = chunk[key]
-            self.touch(part)
-            return
-        raise ProtocolError(f'No tool invocation found for approval ID "{approval_id}".')
-
-    # -- what the user does between two streams
-
-    def respond_approval(self, approval_id: str, approved: bool, reason: str | None) -> bool:
-        """Answer a request for approval, as ``addToolApprovalResponse`` does.
-
-        Returns:
-            Whether a part waited for this answer.
-        """
-        answered = False
-        for part in self._tools():
-            held = part.shape.get("approval")
-            if part.shape.get("state") != "approval-requested" or not isinstance(held, dict):
-                continue
-            if held.get("id") == approval_id:
-                part.shape["state"] = "approval-responded"
-                part.shape["approval"] = {**held, "approved": approved}
-                assign(part.shape["approval"], "reason", MISSING if reason is None else reason)
-                self.touch(part)
-                answered = True
-        return answered
-
-    def set_tool_output(self, call_id: str, output: object, error_text: str | None) -> bool:
-        """Give a tool call the outcome that the client found, as ``addToolOutput`` does.
-
-        Returns:
-            Whether a part has this call.
-        """
-        found = False
-        for part in self._tools():
-            if part.shape.get("toolCallId") == call_id:
-                part.data  # noqa: B018 - what has streamed in is final now
-                part.call = None
-                part.shape["state"] = "output-available" if error_text is None else "output-error"
-                assign(part.shape, "output", output)
-                assign(part.shape, "errorText", MISSING if error_text is None else error_text)
-                self.touch(part)
-                found = True
-        return found
-
-    def _tools(self) -> Iterator[Part]:
-        return (part for part in self.parts if part.is_tool)
-
-    # -- everything else
+    # -- files, sources, data, steps, metadata
 
     def _file(self, chunk: Chunk) -> None:
         data = {"type": chunk["type"]}
-        for key in ("mediaType", "url", "providerReference"):
-            _copy(chunk, data, key)
+        copy_given(chunk, data, "mediaType", "url", "providerReference")
         if chunk.get("providerMetadata") is not None:
             data["providerMetadata"] = chunk["providerMetadata"]
         self._add(data)
 
     def _source(self, chunk: Chunk) -> None:
         data = {"type": chunk["type"]}
-        for key in _SOURCE_FIELDS[chunk["type"]]:
-            _copy(chunk, data, key)
+        copy_given(chunk, data, *_SOURCE_FIELDS[chunk["type"]])
         self._add(data)
 
     def _data(self, chunk: Chunk) -> None:
@@ -424,13 +193,6 @@ class MessageState:
             unset = held is None or isinstance(held, Missing)
             self.metadata = given if unset else merge(held, given)
 
-    def _seal_calls(self) -> None:
-        """Cut the short way from calls to parts: a new step looks for its own parts."""
-        for part in self._current_step():
-            if part.call is not None:
-                part.data  # noqa: B018 - what has streamed in belongs to the step that ends
-                part.call = None
-
     def _nothing(self, chunk: Chunk) -> None:
         """Take a chunk that makes no part and changes none."""
 
@@ -446,39 +208,9 @@ _SOURCE_FIELDS = {
 }
 
 
-def _copy(chunk: Chunk, data: dict[str, Any], key: str) -> None:
-    if key in chunk:
-        data[key] = chunk[key]
-
-
-def _text(chunk: Chunk, key: str) -> str:
-    value = chunk[key]
-    if not isinstance(value, str):
-        raise ProtocolError(f"{chunk['type']} chunk whose {key} is no text")
-    return value
-
-
-def _details(chunk: Chunk) -> dict[str, object]:
-    return {
-        key: chunk[key]
-        for key in ("providerExecuted", "title", "toolMetadata", "providerMetadata")
-        if key in chunk
-    }
-
-
-def _set_tool_details(data: dict[str, Any], state: str, values: dict[str, object]) -> None:
-    """Set what a tool part keeps unless a chunk says otherwise."""
-    encoding = values.get("inputEncoding")
-    assign(data, "inputEncoding",
-           MISSING if encoding is None or encoding is MISSING else encoding)
-    for key in ("title", "toolMetadata"):
-        if values.get(key, MISSING) is not MISSING:
-            data[key] = values[key]
-    if values.get("providerExecuted") is not None:
-        data["providerExecuted"] = values["providerExecuted"]
-    if values.get("providerMetadata") is not None:
-        key = "resultProviderMetadata" if state.startswith("output-") else "callProviderMetadata"
-        data[key] = values["providerMetadata"]
+def is_known(kind: str) -> bool:
+    """Tell whether chunks of this type mean something to the reducer."""
+    return kind in _HANDLERS or kind.startswith("data-")
 
 
 _HANDLERS: dict[str, Callable[[MessageState, Chunk], None]] = {

@@ -1,0 +1,229 @@
+"""What a session is doing now, and whether that was stored or is guessed.
+
+A recorder stores ``metadata_json.activity`` with the process that records; a reader asks
+whether that process lives, so a recorder that was killed shows as interrupted at once.
+Where nothing is stored, the last message's unsettled tool calls tell.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from store.database import Database
+from store.rows import SessionRow
+
+ActivityState = Literal[
+    "idle", "running", "waiting-approval", "waiting-input", "queued", "retrying",
+    "interrupted", "error", "ended", "unknown",
+]
+STATES: frozenset[str] = frozenset(ActivityState.__args__)  # type: ignore[attr-defined]
+ActivityFrom = Literal["stored", "guessed"]
+RUNNING_FOR_MS = 60_000
+"""An unsettled tool call that was touched this recently belongs to a session that runs."""
+_INPUT_TOOLS = frozenset(("tool-question", "tool-AskUserQuestion", "tool-design_search"))
+_LIVE_STATES = frozenset(("running", "retrying"))
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What a session does.
+
+    Attributes:
+        from_: ``stored`` by whoever runs it, or ``guessed`` from its rows.
+        since: Epoch ms; 0 where unknown.
+    """
+
+    state: ActivityState
+    from_: ActivityFrom
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """What is open at the end of a session.
+
+    Attributes:
+        tool_state: ``input-streaming``, ``input-available``, ``approval-requested`` or
+            ``approval-responded`` of a tool call of the last visible message, the most
+            urgent one; None where all are settled.
+        tool_type: The part type of that call.
+        touched_at: Epoch ms of its last write.
+        queued: Whether a message waits to be sent.
+    """
+
+    tool_state: str | None = None
+    tool_type: str = ""
+    touched_at: int = 0
+    queued: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process, so that another with the same number is not taken for it.
+
+    Attributes:
+        started: Ticks since boot at its start, where the system tells.
+        boot: The id of the system's run, where the system tells.
+    """
+
+    pid: int
+    host: str
+    started: int | None = None
+    boot: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``metadata_json.activity`` holds of it."""
+        found = {"pid": self.pid, "host": self.host, "started": self.started, "boot": self.boot}
+        return {key: value for key, value in found.items() if value is not None}
+
+
+@lru_cache(maxsize=1)
+def _boot_id() -> str | None:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=1)
+def _host() -> str:
+    return socket.gethostname()
+
+
+def _start_ticks(pid: int) -> int | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    fields = text.rpartition(")")[2].split()
+    dead = not fields or fields[0] in "ZX"
+    return None if dead else int(fields[19])
+
+
+def this_process() -> Process:
+    """Return the process that asks."""
+    pid = os.getpid()
+    return Process(pid, _host(), _start_ticks(pid), _boot_id())
+
+
+def is_alive(stored: Mapping[str, Any]) -> bool | None:
+    """Tell whether a stored process runs.
+
+    Returns:
+        None where that cannot be told from here: another machine, or no process stored.
+    """
+    pid = stored.get("pid")
+    if not isinstance(pid, int) or pid <= 0 or stored.get("host", _host()) != _host():
+        return None
+    if stored.get("boot", _boot_id()) != _boot_id():
+        return False
+    started = stored.get("started")
+    if isinstance(started, int):
+        return _start_ticks(pid) == started
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def stored_activity(metadata_json: str) -> Mapping[str, Any] | None:
+    """Return ``metadata_json.activity``, or None; a row without one is not decoded."""
+    if '"activity"' not in metadata_json:
+        return None
+    try:
+        metadata = orjson.loads(metadata_json)
+    except orjson.JSONDecodeError:
+        return None
+    found = metadata.get("activity") if isinstance(metadata, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+def activity_of(
+    row: SessionRow, *, now: int, unsettled: Unsettled | None = None,
+    stored: Mapping[str, Any] | None = None,
+) -> Activity:
+    """Return what a session does.
+
+    Args:
+        row: The session.
+        now: The present, epoch ms.
+        unsettled: What is open at its end, where that was read (``unsettled_of``).
+        stored: Its decoded ``metadata_json.activity``, where the caller has it already.
+    """
+    found = stored if stored is not None else stored_activity(row.metadata_json)
+    if found is not None and found.get("state") in STATES:
+        return _from_stored(row, found, now)
+    return _guess(row, unsettled or Unsettled(), now)
+
+
+def _from_stored(row: SessionRow, stored: Mapping[str, Any], now: int) -> Activity:
+    state: ActivityState = stored["state"]
+    said = stored.get("since")
+    since = said if isinstance(said, int) else row.updated_at
+    came: ActivityFrom = "guessed" if stored.get("from") == "guessed" else "stored"
+    if state in _LIVE_STATES and "pid" in stored:
+        alive = is_alive(stored)
+        if alive is False:
+            return Activity("interrupted", "guessed", row.updated_at)
+        if alive is None and now - row.updated_at > RUNNING_FOR_MS:
+            return Activity("unknown", "guessed", row.updated_at)
+    return Activity(state, came, since)
+
+
+def _guess(row: SessionRow, unsettled: Unsettled, now: int) -> Activity:
+    state, at = unsettled.tool_state, unsettled.touched_at
+    if state == "approval-requested":
+        return Activity("waiting-approval", "guessed", at)
+    if state == "input-available" and unsettled.tool_type in _INPUT_TOOLS:
+        return Activity("waiting-input", "guessed", at)
+    if state is not None:
+        recent = now - at <= RUNNING_FOR_MS
+        return Activity("running" if recent else "interrupted", "guessed", at)
+    return Activity("queued" if unsettled.queued else "idle", "guessed", row.updated_at)
+
+
+_URGENCY = (
+    "CASE p.tool_state WHEN 'approval-requested' THEN 0 WHEN 'input-available' THEN 1"
+    " WHEN 'input-streaming' THEN 2 ELSE 3 END"
+)
+
+
+def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettled]:
+    """Return what is open at the end of each session; sessions with nothing open are absent.
+
+    One statement; each session costs a walk over its last rows by the contract's own
+    indexes, whatever its length.
+    """
+    ids = orjson.dumps(list(session_ids)).decode()
+    newest = (
+        "(SELECT m.id FROM chat_messages m WHERE m.session_id = ids.value AND {condition}"
+        " ORDER BY m.created_at DESC, m.id DESC LIMIT 1)"
+    )
+    sql = (
+        f"SELECT ids.value, p.tool_state, p.type, p.updated_at, min({_URGENCY})"
+        " FROM json_each($1) ids JOIN chat_parts p ON p.message_id = "
+        + newest.format(condition=db.form.shown("m"))
+        + " WHERE p.tool_state IN ('input-streaming', 'input-available', 'approval-requested',"
+        " 'approval-responded') GROUP BY ids.value"
+    )
+    queued = (
+        "SELECT ids.value FROM json_each($1) ids JOIN chat_messages q ON q.id = "
+        + newest.format(condition="1") + f" WHERE {db.form.queued('q')}"
+    )
+    waiting = {row[0] for row in db.connection.execute(queued, {"1": ids})}
+    found = {
+        row[0]: Unsettled(row[1], row[2], row[3], row[0] in waiting)
+        for row in db.connection.execute(sql, {"1": ids})
+    }
+    return {key: Unsettled(queued=True) for key in waiting} | found

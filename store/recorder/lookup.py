@@ -1,0 +1,98 @@
+"""Finds the stored message that a stream goes on with, and reads it back for going on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from store.database import Database
+from store.recorder.json_text import parse
+from store.recorder.parts import Part
+from store.recorder.reading import OWN_KEY
+
+_LIVE_STATES = "('approval-responded')"
+
+
+@dataclass(slots=True)
+class StoredMessage:
+    """A message as it is stored.
+
+    Attributes:
+        metadata: Decoded.
+        parts: Their rows, in order.
+    """
+
+    id: str
+    role: str
+    created_at: int
+    metadata: dict[str, object]
+    parts: list[Part]
+
+
+def by_name(db: Database, session_id: str, name: str) -> str | None:
+    """Return the id of the newest visible message with this row id or stream id."""
+    found = db.connection.execute(
+        "SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND (m.id = $2 OR"
+        f" json_extract(m.metadata_json, '$.{OWN_KEY}.sdk_message_id') = $2)"
+        f" AND {db.form.shown('m')} ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
+        {"1": session_id, "2": name},
+    ).fetchone()
+    return None if found is None else str(found[0])
+
+
+def by_call(db: Database, session_id: str, call_id: object) -> str | None:
+    """Return the id of the newest visible message with this tool call."""
+    found = db.connection.execute(
+        "SELECT m.id FROM chat_parts p JOIN chat_messages m ON m.id = p.message_id"
+        " WHERE p.tool_call_id = $2 AND p.session_id = $1"
+        f" AND {db.form.shown('m')} ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
+        {"1": session_id, "2": call_id},
+    ).fetchone()
+    return None if found is None else str(found[0])
+
+
+def by_approval(db: Database, session_id: str, approval_id: object) -> str | None:
+    """Return the id of the newest visible message with a request for this approval."""
+    found = db.connection.execute(
+        "SELECT m.id FROM chat_messages m JOIN chat_parts p ON p.message_id = m.id"
+        " WHERE m.session_id = $1 AND p.tool_state IS NOT NULL"
+        " AND json_extract(p.data_json, '$.approval.id') = $2"
+        f" AND {db.form.shown('m')} ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
+        {"1": session_id, "2": approval_id},
+    ).fetchone()
+    return None if found is None else str(found[0])
+
+
+def answered_last(db: Database, session_id: str) -> str | None:
+    """Return the id of the last visible message, where the user has answered its calls."""
+    found = db.connection.execute(
+        "SELECT m.id, m.role, json_extract(m.metadata_json, $2) IS NOT NULL OR EXISTS (SELECT 1"
+        f" FROM chat_parts p WHERE p.message_id = m.id AND p.tool_state IN {_LIVE_STATES})"
+        f" FROM chat_messages m WHERE m.session_id = $1 AND {db.form.shown('m')}"
+        " ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
+        {"1": session_id, "2": f"$.{OWN_KEY}.continues"},
+    ).fetchone()
+    return str(found[0]) if found is not None and found[1] == "assistant" and found[2] else None
+
+
+def load(db: Database, message_id: str) -> StoredMessage:
+    """Return a message that is there, to go on with."""
+    message = db.connection.execute(
+        "SELECT role, created_at, metadata_json FROM chat_messages WHERE id = $1",
+        {"1": message_id},
+    ).fetchone()
+    rows = db.connection.execute(
+        'SELECT id, "index", data_json, type, tool_call_id, tool_state, created_at'
+        ' FROM chat_parts WHERE message_id = $1 ORDER BY "index"',
+        {"1": message_id},
+    ).fetchall()
+    parts = []
+    for row_id, index, data_json, kind, call_id, state, created_at in rows:
+        data = parse(data_json)
+        part = Part(data if isinstance(data, dict) else {"data": data}, index, row_id, created_at)
+        part.shape.setdefault("type", kind)
+        part.stored, part.dirty = (kind, call_id, state), False
+        parts.append(part)
+    metadata = parse(message[2])
+    return StoredMessage(
+        message_id, message[0], message[1], metadata if isinstance(metadata, dict) else {}, parts
+    )

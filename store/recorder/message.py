@@ -1,0 +1,198 @@
+"""The message that is being recorded: its reducer, its usage, and how it ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.recorder.batch import MessageWrite, PartWrite
+from store.recorder.json_text import dump
+from store.recorder.lookup import StoredMessage
+from store.recorder.part_list import Chunk
+from store.recorder.partial_json import MISSING
+from store.recorder.reading import OWN_KEY, own_of, sdk_metadata
+from store.recorder.reducer import MessageState
+from store.recorder.usage import Buckets, UsageSum, added
+
+_ENDINGS = ("aborted_at", "abort_reason", "interrupted_at", "error", "protocol_error",
+            "finish_reason", "continues")
+_OWN_SUMS = ("usage", "usage_added", "metadata", "empty_metadata", "sdk_message_id")
+
+
+class RecordedMessage:
+    """A message of the session that chunks go to.
+
+    Attributes:
+        own: Its keys under ``metadata_json.backscroll`` beyond usage and id.
+        failed: The reducer's complaint, after which the SDK takes no more of the stream.
+        finished: Whether ``finish`` or ``abort`` came.
+    """
+
+    def __init__(self, row_id: str, created_at: int, state: MessageState) -> None:
+        """Start a message that has no row yet."""
+        self.id = row_id
+        self.role = "assistant"
+        self.created_at = created_at
+        self.state = state
+        self.usage = UsageSum()
+        self.own: dict[str, Any] = {}
+        self.failed: str | None = None
+        self.finished = False
+        self._rolled: Buckets = added({}, {})
+        self._stored = False
+        self._stale = True
+
+    def resume(self, stored: StoredMessage) -> None:
+        """Take up what is stored of it."""
+        own = own_of(stored.metadata)
+        self.role = stored.role
+        self.usage = UsageSum(own.get("usage") if isinstance(own.get("usage"), dict) else None)
+        self._rolled = dict(self.usage.total)
+        self.own = {key: value for key, value in own.items() if key not in _OWN_SUMS}
+        self.state.sdk_id = own.get("sdk_message_id", stored.id)
+        self.state.metadata = sdk_metadata(stored.metadata)
+        self.usage.from_stream = not own.get("usage_added")
+        after = 1 + max((part.index for part in stored.parts), default=-1)
+        self.state.restore(stored.parts, max(after, int(own.get("next_index", 0))))
+        self._stored, self._stale = True, False
+
+    def reopen(self) -> None:
+        """Forget how an earlier stream of it ended."""
+        for key in _ENDINGS:
+            if self.own.pop(key, None) is not None:
+                self._stale = True
+
+    def note(self, **facts: object) -> None:
+        """Keep facts that no part holds."""
+        self.own |= facts
+        self._stale = True
+
+    def observe(self, chunk: Chunk, at: int) -> None:
+        """Keep what a chunk says beside the parts: usage, errors, how it ended."""
+        kind = chunk["type"]
+        metadata = chunk.get("messageMetadata")
+        if kind == "start" and self.finished:
+            self.finished = False
+            self.reopen()
+        elif kind == "start-step":
+            self.usage.start_step()
+        elif kind == "message-metadata" and isinstance(metadata, dict):
+            self.usage.report(metadata.get("usage"))
+        elif kind == "finish":
+            if isinstance(metadata, dict):
+                self.usage.report_total(metadata)
+            self.note(finish_reason=chunk.get("finishReason"))
+            self.finished = True
+        elif kind == "error":
+            self.note(error=chunk.get("errorText"))
+        elif kind == "abort":
+            reason = {"abort_reason": chunk["reason"]} if chunk.get("reason") else {}
+            self.note(aborted_at=at, **reason)
+            self.finished = True
+        elif kind == "reset-step":
+            self.note(next_index=self.state.next_index)
+        if metadata is not None or kind == "start":
+            self._stale = True
+
+    def report_usage(self, usage: object) -> bool:
+        """Take a step's usage from the host; say whether it was one."""
+        known = self.usage.report(usage, stream=False)
+        self._stale = self._stale or known
+        return known
+
+    @property
+    def waits_for(self) -> str | None:
+        """``waiting-approval`` or ``waiting-input`` where a tool call waits for the user."""
+        found = None
+        for part in self.state.parts:
+            if not part.is_tool:
+                continue
+            state = part.shape.get("state")
+            if state == "approval-requested":
+                return "waiting-approval"
+            if state == "input-available" and not part.shape.get("providerExecuted"):
+                found = "waiting-input"
+        return found
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether any row is behind."""
+        return bool(self._stale or self.state.changed or self.state.removed)
+
+    @property
+    def unrolled(self) -> bool:
+        """Whether usage has come that the session's rollups do not hold."""
+        return self.usage.total != self._rolled
+
+    def metadata_json(self) -> str:
+        """Return the row's ``metadata_json``."""
+        given = self.state.metadata
+        own = dict(self.own)
+        held: dict[str, Any] = {}
+        if isinstance(given, dict) and OWN_KEY not in given:
+            held = dict(given)
+            if not given:
+                own["empty_metadata"] = True
+        elif given is not MISSING:
+            own["metadata"] = given
+        if self.state.sdk_id is not None and self.state.sdk_id != self.id:
+            own["sdk_message_id"] = self.state.sdk_id
+        if any(self.usage.total.values()):
+            own["usage"] = self.usage.total
+            if not self.usage.from_stream and "usage" not in held:
+                held["usage"] = self.usage.total
+                own["usage_added"] = True
+        return dump(held | {OWN_KEY: own} if own else held)
+
+    # -- rows
+
+    def take_message(self) -> MessageWrite | None:
+        """Return the message's row where it is behind, and count it as written."""
+        if not self._stale:
+            return None
+        self._stale = False
+        return MessageWrite(
+            self.id, self.role, self.metadata_json(), self.created_at, not self._stored
+        )
+
+    def take_used(self) -> Buckets:
+        """Return what the rollups lack, and count it as added."""
+        used = added(self.usage.total, self._rolled, -1)
+        self._rolled = dict(self.usage.total)
+        return used
+
+    def take_parts(self) -> list[PartWrite]:
+        """Return the parts whose rows are behind, and count them as written."""
+        writes = []
+        for part in self.state.changed:
+            part.dirty = False
+            columns = part.columns
+            writes.append(PartWrite(
+                part, columns, dump(part.data), part.stored is None, part.stored != columns
+            ))
+        self.state.changed = []
+        return writes
+
+    def take_removed(self) -> list[str]:
+        """Return the rows that are to go, and count them as gone."""
+        removed, self.state.removed = self.state.removed, []
+        return removed
+
+    def written(self, parts: list[PartWrite]) -> None:
+        """Note that a batch was committed."""
+        self._stored = True
+        for write in parts:
+            write.part.stored = write.columns
+
+    def not_written(
+        self, message: MessageWrite | None, parts: list[PartWrite], removed: list[str],
+        used: Buckets,
+    ) -> None:
+        """Note that a batch failed: everything in it is behind again."""
+        self._stale = self._stale or message is not None
+        self._rolled = added(self._rolled, used, -1)
+        self.state.removed = removed + self.state.removed
+        gone = set(self.state.removed)
+        for write in parts:
+            if write.part.row_id not in gone:
+                self.state.touch(write.part)
+

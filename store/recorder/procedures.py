@@ -1,0 +1,62 @@
+"""Work that needs the store, told apart from how the store is reached.
+
+A procedure is a generator that yields operations on a ``Database`` and is sent their
+results. ``drive`` runs one on an open connection; ``Recorder`` on a store's threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from store.database import Database
+from store.errors import Refused
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Something to run on a ``Database``.
+
+    Attributes:
+        writes: Whether it runs in a transaction on the writing connection.
+    """
+
+    work: Callable[[Database], Any]
+    writes: bool = False
+
+
+Procedure = Generator[Operation, Any, T]
+
+
+def drive(db: Database, procedure: Procedure[T]) -> T:
+    """Run a procedure on one open connection, each write in its own transaction."""
+    try:
+        operation = next(procedure)
+        while True:
+            try:
+                result = _run(db, operation)
+            except BaseException as error:
+                operation = procedure.throw(error)
+            else:
+                operation = procedure.send(result)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+
+
+def _run(db: Database, operation: Operation) -> Any:
+    if not operation.writes:
+        return operation.work(db)
+    if db.read_only:
+        raise Refused(db.read_only)
+    db.connection.execute("BEGIN IMMEDIATE")
+    try:
+        result = operation.work(db)
+        db.connection.execute("COMMIT")
+    except BaseException:
+        if db.connection.in_transaction:
+            db.connection.execute("ROLLBACK")
+        raise
+    return result

@@ -1,0 +1,277 @@
+"""The recorder for Python hosts: chunks in, rows in a store.
+
+Open one with ``Recorder.open``, give it the user's message with ``user_message``, then
+each chunk of the answer with ``feed``, and close it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from store.errors import BackscrollError, Refused
+from store.recorder.part_list import Chunk, SdkVersion
+from store.recorder.partial_json import MISSING
+from store.recorder.policy import SavePolicy
+from store.recorder.procedures import Procedure
+from store.recorder.recording import Recording
+from store.recorder.saving import nothing
+from store.store import Store
+
+T = TypeVar("T")
+
+
+class Recorder:
+    """Records the UI message streams of one session into a store.
+
+    Calls may come from several tasks; they are taken one after the other. What waits to be
+    saved is saved in the background; where that fails it is tried again with what comes
+    next, and ``flush`` and ``close`` raise the error.
+    """
+
+    def __init__(self, store: Store, recording: Recording) -> None:
+        """Use ``open``."""
+        self._store = store
+        self._recording = recording
+        self._lock = asyncio.Lock()
+        self._timer: asyncio.TimerHandle | None = None
+        self._saving: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        store: Store,
+        *,
+        session: str | None = None,
+        agent: str = "unknown",
+        workspace: str | None = None,
+        policy: SavePolicy | None = None,
+        sdk: SdkVersion = 6,
+        keep_going: bool = False,
+        problem: Callable[[str], None] = nothing,
+        unknown: Callable[[str], None] = nothing,
+    ) -> Self:
+        """Make a session and record into it, or go on with one.
+
+        Args:
+            store: The store; it stays open when the recorder closes.
+            session: The id, source id or beginning of one; None makes a new session.
+            agent: Who runs in a new session.
+            workspace: The folder of a new session.
+            policy: When what was recorded is saved.
+            sdk: The AI SDK version whose reducer is followed where 6 and 7 disagree.
+            keep_going: Pass over a chunk that the SDK refuses, instead of stopping there.
+            problem: Told, in one line, of each chunk that is refused.
+            unknown: Told the type of each chunk that is ignored.
+
+        Raises:
+            NotFound: No session has this name.
+            Refused: The store is read only, or another process records this session.
+        """
+        recording = Recording(
+            policy=policy, sdk=sdk, keep_going=keep_going, clock=store.clock, ids=store.ids,
+            problem=problem, unknown=unknown,
+        )
+        recorder = cls(store, recording)
+        await recorder._run(recording.start(session, agent=agent, workspace=workspace))
+        return recorder
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session."""
+        return self._recording.session_id
+
+    @property
+    def message_id(self) -> str | None:
+        """The id of the row that chunks go to now, None between two messages."""
+        message = self._recording.message
+        return None if message is None else message.id
+
+    @property
+    def message(self) -> dict[str, Any] | None:
+        """The UIMessage as the SDK would have it now, None between two messages."""
+        message = self._recording.message
+        return None if message is None else message.state.message()
+
+    def generate_message_id(self) -> str:
+        """Return an id for the SDK's ``generateMessageId``; the row will have the same."""
+        return self._recording.generate_message_id()
+
+    async def user_message(
+        self, content: str | list[dict[str, Any]], *, metadata: dict[str, Any] | None = None
+    ) -> str:
+        """Store what the user said; it is on disk before this returns.
+
+        Args:
+            content: The text, or UIMessage parts.
+            metadata: ``UIMessage.metadata``; ``origin`` is ``human`` where it says nothing.
+
+        Returns:
+            The id of the message's row.
+        """
+        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        given = {"role": "user", "parts": parts, "metadata": {"origin": "human"} | (metadata or {})}
+        return await self.add_message(given)
+
+    async def add_message(self, message: dict[str, Any]) -> str:
+        """Store a whole UIMessage (``{id?, role, parts, metadata?}``) as it is.
+
+        Returns:
+            The id of its row.
+
+        Raises:
+            Refused: The session has a message of this id already.
+        """
+        async with self._lock:
+            return await self._run(self._recording.add_message(message))
+
+    async def feed(self, chunk: Chunk, *, size: int = 0) -> None:
+        """Take one UI message chunk.
+
+        Args:
+            chunk: ``{"type": ..., ...}``.
+            size: Its bytes on the wire, where known.
+
+        Raises:
+            ValueError: It is no chunk.
+        """
+        if not isinstance(chunk.get("type"), str):
+            raise ValueError("a chunk is an object with a type")
+        async with self._lock:
+            if await self._run(self._recording.receive(chunk, size)):
+                await self._save()
+            elif self._recording.waiting and self._timer is None:
+                self._start_timer()
+
+    async def feed_all(self, chunks: AsyncIterable[Chunk]) -> None:
+        """Take a whole stream."""
+        async for chunk in chunks:
+            await self.feed(chunk)
+
+    async def report_step_usage(self, usage: dict[str, Any]) -> bool:
+        """Count a step's usage that the stream does not carry (the SDK's ``onStepFinish``).
+
+        Args:
+            usage: The contract's five buckets, or the SDK's ``LanguageModelUsage``.
+
+        Returns:
+            Whether it was counted.
+        """
+        async with self._lock:
+            counted = self._recording.report_step_usage(usage)
+            if counted:
+                await self._save()
+            return counted
+
+    async def respond_approval(
+        self, message_id: str, approval_id: str, approved: bool, reason: str | None = None
+    ) -> bool:
+        """Record the user's answer to a request for approval; see ``Recording``.
+
+        Raises:
+            NotFound: The session has no such message.
+        """
+        async with self._lock:
+            recording = self._recording
+            return await self._run(
+                recording.respond_approval(message_id, approval_id, approved, reason)
+            )
+
+    async def set_tool_output(
+        self, message_id: str, tool_call_id: str, output: object = MISSING,
+        error_text: str | None = None,
+    ) -> bool:
+        """Record the outcome that the client gave a tool call; see ``Recording``.
+
+        Raises:
+            NotFound: The session has no such message.
+        """
+        async with self._lock:
+            recording = self._recording
+            return await self._run(
+                recording.set_tool_output(message_id, tool_call_id, output, error_text)
+            )
+
+    async def flush(self) -> None:
+        """Save what waits, whatever the policy says."""
+        async with self._lock:
+            await self._save()
+
+    async def finish(self) -> None:
+        """Save what waits and end the message; the next chunk begins another stream."""
+        async with self._lock:
+            self._stop_timer()
+            await self._run(self._recording.end_turn())
+
+    async def close(self) -> None:
+        """Save what waits and say that nobody records any more; twice does no harm."""
+        if self._closed:
+            return
+        async with self._lock:
+            self._stop_timer()
+            await self._run(self._recording.close())
+            self._closed = True
+
+    async def __aenter__(self) -> Self:
+        """Return the recorder."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the recorder."""
+        await self.close()
+
+    # -- saving
+
+    async def _save(self) -> None:
+        self._stop_timer()
+        await self._run(self._recording.save())
+
+    def _start_timer(self) -> None:
+        policy = self._recording.policy
+        if policy.save_on == "chunk":
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(policy.save_buffer_ms / 1000, self._on_timer)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        self._saving = asyncio.create_task(self._save_in_background())
+
+    async def _save_in_background(self) -> None:
+        async with self._lock:
+            if not self._recording.waiting:
+                return
+            try:
+                await self._run(self._recording.save())
+            except Refused as error:
+                # The rows stay behind and are written with the next ones, or by close,
+                # which raises what hinders it.
+                self._recording.report(str(error))
+                self._recording.waiting = self._recording.waiting or 1
+            except BackscrollError as error:
+                self._recording.report(str(error))
+
+    async def _run(self, procedure: Procedure[T]) -> T:
+        store = self._store
+        try:
+            operation = next(procedure)
+            while True:
+                run = store.write if operation.writes else store.read
+                try:
+                    result = await run(operation.work)
+                except BaseException as error:
+                    operation = procedure.throw(error)
+                else:
+                    operation = procedure.send(result)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]

@@ -1,0 +1,182 @@
+"""The SQL of the recorder: runs in one transaction on the writing connection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from store.database import Database
+from store.errors import NotFound
+from store.recorder.batch import Batch, MessageWrite, PartWrite, SessionWrite
+from store.recorder.usage import BUCKETS
+
+CHANGES_KEPT = 10_000
+"""Rows of ``changes`` that are kept; a poller further behind reads everything again."""
+_TRIM_EVERY = 1_024
+_UNKNOWN_MODEL = '{"provider_id":"unknown","model_id":"unknown"}'
+_DEFAULT_TITLE = "New Chat"
+
+_INSERT_SESSION = (
+    "INSERT INTO chat_sessions(id, agent, workspace_root, model_json, metadata_json, created_at,"
+    " updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)"
+)
+_INSERT_MESSAGE = (
+    "INSERT INTO chat_messages(id, session_id, role, metadata_json, created_at, updated_at)"
+    " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO NOTHING"
+)
+_UPDATE_MESSAGE = (
+    "UPDATE chat_messages SET updated_at = $3, metadata_json ="
+    " CASE WHEN json_extract(metadata_json, '$.hidden_at') IS NULL THEN $2"
+    " ELSE json_set($2, '$.hidden_at', json_extract(metadata_json, '$.hidden_at')) END"
+    " WHERE id = $1"
+)
+_TOUCH_MESSAGE = "UPDATE chat_messages SET updated_at = ? WHERE id = ?"
+_INSERT_PART = (
+    'INSERT INTO chat_parts(id, message_id, session_id, "index", type, data_json, tool_call_id,'
+    " tool_state, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT(id) DO UPDATE SET data_json = excluded.data_json, type = excluded.type,"
+    " tool_call_id = excluded.tool_call_id, tool_state = excluded.tool_state,"
+    " updated_at = excluded.updated_at"
+)
+_GROW_PART = "UPDATE chat_parts SET data_json = ?, updated_at = ? WHERE id = ?"
+_LOG_CHANGE = "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?)"
+_TRIM_CHANGES = "DELETE FROM changes WHERE seq <= ?"
+
+
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    """A session that is to be made.
+
+    Attributes:
+        workspace: The folder that it is about; None for none.
+    """
+
+    id: str
+    agent: str
+    workspace: str | None
+    metadata_json: str
+    at: int
+
+
+def insert_session(db: Database, session: NewSession) -> None:
+    """Make a session without messages."""
+    parameters = (session.id, session.agent, session.workspace, _UNKNOWN_MODEL,
+                  session.metadata_json, session.at)
+    numbered = {str(place): value for place, value in enumerate(parameters, 1)}
+    db.connection.execute(_INSERT_SESSION, numbered)
+    _log(db, session.id, None, session.at)
+
+
+def newest_message_at(db: Database, session_id: str) -> int:
+    """Return the ``created_at`` of the session's last message of any kind, 0 without one."""
+    found = db.connection.execute(
+        "SELECT max(created_at) FROM chat_messages WHERE session_id = $1", {"1": session_id}
+    ).fetchone()
+    return int(found[0] or 0)
+
+
+def write(db: Database, batch: Batch) -> None:
+    """Write a batch.
+
+    Raises:
+        NotFound: The session or the message is not there any more.
+    """
+    if batch.session is not None:
+        _write_session(db, batch.session_id, batch.session, batch.at)
+    if batch.message is not None:
+        _write_message(db, batch.session_id, batch.message, batch.at)
+    if batch.removed:
+        db.connection.executemany(
+            "DELETE FROM chat_parts WHERE id = ?", [(row_id,) for row_id in batch.removed]
+        )
+        db.connection.execute(_TOUCH_MESSAGE, (batch.at, batch.message_id))
+    for part in batch.parts:
+        _write_part(db, batch, part)
+    _log(db, batch.session_id, batch.message_id, batch.at)
+
+
+def _write_part(db: Database, batch: Batch, write: PartWrite) -> None:
+    part = write.part
+    if write.new or write.moved:
+        db.connection.execute(
+            _INSERT_PART,
+            (part.row_id, batch.message_id, batch.session_id, part.index, write.columns[0],
+             write.data_json, *write.columns[1:], part.created_at, batch.at),
+        )
+    else:
+        db.connection.execute(_GROW_PART, (write.data_json, batch.at, part.row_id))
+
+
+def _write_message(db: Database, session_id: str, message: MessageWrite, at: int) -> None:
+    if message.new:
+        db.connection.execute(
+            _INSERT_MESSAGE,
+            (message.id, session_id, message.role, message.metadata_json, message.created_at, at),
+        )
+        return
+    changed = db.connection.execute(
+        _UPDATE_MESSAGE, {"1": message.id, "2": message.metadata_json, "3": at}
+    ).rowcount
+    if not changed:
+        raise NotFound(f"message {message.id} is not in the store any more")
+
+
+_ADD_USED = ", ".join(
+    f"{column} = {column} + ${place}"
+    for place, column in enumerate(
+        ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cache_read", "cache_write",
+         "total_tokens"), 3,
+    )
+)
+_UPDATE_SESSION = (
+    "UPDATE chat_sessions SET updated_at = max(updated_at, $2), " + _ADD_USED
+    + ", model_json = coalesce($9, model_json), metadata_json = CASE WHEN $10 IS NULL"
+    " THEN metadata_json ELSE json_set(metadata_json, '$.activity', json($10)) END WHERE id = $1"
+)
+
+
+def _write_session(db: Database, session_id: str, session: SessionWrite, at: int) -> None:
+    used = [session.used[bucket] for bucket in BUCKETS]
+    parameters = (session_id, at, *used, sum(used), session.model_json, session.activity_json)
+    numbered = {str(place): value for place, value in enumerate(parameters, 1)}
+    if not db.connection.execute(_UPDATE_SESSION, numbered).rowcount:
+        raise NotFound(f"session {session_id} is not in the store any more")
+    if session.title is not None:
+        _set_title(db, session_id, session.title)
+
+
+def _set_title(db: Database, session_id: str, title: str) -> None:
+    """Name a session that has no title yet."""
+    if db.form.title_column:
+        sql = "UPDATE chat_sessions SET title = $2 WHERE id = $1 AND title = $3"
+        db.connection.execute(sql, {"1": session_id, "2": title, "3": _DEFAULT_TITLE})
+        return
+    sql = (
+        "UPDATE chat_sessions SET metadata_json ="
+        " json_set(metadata_json, '$.title', $2, '$.title_from', 'prompt')"
+        " WHERE id = $1 AND json_extract(metadata_json, '$.title') IS NULL"
+    )
+    db.connection.execute(sql, {"1": session_id, "2": title})
+
+
+def mark_interrupted(db: Database, session_id: str, at: int) -> None:
+    """Stamp the message that a run which died left open with ``interrupted_at``."""
+    db.connection.execute(
+        "UPDATE chat_messages SET updated_at = $2, metadata_json ="
+        " json_set(metadata_json, '$.backscroll',"
+        " json_set(coalesce(json_extract(metadata_json, '$.backscroll'), json('{}')),"
+        " '$.interrupted_at', $2))"
+        " WHERE id = (SELECT id FROM chat_messages WHERE session_id = $1"
+        " ORDER BY created_at DESC, id DESC LIMIT 1) AND role = 'assistant'"
+        " AND json_type(metadata_json, '$.backscroll.finish_reason') IS NULL"
+        " AND json_type(metadata_json, '$.backscroll.aborted_at') IS NULL",
+        {"1": session_id, "2": at},
+    )
+
+
+def _log(db: Database, session_id: str, message_id: str | None, at: int) -> None:
+    """Tell pollers of ours; other programs' files have no such table."""
+    if db.form.name != "own":
+        return
+    seq = db.connection.execute(_LOG_CHANGE, (session_id, message_id, at)).lastrowid or 0
+    if seq % _TRIM_EVERY == 0:
+        db.connection.execute(_TRIM_CHANGES, (seq - CHANGES_KEPT,))
