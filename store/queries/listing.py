@@ -38,6 +38,8 @@ _SHELF: dict[Shelf, str] = {
     "all": "TRUE",
 }
 _QUARTER_HOUR = 900_000
+_ACTIVE_WITHIN = 86_400_000
+_ACTIVE_AMONG = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +130,13 @@ def _where(query: ListQuery, table: str = "s") -> tuple[str, list[Any]]:
     )
 
 
-def _group_column(query: ListQuery) -> str:
+def _group_column(db: Database, query: ListQuery) -> str:
     if query.group == "workspace":
         return "s.workspace_root"
     if query.group == "day":
         return "s.created_at" if query.sort == "created" else "s.updated_at"
     if query.group == "source":
-        return "coalesce(json_extract(s.metadata_json, '$.source.kind'), s.agent)"
+        return f"coalesce({db.form.source_kind('s')}, s.agent)"
     return "NULL"
 
 
@@ -142,7 +144,7 @@ def all_keys(db: Database, query: ListQuery) -> ListKeys:
     """Read the keys of every session of a list; 1M sessions take about a second."""
     where, values = _where(query)
     rows = db.connection.execute(
-        f"SELECT s.rowid, {_group_column(query)} FROM chat_sessions s WHERE {where} "
+        f"SELECT s.rowid, {_group_column(db, query)} FROM chat_sessions s WHERE {where} "
         f"ORDER BY {_ORDER[query.sort]} DESC, s.id DESC",
         values,
     )
@@ -274,8 +276,8 @@ def _with_relatives(db: Database, query: ListQuery, rowids: list[int]) -> list[i
 def _in_order(db: Database, query: ListQuery, rowids: list[int]) -> list[tuple[int, Any]]:
     marks = ",".join("?" * len(rowids))
     return db.connection.execute(
-        f"SELECT s.rowid, {_group_column(query)} FROM chat_sessions s WHERE s.rowid IN ({marks}) "
-        f"ORDER BY {_ORDER[query.sort]} DESC, s.id DESC",
+        f"SELECT s.rowid, {_group_column(db, query)} FROM chat_sessions s "
+        f"WHERE s.rowid IN ({marks}) ORDER BY {_ORDER[query.sort]} DESC, s.id DESC",
         rowids,
     ).fetchall()
 
@@ -356,3 +358,22 @@ def rowids_of(db: Database, session_ids: Sequence[str]) -> dict[str, int]:
         f"SELECT id, rowid FROM chat_sessions WHERE id IN ({marks})", list(session_ids)
     )
     return dict(rows.fetchall())
+
+
+def newest_active(db: Database, now: int, states: Sequence[str]) -> int | None:
+    """Return the rowid of the newest session whose activity is one of some states."""
+    for row in recently_active(db, now):
+        if row.activity in states:
+            return row.rowid
+    return None
+
+
+def recently_active(db: Database, now: int) -> list[ListRow]:
+    """Return the sessions of the last day that have an activity, the newest first."""
+    rows = db.connection.execute(
+        "SELECT s.rowid FROM chat_sessions s WHERE s.archived_at IS NULL AND s.updated_at > ? "
+        "ORDER BY s.updated_at DESC LIMIT ?",
+        (now - _ACTIVE_WITHIN, _ACTIVE_AMONG),
+    ).fetchall()
+    found = rows_of(db, [rowid for (rowid,) in rows])
+    return [found[rowid] for (rowid,) in rows if rowid in found and found[rowid].activity]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 
 from tui.commands.app import APP_COMMANDS
 from tui.commands.declaration import Command, Scope
@@ -47,7 +47,7 @@ def _bound(keys: Iterable[str]) -> str:
     return ",".join(key_name(key) for key in with_twins(tuple(keys)))
 
 
-def bindings(scope: Scope) -> list[Binding]:
+def bindings(scope: Scope) -> list[BindingType]:
     """Return the Textual bindings of a scope, with their default keys.
 
     The binding's id is the command's, so ``App.set_keymap(keymap(config))`` changes keys.
@@ -65,16 +65,18 @@ def keymap(changed: Mapping[str, Iterable[str]]) -> dict[str, str]:
     """Return the keymap for Textual from the config's ``[keys]``.
 
     Args:
-        changed: Keys by command id; ids that no command has are left out.
+        changed: Keys by command id, none of them takes the command's keys away; ids that
+            no command has are left out.
     """
     return {
-        name: _bound(keys) for name, keys in changed.items() if name in BY_ID and tuple(keys)
+        name: _bound(keys) or f"no-key-{name}"
+        for name, keys in changed.items() if name in BY_ID
     }
 
 
 def keys_of(command: Command, changed: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """Return the keys that a command has now, as Textual names them."""
-    return tuple(changed.get(command.id, ())) or command.keys
+    """Return the keys that a command has now."""
+    return tuple(changed[command.id]) if command.id in changed else command.keys
 
 
 def footer_commands(scope: Scope) -> list[Command]:

@@ -1,0 +1,39 @@
+"""A whole store in a few numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What a store holds.
+
+    Attributes:
+        sessions: All of them, archived ones too.
+        sources: Kinds of sources that were synced into it.
+        synced_at: Epoch ms of the last unit that sync read; None where none was.
+        changed_at: ``updated_at`` of the newest session that is not archived.
+    """
+
+    sessions: int
+    sources: int
+    synced_at: int | None
+    changed_at: int | None
+
+
+def totals(db: Database) -> Totals:
+    """Count a store."""
+    connection = db.connection
+    (sessions,) = connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
+    (changed,) = connection.execute(
+        "SELECT max(updated_at) FROM chat_sessions WHERE archived_at IS NULL"
+    ).fetchone()
+    sources, synced = 0, None
+    if db.form.name == "own":
+        sources, synced = connection.execute(
+            "SELECT count(DISTINCT kind), max(synced_at) FROM source_units"
+        ).fetchone()
+    return Totals(sessions, sources, synced, changed)

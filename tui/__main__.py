@@ -1,0 +1,120 @@
+"""The command ``backscroll``: the browser, or one of the commands of ``tui.cli``.
+
+Whatever a command line does not need is not imported: the browser shows its first rows
+before the slow half of its libraries is loaded.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SUBCOMMANDS = frozenset({
+    "sync", "sources", "sessions", "show", "search", "fork", "rewind", "restore", "archive",
+    "unarchive", "rename", "undo", "redo", "star", "tag", "label", "forget", "tree", "export",
+    "resume", "record", "import", "stats", "backup", "checkpoint", "vacuum", "prune", "doctor",
+    "screenshots", "help",
+})
+USAGE = 2
+
+
+@dataclass(slots=True)
+class Request:
+    """What the browser is asked to show.
+
+    Attributes:
+        target: A file, folder or URL; None for the library.
+        store: The store that ``--store`` names.
+        problem: Why the arguments make no sense, or None.
+    """
+
+    target: str | None = None
+    store: str | None = None
+    demo: bool = False
+    problem: str | None = None
+
+
+def browser_request(arguments: Sequence[str]) -> Request | None:
+    """Read the arguments of the browser.
+
+    Returns:
+        None where they are for the command line (a command's name, ``--help``...).
+    """
+    request = Request()
+    waiting = list(arguments)
+    while waiting:
+        argument = waiting.pop(0)
+        if argument in ("-h", "--help", "--version"):
+            return None
+        if argument == "--demo":
+            request.demo = True
+        elif argument == "--store" or argument.startswith("--store="):
+            _, equals, value = argument.partition("=")
+            if not equals and not waiting:
+                request.problem = "--store needs a path or URL"
+                return request
+            request.store = value if equals else waiting.pop(0)
+        elif argument == "--":
+            waiting = ["./" + rest if rest.startswith("-") else rest for rest in waiting]
+        elif argument.startswith("-"):
+            request.problem = f"unknown option {argument}"
+            return request
+        elif request.target is None and argument in SUBCOMMANDS:
+            return None
+        elif request.target is None:
+            request.target = argument
+        else:
+            request.problem = f"one target at a time, not also {argument!r}"
+            return request
+    return request
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the browser or a command.
+
+    Args:
+        arguments: What follows the program's name; the process's by default.
+
+    Returns:
+        The exit code: 0, 1 (refused or not found), 2 (usage).
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    request = browser_request(given)
+    if request is None:
+        from tui.cli import main as run_command
+
+        return int(run_command(given))
+    if request.problem is not None:
+        print(f"backscroll: {request.problem}; see backscroll --help", file=sys.stderr)
+        return USAGE
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        print("backscroll: the browser needs a terminal; see backscroll --help", file=sys.stderr)
+        return USAGE
+    return _browse(request)
+
+
+def _browse(request: Request) -> int:
+    gc.disable()
+    from store.errors import BackscrollError
+    from tui.quick_settings import quick_settings
+    from tui.startup import open_library
+
+    settings = quick_settings()
+    store = request.store or os.environ.get("BACKSCROLL_STORE") or settings.store
+    try:
+        library = open_library(request.target, store, demo=request.demo)
+    except BackscrollError as error:
+        print(f"backscroll: {error}", file=sys.stderr)
+        return 1
+    from tui.app import BackscrollApp
+
+    app = BackscrollApp(library, settings)
+    app.run(mouse=settings.mouse)
+    return app.return_code or 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

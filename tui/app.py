@@ -1,0 +1,175 @@
+"""The app: themes, keys, errors, and the main screen."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import events, on
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.notifications import SeverityLevel
+from textual.screen import Screen
+from textual.worker import Worker, WorkerState
+
+from store.neutral import neutral
+from tui import problems
+from tui.commands.registry import keymap
+from tui.library import Library
+from tui.messages import ProblemOccurred
+from tui.state import ViewState, load_state, save_state, state_path
+from tui.theme import OWN_THEMES, default_theme
+
+if TYPE_CHECKING:
+    from tui.quick_settings import QuickSettings
+    from tui.screens.main import MainScreen
+
+
+class BackscrollApp(App[None]):
+    """Shows one store."""
+
+    TITLE = "backscroll"
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "f12"
+    BINDINGS: ClassVar[list[BindingType]] = []
+    CSS = """
+    Screen { scrollbar-size: 1 1; }
+    Toast { background: $panel; color: $foreground; }
+    """
+
+    def __init__(
+        self, library: Library, settings: QuickSettings, *, poll_ms: int | None = None
+    ) -> None:
+        """Make the app.
+
+        Args:
+            library: The store, open.
+            settings: What the first paint needs of the config.
+            poll_ms: Between two looks at the store; None takes the config's.
+        """
+        super().__init__()
+        self.library = library
+        self.settings = settings
+        self._main: MainScreen | None = None
+        self.view_state: ViewState = load_state(state_path(library.path))
+        self._poll_ms = settings.poll_ms if poll_ms is None else poll_ms
+        for theme in OWN_THEMES:
+            self.register_theme(theme)
+        wanted = default_theme(settings.theme)
+        self.theme = wanted if wanted in self.available_themes else default_theme("auto")
+        self.set_keymap(keymap(settings.keys))
+
+    @property
+    def main(self) -> MainScreen:
+        """The main screen."""
+        assert self._main is not None
+        return self._main
+
+    def get_default_screen(self) -> Screen[None]:
+        """Make the main screen."""
+        from tui.screens.main import MainScreen
+
+        self._main = MainScreen(
+            self.library, self.view_state, changed_keys=self.settings.keys, poll_ms=self._poll_ms
+        )
+        return self._main
+
+    def on_mount(self) -> None:
+        """Load what the first paint did not need, once that is on the screen."""
+        self.call_after_refresh(self._after_first_paint)
+
+    def _after_first_paint(self) -> None:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+        self.run_worker(self._load_rest(), exit_on_error=False)
+
+    async def _load_rest(self) -> None:
+        await self.library.ready()
+        await self.main.load_panes()
+        await self._report_config()
+        targets = self.library.sync_targets
+        if targets is not None:
+            self._start_sync(targets)
+
+    async def _report_config(self) -> None:
+        config = import_module("store.config").load_config()
+        for mistake in list(config.mistakes)[:3]:
+            self.notify(str(mistake), severity="warning", timeout=10)
+
+    def _start_sync(self, targets: tuple[str, ...]) -> None:
+        with contextlib.suppress(ModuleNotFoundError):
+            process = import_module("store.sync.process")
+            self._sync = process.start_sync(self.library.path, list(targets))
+
+    async def on_event(self, event: events.Event) -> None:
+        """Give keys to the filter while it is open, whatever the focus is doing.
+
+        A terminal that takes the focus away and gives it back must not turn typed text
+        into commands.
+        """
+        if isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
+            self._hold_filter()
+        await super().on_event(event)
+
+    def _hold_filter(self) -> None:
+        main = self._main
+        if main is None or self.screen is not main or not main.is_mounted:
+            return
+        pane = main.sessions
+        if pane.filter_open and not pane.filter_has_focus:
+            pane.open_filter()
+
+    def _watch_app_focus(self, focus: bool) -> None:
+        """Keep the focus where it is when the terminal's window loses it."""
+
+    def notify(
+        self, message: str, *, title: str = "", severity: SeverityLevel = "information",
+        timeout: float | None = None, markup: bool = False,
+    ) -> None:
+        """Show a toast; its text is never markup."""
+        super().notify(
+            neutral(message), title=title, severity=severity, timeout=timeout,
+            markup=False,
+        )
+
+    @on(ProblemOccurred)
+    def _problem(self, event: ProblemOccurred) -> None:
+        self.report(event.summary, event.error)
+
+    def report(self, summary: str, error: BaseException | None) -> None:
+        """Say what went wrong, and keep the whole of it in the log file."""
+        path = problems.keep(summary, error)
+        words = summary if error is None else f"{summary}: {problems.reason(error)}"
+        if path is not None:
+            words += f"\nlog: {path}"
+        self.notify(words, severity="error", timeout=10)
+
+    @on(Worker.StateChanged)
+    def _worker_ended(self, event: Worker.StateChanged) -> None:
+        if event.state is WorkerState.ERROR:
+            self.report("Something failed in the background", event.worker.error)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """List every command of ours, and the themes."""
+        from tui.palette_commands import palette_commands
+
+        yield from palette_commands(self)
+
+    async def action_quit(self) -> None:
+        """Quit."""
+        self.exit()
+
+    async def on_unmount(self) -> None:
+        """Remember the place and close the store."""
+        process = getattr(self, "_sync", None)
+        if process is not None:
+            with contextlib.suppress(AttributeError, OSError):
+                process.stop()
+        if self._main is not None:
+            with contextlib.suppress(OSError):
+                save_state(state_path(self.library.path), self._main.remember())
+        await self.library.close()

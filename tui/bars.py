@@ -1,0 +1,170 @@
+"""The line above and the line below the panes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui.commands.keys import key_label, key_name
+from tui.glyphs import glyphs
+from tui.sessions.painter import style
+from tui.text import cells, fit
+from tui.theme import palette_of
+
+if TYPE_CHECKING:
+    from tui.palette import Palette
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the top line says.
+
+    Attributes:
+        sessions: Sessions of the store; None while they are not counted.
+        sources: Kinds of sources that they came from; None where unknown.
+        running: Sessions that run.
+        waiting: Sessions that wait for their user.
+        freshness: How fresh the store is, such as ``synced 2 s ago``.
+    """
+
+    store: str = ""
+    sessions: int | None = None
+    sources: int | None = None
+    running: int = 0
+    waiting: int = 0
+    freshness: str = ""
+
+
+def join(left: list[Segment], right: list[Segment], width: int, ground: Style) -> Strip:
+    """Set segments at both edges of a line; the left ones are cut where room ends."""
+    room = width - sum(cells(segment.text) for segment in right)
+    segments, used = [], 0
+    for segment in left:
+        text = fit(segment.text, max(0, room - used - (1 if right else 0)))
+        segments.append(Segment(text, segment.style))
+        used += cells(text)
+        if len(text) < len(segment.text):
+            break
+    gap = Segment(" " * max(0, room - used), ground)
+    return Strip([*segments, gap, *right]).crop(0, width)
+
+
+class TopLine(Widget):
+    """Name, store and counts; at the right what runs, what waits, how fresh it is."""
+
+    DEFAULT_CSS = "TopLine { height: 1; background: $panel; }"
+    summary: reactive[Summary] = reactive(Summary())
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the line."""
+        palette = palette_of(self.app)
+        ground = palette.raised
+        left = [
+            Segment(" backscroll", style(palette.text, ground, bold=True)),
+            Segment(f"  {self.summary.store}", style(palette.text, ground)),
+        ]
+        counts = []
+        if self.summary.sessions is not None:
+            counts.append(f"{self.summary.sessions:,} "
+                          + ("session" if self.summary.sessions == 1 else "sessions"))
+        if self.summary.sources:
+            counts.append(f"{self.summary.sources} "
+                          + ("source" if self.summary.sources == 1 else "sources"))
+        left += [Segment(f"  {words}", style(palette.muted, ground)) for words in counts]
+        right = self._right(palette)
+        return join(left, right, self.size.width, style(palette.text, ground))
+
+    def _right(self, palette: Palette) -> list[Segment]:
+        summary, ground = self.summary, palette.raised
+        right = []
+        if summary.running:
+            words = f"{glyphs().running} {summary.running} running  "
+            right.append(Segment(words, style(palette.ok, ground)))
+        if summary.waiting:
+            words = f"{glyphs().waiting} {summary.waiting} waiting  "
+            right.append(Segment(words, style(palette.tool, ground)))
+        right.append(Segment(f"{summary.freshness} ", style(palette.muted, ground)))
+        return right
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """A key in the bottom line.
+
+    Attributes:
+        command: The command's id.
+    """
+
+    command: str
+    key: str
+    label: str
+
+    @property
+    def words(self) -> str:
+        """The key and what it does."""
+        return f"{key_label(key_name(self.key))} {self.label}"
+
+
+class BottomLine(Widget):
+    """The keys that matter in the focused pane; a click does what the key does."""
+
+    DEFAULT_CSS = "BottomLine { height: 1; background: $panel; }"
+    hints: reactive[tuple[Hint, ...]] = reactive(())
+    last: reactive[Hint | None] = reactive(None)
+
+    @dataclass
+    class Pressed(Message):
+        """A key of the line was clicked.
+
+        Attributes:
+            command: The command's id.
+        """
+
+        command: str
+
+    def _placed(self) -> list[tuple[int, Hint]]:
+        """Return the hints that fit, with the column where each starts."""
+        tail = cells(self.last.words) + 2 if self.last else 0
+        room, column, placed = self.size.width - tail - 1, 1, []
+        for hint in self.hints:
+            size = cells(hint.words)
+            if column + size > room:
+                break
+            placed.append((column, hint))
+            column += size + 3
+        if self.last:
+            placed.append((self.size.width - cells(self.last.words) - 1, self.last))
+        return placed
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the line."""
+        palette = palette_of(self.app)
+        ground = palette.raised
+        plain = style(palette.text, ground)
+        segments: list[Segment] = []
+        at = 0
+        for column, hint in self._placed():
+            key = key_label(key_name(hint.key))
+            segments += [
+                Segment(" " * (column - at), plain),
+                Segment(key, style(palette.text, ground, bold=True)),
+                Segment(f" {hint.label}", style(palette.muted, ground)),
+            ]
+            at = column + cells(hint.words)
+        segments.append(Segment(" " * max(0, self.size.width - at), plain))
+        return Strip(segments).crop(0, self.size.width)
+
+    def on_click(self, event: events.Click) -> None:
+        """Do what the key does."""
+        for column, hint in self._placed():
+            if column <= event.x < column + cells(hint.words):
+                self.post_message(self.Pressed(hint.command))
+                return

@@ -1,0 +1,154 @@
+"""The session list: what its commands do, on the pane that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from store.queries import listing
+from tui.commands.registry import bindings
+from tui.messages import SessionOpened
+from tui.sessions.pane import SessionListPane
+
+T = TypeVar("T")
+
+
+def after(choices: Sequence[T], chosen: T) -> T:
+    """Return the choice that follows one, the first after the last."""
+    return choices[(choices.index(chosen) + 1) % len(choices)]
+
+
+class SessionsPane(SessionListPane):
+    """The session list with its keys: one method a command."""
+
+    SCOPE = "list"
+    BINDINGS = bindings("list")
+
+    def _move(self, by: int) -> None:
+        self.view.select((self.view.cursor or 0) + by)
+
+    def do_down(self) -> None:
+        """Go to the next session."""
+        self._move(1)
+
+    def do_up(self) -> None:
+        """Go to the previous session."""
+        self._move(-1)
+
+    def do_page_down(self) -> None:
+        """Go a page down."""
+        self._move(self.view.page())
+
+    def do_page_up(self) -> None:
+        """Go a page up."""
+        self._move(-self.view.page())
+
+    def do_top(self) -> None:
+        """Go to the first session."""
+        self.view.select(0)
+
+    def do_end(self) -> None:
+        """Go to the last session."""
+        self.view.select(len(self.view.model) - 1)
+
+    def do_next_group(self) -> None:
+        """Go to the first session of the next group."""
+        model, cursor = self.view.model, self.view.cursor
+        if cursor is not None:
+            number = min(model.group_of(cursor) + 1, len(model.groups) - 1)
+            self.view.select(model.groups[number].start)
+
+    def do_previous_group(self) -> None:
+        """Go to the first session of this group, or of the one before."""
+        model, cursor = self.view.model, self.view.cursor
+        if cursor is not None:
+            number = model.group_of(cursor)
+            if model.groups[number].start == cursor:
+                number = max(0, number - 1)
+            self.view.select(model.groups[number].start)
+
+    def do_open(self) -> None:
+        """Open the selected session in the transcript."""
+        if self.selected_id:
+            self.post_message(SessionOpened(self.selected_id))
+
+    async def do_details(self) -> None:
+        """Show the details of the selected session."""
+        if self.selected_id:
+            from tui.screens.details import DetailsScreen
+
+            store = await self.library.ready()
+            self.app.push_screen(DetailsScreen(store, self.selected_id))
+
+    async def _fold(self, folded: bool) -> None:
+        rowid = self.view.selected
+        model = self.view.model
+        if rowid is None:
+            return
+        if rowid not in model.children:
+            rowid = model.parents.get(rowid) if folded else None
+        row = self.view.rows.get(rowid) if rowid is not None else None
+        if rowid is None or row is None:
+            return
+        self.state.folds[row.id] = folded
+        self._folds[rowid] = folded
+        if folded:
+            self._select_rowid(rowid)
+        await self._arrange(self._matched[1] if self._matched else None)
+
+    async def do_fold(self) -> None:
+        """Fold what stands under the session, or under its parent."""
+        await self._fold(True)
+
+    async def do_unfold(self) -> None:
+        """Show what stands under the session."""
+        await self._fold(False)
+
+    def do_mark(self) -> None:
+        """Mark the session or take its mark away, and go to the next."""
+        rowid = self.view.selected
+        if rowid is not None:
+            self.view.marked ^= {rowid}
+            self._move(1)
+            self.view.refresh()
+            self._show_header()
+
+    def do_unmark(self) -> None:
+        """Take all marks away."""
+        self.view.marked.clear()
+        self.view.refresh()
+        self._show_header()
+
+    def do_filter(self) -> None:
+        """Type into the filter."""
+        self.open_filter()
+
+    def do_clear_filter(self) -> None:
+        """Clear the filter."""
+        self.clear_filter()
+
+    def do_sort(self) -> None:
+        """Take the next order."""
+        query = self.list_query
+        self.change_query(replace(query, sort=after(listing.SORTS, query.sort)))
+
+    def do_group(self) -> None:
+        """Take the next grouping."""
+        query = self.list_query
+        self.change_query(replace(query, group=after(listing.GROUPS, query.group)))
+
+    def do_view(self) -> None:
+        """Show active sessions, archived ones, or all."""
+        query = self.list_query
+        self.change_query(replace(query, shelf=after(listing.SHELVES, query.shelf)))
+
+    async def do_running(self) -> None:
+        """Go to the newest session that is running."""
+        found = await self.library.read(
+            listing.newest_active, self.library.clock(), ("running", "retrying")
+        )
+        if found is None:
+            self.app.notify("No session is running", markup=False)
+            return
+        self._select_rowid(found)

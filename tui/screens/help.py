@@ -1,0 +1,103 @@
+"""All keys of the focused pane, made from the declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.segment import Segment
+from textual import events
+from textual.app import ComposeResult
+from textual.geometry import Size
+from textual.screen import ModalScreen
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui.commands.declaration import Command, Scope
+from tui.commands.keys import key_label, key_name
+from tui.commands.registry import SCOPE_NAMES, commands, keys_of
+from tui.glyphs import glyphs
+from tui.sessions.painter import style
+from tui.text import cells, fit
+from tui.theme import palette_of
+
+KEY_COLUMNS = 24
+
+
+class KeyTable(ScrollView, can_focus=True):
+    """The keys by heading, one line each."""
+
+    DEFAULT_CSS = "KeyTable { height: auto; max-height: 100%; background: $surface; }"
+
+    def __init__(self, scope: Scope, changed: Mapping[str, list[str]]) -> None:
+        """Collect the keys of a scope and of everywhere.
+
+        Args:
+            scope: The focused pane's.
+            changed: Keys from the config, by command id.
+        """
+        super().__init__()
+        self._changed = changed
+        self._lines: list[Command | str] = []
+        for name in dict.fromkeys((scope, "app")):
+            self._add(name)
+
+    def _add(self, scope: Scope) -> None:
+        found = commands(scope)
+        for group in dict.fromkeys(command.group for command in found):
+            self._lines += ["", f"{SCOPE_NAMES[scope]}: {group}"]
+            self._lines += [command for command in found if command.group == group]
+
+    def on_mount(self) -> None:
+        """Measure."""
+        self.virtual_size = Size(1, len(self._lines) + 1)
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a line of the table."""
+        palette, width = palette_of(self.app), self.size.width
+        ground = palette.panel
+        number = y + self.scroll_offset.y
+        line = self._lines[number] if number < len(self._lines) else ""
+        if isinstance(line, str):
+            rule = glyphs().rule * max(0, width - cells(line) - 4) if line else ""
+            return Strip([
+                Segment(f"  {line} ", style(palette.muted, ground, bold=True)),
+                Segment(rule, style(palette.rule, ground)),
+            ]).adjust_cell_length(width, style(palette.text, ground))
+        keys = "  ".join(key_label(key_name(key)) for key in keys_of(line, self._changed))
+        return Strip([
+            Segment(f"  {fit(keys or 'no key', KEY_COLUMNS - 2):<{KEY_COLUMNS - 2}}  ",
+                    style(palette.user, ground, bold=True)),
+            Segment(fit(line.help, width - KEY_COLUMNS - 4), style(palette.text, ground)),
+        ]).adjust_cell_length(width, style(palette.text, ground))
+
+
+class HelpScreen(ModalScreen[None]):
+    """Shows the key table until a key closes it."""
+
+    DEFAULT_CSS = """
+    HelpScreen { align: center middle; background: $background 60%; }
+    HelpScreen > KeyTable { width: 88; max-width: 96%; height: auto; max-height: 92%; }
+    """
+
+    def __init__(self, scope: Scope, changed: Mapping[str, list[str]]) -> None:
+        """Take the scope of the focused pane and the changed keys."""
+        super().__init__()
+        self._table = KeyTable(scope, changed)
+
+    def compose(self) -> ComposeResult:
+        """Make the table."""
+        yield self._table
+
+    def on_key(self, event: events.Key) -> None:
+        """Scroll by letters too; close by escape, enter, q and the key that opened it."""
+        if event.key in ("escape", "enter", "q", "question_mark", "f1"):
+            event.stop()
+            self.dismiss()
+        elif event.key in ("j", "k"):
+            event.stop()
+            self._table.scroll_relative(y=1 if event.key == "j" else -1, animate=False)
+
+    def on_click(self, event: events.Click) -> None:
+        """Close when the ground around the table is clicked."""
+        if event.widget is self:
+            self.dismiss()

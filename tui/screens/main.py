@@ -1,0 +1,432 @@
+"""The main screen: three panes over a store, and the lines above and below them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widget import Widget
+
+from tui.bars import BottomLine, Hint, TopLine
+from tui.commands.declaration import Scope
+from tui.commands.registry import BY_ID, bindings, footer_commands, keys_of
+from tui.freshness import Freshness
+from tui.layout import PANES, TWO_PANES, WIDTH_STEP, Arrangement, PaneName, arrange
+from tui.library import Library
+from tui.messages import (
+    InspectRequested,
+    PartSelected,
+    ProblemOccurred,
+    SessionHighlighted,
+    SessionOpened,
+)
+from tui.panes.base import CommandPane
+from tui.panes.sessions import SessionsPane
+from tui.panes.splitter import Splitter
+from tui.polling import Poller
+from tui.state import ViewState
+
+if TYPE_CHECKING:
+    from tui.panes.inspector import InspectorPane
+    from tui.panes.transcript import TranscriptPane
+
+PREVIEW_AFTER_S = 0.12
+"""The selection rests this long before its session is opened beside the list."""
+
+
+class PaneSlot(Widget):
+    """Keeps a pane's place until its module is loaded, after the first paint."""
+
+    DEFAULT_CSS = "PaneSlot { height: 1fr; }"
+
+
+class MainScreen(CommandPane, Screen[None]):
+    """Hands the store and the selection down to the panes, and their messages on."""
+
+    SCOPE = "app"
+    BINDINGS = bindings("app")
+    DEFAULT_CSS = """
+    MainScreen { background: $background; layers: base overlay; }
+    MainScreen #panes { height: 1fr; }
+    MainScreen #panes > .overlay { layer: overlay; dock: right; }
+    """
+
+    def __init__(
+        self, library: Library, state: ViewState, *, changed_keys: Mapping[str, list[str]],
+        poll_ms: int,
+    ) -> None:
+        """Make the screen.
+
+        Args:
+            library: The store.
+            state: What was remembered; kept up to date.
+            changed_keys: Keys from the config, by command id.
+            poll_ms: Between two looks at the store; 0 never looks.
+        """
+        super().__init__(id="main")
+        self.library = library
+        self.state = state
+        self.changed_keys = changed_keys
+        self.sessions = SessionsPane(library, state)
+        self.transcript: TranscriptPane | None = None
+        self.inspector: InspectorPane | None = None
+        self._slots = (PaneSlot(id="transcript-slot"), PaneSlot(id="inspector-slot"))
+        self.shown_session: str | None = None
+        self._poll_ms = poll_ms
+        self._poller: Poller | None = None
+        self._preview: Timer | None = None
+        self._freshness = Freshness(library)
+
+    def compose(self) -> ComposeResult:
+        """Make lines, panes and borders."""
+        yield TopLine()
+        with Horizontal(id="panes"):
+            yield self.sessions
+            yield Splitter("sessions")
+            yield self._slots[0]
+            yield Splitter("inspector")
+            yield self._slots[1]
+        yield BottomLine()
+
+    @property
+    def panes(self) -> dict[PaneName, Widget]:
+        """The panes by name."""
+        return {
+            "sessions": self.sessions,
+            "transcript": self.transcript or self._slots[0],
+            "inspector": self.inspector or self._slots[1],
+        }
+
+    def on_mount(self) -> None:
+        """Arrange the panes and give one the focus."""
+        self.apply_layout()
+        self.focus_pane("sessions")
+        self.query_one(TopLine).summary = self._freshness.at_start()
+        if self.library.notice:
+            self.app.notify(self.library.notice, timeout=12, markup=False)
+        self.call_after_refresh(self._start)
+
+    async def load_panes(self) -> None:
+        """Load the panes that the first paint did without, and put them in their places."""
+        transcript = await asyncio.to_thread(import_module, "tui.panes.transcript")
+        inspector = await asyncio.to_thread(import_module, "tui.panes.inspector")
+        places = self.query_one("#panes")
+        self.transcript = transcript.TranscriptPane(id="transcript")
+        self.inspector = inspector.InspectorPane(id="inspector")
+        for slot, pane in zip(self._slots, (self.transcript, self.inspector), strict=True):
+            await places.mount(pane, after=slot)
+            await slot.remove()
+        self.apply_layout()
+        self.focus_pane(self.state.layout.focused)
+        if self.sessions.selected_id and self.arrangement.shows("transcript"):
+            self.open_session(self.sessions.selected_id)
+
+    def _start(self) -> None:
+        self._poller = Poller(self.library.database, self.store_changed, self._poll_failed)
+        if self._poll_ms:
+            self._poller.start(self, self._poll_ms)
+            self.set_interval(5, self._tick)
+        self._tick()
+
+    def _poll_failed(self, error: BaseException) -> None:
+        self.post_message(ProblemOccurred("The store cannot be followed any more", error))
+
+    def store_changed(self) -> None:
+        """Tell the panes that somebody wrote to the store."""
+        self.sessions.store_changed()
+        changed = getattr(self.transcript, "store_changed", None)
+        if changed is not None:
+            changed()
+        self._tick()
+
+    def _tick(self) -> None:
+        self.run_worker(self._summarise(), group="summary", exclusive=True, exit_on_error=False)
+
+    async def _summarise(self) -> None:
+        try:
+            self.query_one(TopLine).summary = await self._freshness.summary()
+        except Exception as error:
+            self.post_message(ProblemOccurred("The store could not be counted", error))
+
+    # Layout
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """How the panes stand now."""
+        return arrange(self.state.layout, self.size.width)
+
+    def apply_layout(self) -> None:
+        """Show, hide and size the panes for this width of the screen."""
+        arrangement = self.arrangement
+        for name, pane in self.panes.items():
+            pane.display = arrangement.shows(name)
+            if pane.display:
+                pane.styles.width = arrangement.widths[name] or "1fr"
+        self.panes["inspector"].set_class(arrangement.overlay, "overlay")
+        beside = arrangement.shows("transcript")
+        for splitter in self.query(Splitter):
+            shown = arrangement.shows(splitter.pane) and beside
+            splitter.display = shown and not (arrangement.overlay and splitter.pane == "inspector")
+
+    def on_resize(self) -> None:
+        """Arrange the panes anew."""
+        self.apply_layout()
+
+    def focus_pane(self, name: PaneName) -> None:
+        """Bring a pane into sight and give it the focus."""
+        layout = self.state.layout
+        self.state.layout = replace(layout, focused=name, hidden=layout.hidden - {name})
+        self.apply_layout()
+        target = self._focus_target(self.panes[name])
+        self.set_focus(target)
+        self._show_hints()
+
+    def _focus_target(self, pane: Widget) -> Widget | None:
+        if pane is self.sessions:
+            return self.sessions.view
+        wanted = getattr(pane, "focus_target", None)
+        if isinstance(wanted, Widget):
+            return wanted
+        if pane.can_focus:
+            return pane
+        return next((w for w in pane.query("*") if w.can_focus), None)
+
+    @property
+    def focused_pane(self) -> PaneName:
+        """The pane that has the focus."""
+        for name, pane in self.panes.items():
+            if pane.has_focus_within:
+                return name
+        return self.state.layout.focused
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Follow a focus that the mouse moved."""
+        name = self.focused_pane
+        if name != self.state.layout.focused:
+            self.state.layout = replace(self.state.layout, focused=name)
+            if not self.arrangement.overlay:
+                self.call_later(self.apply_layout)
+        self.sessions.filter_open = self.sessions.filter_has_focus
+        self._show_hints()
+
+    def _show_hints(self) -> None:
+        scopes: dict[PaneName, Scope] = {
+            "sessions": "list", "transcript": "transcript", "inspector": "inspector",
+        }
+        hints = [
+            Hint(command.id, keys[0], command.label)
+            for command in footer_commands(scopes[self.focused_pane])
+            if (keys := keys_of(command, self.changed_keys))
+        ]
+        if self.size.width < TWO_PANES and self.focused_pane != "sessions":
+            hints.insert(0, Hint("app.back", "escape", "back"))
+        line = self.query_one(BottomLine)
+        line.hints = tuple(hints)
+        help_keys = keys_of(BY_ID["app.help"], self.changed_keys)
+        line.last = Hint("app.help", help_keys[0], "keys") if help_keys else None
+
+    @on(Splitter.Dragged)
+    def _dragged(self, event: Splitter.Dragged) -> None:
+        screen = self.size.width
+        width = event.column if event.pane == "sessions" else screen - event.column - 1
+        self.state.layout = self.state.layout.resized(event.pane, width, screen)
+        self.apply_layout()
+
+    # What the panes report
+
+    @on(SessionHighlighted)
+    def _highlighted(self, event: SessionHighlighted) -> None:
+        if self._preview is not None:
+            self._preview.stop()
+        session_id = event.session_id
+        if session_id is not None and self.arrangement.shows("transcript"):
+            self._preview = self.set_timer(
+                PREVIEW_AFTER_S, lambda: self.open_session(session_id)
+            )
+
+    @on(SessionOpened)
+    def _opened(self, event: SessionOpened) -> None:
+        if self._preview is not None:
+            self._preview.stop()
+        self.focus_pane("transcript")
+        self.open_session(event.session_id, event.message_id)
+
+    def open_session(self, session_id: str, message_id: str | None = None) -> None:
+        """Show a session in the transcript; one that is shown already stays as it is."""
+        if self.transcript is None or (session_id == self.shown_session and message_id is None):
+            return
+        self._keep_place()
+        self.shown_session = session_id
+        self.run_worker(
+            self._open(session_id, message_id), group="open", exclusive=True, exit_on_error=False
+        )
+
+    async def _open(self, session_id: str, message_id: str | None) -> None:
+        try:
+            from store.queries.sessions import get
+
+            store = await self.library.ready()
+            row = await store.read(get, session_id)
+            if row is None:
+                raise LookupError(f"session {session_id} is no longer in the store")
+            place = self.state.places.get(session_id)
+            transcript: Any = self.transcript
+            opened = transcript.open_session(
+                store, row, message_id=message_id, place=place
+            )
+            if opened is not None:
+                await opened
+        except Exception as error:
+            if self.shown_session == session_id:
+                self.shown_session = None
+            self.post_message(ProblemOccurred("The session could not be opened", error))
+
+    def _keep_place(self) -> None:
+        place_of = getattr(self.transcript, "place", None)
+        if self.shown_session is None or place_of is None:
+            return
+        place = place_of() if callable(place_of) else place_of
+        if place is not None:
+            self.state.keep_place(self.shown_session, place)
+
+    def remember(self) -> ViewState:
+        """Return what is to be remembered now."""
+        self._keep_place()
+        return self.state
+
+    @on(PartSelected)
+    async def _part_selected(self, event: PartSelected) -> None:
+        try:
+            store = await self.library.ready()
+            inspector: Any = self.inspector
+            shown = inspector.show_part(store, event.session_id, event.part_id)
+            if shown is not None:
+                await shown
+        except Exception as error:
+            self.post_message(ProblemOccurred("The part could not be shown", error))
+
+    @on(InspectRequested)
+    def _inspect(self) -> None:
+        self.focus_pane("inspector")
+
+    @on(BottomLine.Pressed)
+    async def _pressed(self, event: BottomLine.Pressed) -> None:
+        await self.run_by_id(event.command)
+
+    async def run_by_id(self, command_id: str) -> None:
+        """Run any command by its id, on the pane that owns it."""
+        command = BY_ID[command_id]
+        owners: dict[Scope, Any] = {
+            "app": self, "list": self.sessions, "transcript": self.transcript,
+            "inspector": self.inspector,
+        }
+        owner = owners[command.scope]
+        if owner is not None:
+            await owner.run_command(command)
+
+    # Commands
+
+    def _step(self, by: int) -> None:
+        names = [
+            name for name in PANES
+            if name == self.focused_pane or self.size.width < 150
+            or name not in self.state.layout.hidden
+        ]
+        at = names.index(self.focused_pane)
+        self.focus_pane(names[(at + by) % len(names)])
+
+    def do_next_pane(self) -> None:
+        """Go to the next pane."""
+        self._step(1)
+
+    def do_previous_pane(self) -> None:
+        """Go to the previous pane."""
+        self._step(-1)
+
+    def do_sessions(self) -> None:
+        """Go to the list."""
+        self.focus_pane("sessions")
+
+    def do_transcript(self) -> None:
+        """Go to the transcript."""
+        self.focus_pane("transcript")
+
+    def do_inspector(self) -> None:
+        """Go to the inspector."""
+        self.focus_pane("inspector")
+
+    def do_zoom(self) -> None:
+        """Give the focused pane the whole screen, and back."""
+        self.state.layout = replace(self.state.layout, zoomed=not self.state.layout.zoomed)
+        self.apply_layout()
+
+    def do_hide(self) -> None:
+        """Hide the focused side pane, or show what is hidden."""
+        layout, focused = self.state.layout, self.focused_pane
+        if focused != "transcript":
+            self.state.layout = replace(layout, hidden=layout.hidden | {focused}, zoomed=False)
+            self.focus_pane("transcript")
+            return
+        hidden: frozenset[PaneName] = frozenset() if layout.hidden else frozenset({"inspector"})
+        self.state.layout = replace(layout, hidden=hidden)
+        self.apply_layout()
+
+    def _resize(self, by: int) -> None:
+        layout, screen = self.state.layout, self.size.width
+        focused = self.focused_pane
+        pane: PaneName = "sessions" if focused == "transcript" else focused
+        by = -by if focused == "transcript" else by
+        width = layout.width_of(pane, screen) + by
+        self.state.layout = layout.resized(pane, width, screen)
+        self.apply_layout()
+
+    def do_narrower(self) -> None:
+        """Make the focused pane narrower."""
+        self._resize(-WIDTH_STEP)
+
+    def do_wider(self) -> None:
+        """Make the focused pane wider."""
+        self._resize(WIDTH_STEP)
+
+    def do_palette(self) -> None:
+        """Open the command palette."""
+        self.app.action_command_palette()
+
+    def do_help(self) -> None:
+        """Show the keys."""
+        from tui.screens.help import HelpScreen
+
+        scopes: dict[PaneName, Scope] = {
+            "sessions": "list", "transcript": "transcript", "inspector": "inspector",
+        }
+        self.app.push_screen(HelpScreen(scopes[self.focused_pane], self.changed_keys))
+
+    def do_theme(self) -> None:
+        """Go between dark and light."""
+        dark = self.app.current_theme.dark
+        self.app.theme = "backscroll-light" if dark else "backscroll-dark"
+
+    def do_back(self) -> None:
+        """Go back one step: filter, zoom, inspector, transcript, list."""
+        focused = self.focused_pane
+        go_back = getattr(self.panes[focused], "go_back", None)
+        if go_back is not None and go_back():
+            return
+        if self.state.layout.zoomed:
+            self.do_zoom()
+        elif focused == "inspector":
+            self.focus_pane("transcript")
+        elif focused == "transcript":
+            self.focus_pane("sessions")
+
+    def do_quit(self) -> None:
+        """Quit."""
+        self.app.exit()

@@ -1,0 +1,155 @@
+"""The list's own header: what is shown, of how many, in which order, and the filter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input
+
+from store.queries.listing import ListQuery
+from tui.glyphs import glyphs
+from tui.sessions.painter import style
+from tui.sessions.wording import GROUP_NAMES, SHELF_NAMES, SORT_NAMES
+from tui.text import cells, fit
+from tui.theme import palette_of
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many sessions are shown.
+
+    Attributes:
+        shown: After the filter; None while nothing is counted yet.
+        total: Before the filter.
+        looked_at: How many the filter has looked at so far, None when it is done.
+        marked: How many are marked.
+    """
+
+    shown: int | None = None
+    total: int = 0
+    looked_at: int | None = None
+    marked: int = 0
+    filtered: bool = False
+
+    def words(self) -> str:
+        """Return the tally as the header says it."""
+        if self.shown is None:
+            return "counting" + glyphs().more
+        words = f"{self.total:,}"
+        if self.filtered:
+            words = f"{self.shown:,} of {self.total:,}"
+        if self.looked_at is not None:
+            words += f"  {100 * self.looked_at // max(1, self.total)}%{glyphs().more}"
+        return words + (f"  {self.marked} marked" if self.marked else "")
+
+
+class _Facts(Widget):
+    """One line of facts, some at the left edge, some at the right; a click changes them."""
+
+    @dataclass
+    class Pressed(Message):
+        """A word of the header was clicked.
+
+        Attributes:
+            command: The id of the command that changes it.
+        """
+
+        command: str
+
+
+class ListTitle(_Facts):
+    """``Sessions  23 of 1,284          by workspace``."""
+
+    DEFAULT_CSS = "ListTitle { height: 1; width: 1fr; }"
+    tally: reactive[Tally] = reactive(Tally())
+    list_query: reactive[ListQuery] = reactive(ListQuery())
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the line."""
+        palette = palette_of(self.app)
+        name = SHELF_NAMES[self.list_query.shelf]
+        group = GROUP_NAMES[self.list_query.group] + " "
+        width, ground = self.size.width, palette.panel
+        words = fit("  " + self.tally.words(), width - cells(name) - cells(group) - 2)
+        gap = " " * max(0, width - 1 - cells(name) - cells(words) - cells(group))
+        return Strip([
+            Segment(f" {name}", style(palette.text, ground, bold=True)),
+            Segment(words + gap, style(palette.muted, ground)),
+            Segment(group, style(palette.faint, ground)),
+        ]).crop(0, width)
+
+    def on_click(self, event: events.Click) -> None:
+        """Change the grouping, or which sessions are shown."""
+        at_right = event.x > self.size.width - cells(GROUP_NAMES[self.list_query.group]) - 2
+        self.post_message(self.Pressed("list.group" if at_right else "list.view"))
+
+
+class ListOrder(_Facts):
+    """``recent ↓``, beside the filter."""
+
+    DEFAULT_CSS = "ListOrder { height: 1; width: 12; }"
+    list_query: reactive[ListQuery] = reactive(ListQuery())
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the order at the right edge."""
+        palette = palette_of(self.app)
+        words = f"{SORT_NAMES[self.list_query.sort]} {glyphs().down} "
+        pad = " " * max(0, self.size.width - cells(words))
+        return Strip([Segment(pad + words, style(palette.faint, palette.panel))])
+
+    def on_click(self) -> None:
+        """Sort otherwise."""
+        self.post_message(self.Pressed("list.sort"))
+
+
+class FilterInput(Input):
+    """The filter; it is reached by its key or a click, not by Tab."""
+
+    DEFAULT_CSS = """
+    FilterInput {
+        height: 1; width: 1fr; border: none; padding: 0; background: $surface;
+        &:focus { border: none; background: $surface; background-tint: transparent; }
+    }
+    FilterInput > .input--placeholder { color: $text-muted; }
+    """
+
+    def __init__(self) -> None:
+        """Make an empty filter."""
+        super().__init__(
+            id="filter", placeholder="type to filter", compact=True, select_on_focus=False,
+        )
+
+
+class _Slash(Widget):
+    DEFAULT_CSS = "_Slash { height: 1; width: 3; }"
+
+    def render_line(self, y: int) -> Strip:
+        palette = palette_of(self.app)
+        lit = isinstance(self.parent, Widget) and self.parent.has_focus_within
+        colour = palette.user if lit else palette.faint
+        return Strip([Segment(" / ", style(colour, palette.panel, bold=lit))])
+
+
+class ListHeader(Widget):
+    """Both lines of the header."""
+
+    DEFAULT_CSS = """
+    ListHeader { height: 2; background: $surface; layout: vertical; }
+    ListHeader > Horizontal { height: 1; }
+    """
+
+    def compose(self) -> ComposeResult:
+        """Make the parts."""
+        yield ListTitle()
+        with Horizontal():
+            yield _Slash()
+            yield FilterInput()
+            yield ListOrder()

@@ -1,0 +1,96 @@
+"""Reads what the list needs, off the loop that draws, and breaks off what is stale."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from store.database import Database, open_database
+from store.queries import listing, listing_filter
+from store.queries.listing import ListKeys, ListQuery
+from tui.sessions.model import ListModel, build_model
+
+T = TypeVar("T")
+
+CHUNK = 4_000
+"""Sessions that one step of a filter looks at."""
+
+
+class ListLoader:
+    """Runs list queries on threads, each on a connection of its own.
+
+    The store's reading thread stays free for the transcript, whatever the list's size.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Name the store's file."""
+        self._path = path
+
+    async def _run(self, work: Callable[[Database], T]) -> T:
+        database = await asyncio.to_thread(open_database, self._path, write=False)
+        task = asyncio.create_task(asyncio.to_thread(work, database))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            database.connection.interrupt()
+            raise
+        finally:
+            task.add_done_callback(lambda done: _finish(done, database))
+
+    async def keys(self, query: ListQuery) -> ListKeys:
+        """Return the keys of the whole list."""
+        return await self._run(lambda database: listing.all_keys(database, query))
+
+    async def folds(self, folds: Mapping[str, bool]) -> dict[int, bool]:
+        """Return the user's folds by rowid, from those by session id."""
+        if not folds:
+            return {}
+        rowids = await self._run(lambda database: listing.rowids_of(database, list(folds)))
+        return {rowid: folds[name] for name, rowid in rowids.items()}
+
+    async def model(
+        self, keys: ListKeys, folds: Mapping[int, bool], matching: set[int] | None, *, headed: bool
+    ) -> ListModel:
+        """Arrange the list on a thread."""
+        return await asyncio.to_thread(build_model, keys, folds, matching, headed=headed)
+
+    async def matches(
+        self, candidates: Sequence[int], query: str
+    ) -> AsyncIterator[tuple[int, set[int]]]:
+        """Look for the sessions that match, in the order of the list.
+
+        Args:
+            candidates: Rowids to look at.
+            query: What the user typed; it has at least one word.
+
+        Yields:
+            How many were looked at so far, and those of them that match.
+        """
+        test = listing_filter.matcher(query)
+        found: set[int] = set()
+        if test is None:
+            return
+        database = await asyncio.to_thread(open_database, self._path, write=False)
+        task: asyncio.Task[set[int]] | None = None
+        try:
+            for start in range(0, len(candidates), CHUNK):
+                chunk = list(candidates[start:start + CHUNK])
+                task = asyncio.create_task(
+                    asyncio.to_thread(listing_filter.matching, database, chunk, test)
+                )
+                found |= await asyncio.shield(task)
+                yield min(start + CHUNK, len(candidates)), found
+        finally:
+            if task is None or task.done():
+                database.close()
+            else:
+                database.connection.interrupt()
+                task.add_done_callback(lambda done: _finish(done, database))
+
+
+def _finish(task: asyncio.Task[T], database: Database) -> None:
+    if not task.cancelled():
+        task.exception()
+    database.close()

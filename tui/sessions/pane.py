@@ -1,0 +1,343 @@
+"""What the session list pane is made of: header, filter and list over a store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import replace
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Input
+
+from store.queries import listing
+from store.queries.listing import ListKeys, ListQuery
+from tui.commands.registry import BY_ID
+from tui.library import Library
+from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
+from tui.panes.base import CommandPane
+from tui.sessions.header import FilterInput, ListHeader, ListOrder, ListTitle, Tally, _Facts
+from tui.sessions.loader import ListLoader
+from tui.sessions.model import ListModel, build_model
+from tui.sessions.view import SessionList
+from tui.state import ViewState
+from tui.theme import palette_of
+
+FIRST_PAGE = 64
+READ_WHOLE_UP_TO = 3_000
+"""Sessions up to which the whole list is read before the first paint."""
+COUNTED_AT_ONCE = 12
+REPAINT_EVERY_S = 0.15
+"""Pace at which a filter that still runs shows what it found."""
+
+
+class SessionListPane(CommandPane, Vertical):
+    """Shows the sessions of a store; posts which one is selected and which is opened."""
+
+    DEFAULT_CSS = "SessionListPane { background: $surface; height: 1fr; }"
+
+    def __init__(self, library: Library, state: ViewState) -> None:
+        """Make the pane with its first page read.
+
+        Args:
+            library: The store.
+            state: What was remembered; kept up to date.
+        """
+        super().__init__(id="sessions")
+        self.library = library
+        self.state = state
+        self.list_query = listing_query(state, library.workspace)
+        self.filter_text = ""
+        self.filter_open = False
+        self.keys = ListKeys()
+        self.selected_id: str | None = state.session_id
+        self.view = SessionList(library.clock)
+        self._loader = ListLoader(library.path)
+        self._folds: dict[int, bool] = {}
+        self._matched: tuple[str, set[int]] | None = None
+        self._counted: dict[str, tuple[int, int]] = {}
+        self._read_first_page()
+
+    def compose(self) -> ComposeResult:
+        """Make header and list."""
+        yield ListHeader()
+        yield self.view
+
+    def on_mount(self) -> None:
+        """Show the first page; the rest is read once that is painted."""
+        self.watch(self.app, "theme", self._on_theme, init=False)
+        self._show_header()
+        self.call_after_refresh(self._start)
+
+    def _on_theme(self) -> None:
+        self.refresh()
+        for widget in self.query("*"):
+            widget.refresh()
+
+    def _read_first_page(self) -> None:
+        database, view, query = self.library.database, self.view, self.list_query
+        whole = listing.upper_bound(database) <= READ_WHOLE_UP_TO
+        keys = None if whole else listing.first_keys(database, query, FIRST_PAGE)
+        if keys is None and not whole:
+            return
+        self.keys = keys or listing.all_keys(database, query)
+        by_id = listing.rowids_of(database, list(self.state.folds))
+        self._folds = {rowid: self.state.folds[name] for name, rowid in by_id.items()}
+        model = build_model(self.keys, self._folds, headed=query.group != "none")
+        selected = listing.rowid_of(database, self.selected_id) if self.selected_id else None
+        view.model, view.list_query = model, query
+        entry = model.find_shown(selected) if selected is not None else None
+        view.cursor = entry if entry is not None else (0 if len(model) else None)
+        near = (view.cursor or 0) // FIRST_PAGE * FIRST_PAGE
+        rowids = list(model.rowids[near:near + FIRST_PAGE])
+        view.rows.update(listing.rows_of(database, rowids))
+        row = view.rows.get(view.selected or -1)
+        self.selected_id = row.id if row else self.selected_id
+
+    def _start(self) -> None:
+        if self.view.selected is not None:
+            self.post_message(SessionHighlighted(self.selected_id))
+        if self.keys.whole and len(self.keys.rowids):
+            self._count_turns()
+            return
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the whole list again; the selection stays on its session."""
+        self._work(self._reload(), "keys")
+
+    def store_changed(self) -> None:
+        """Read again what the list shows, as the store has moved."""
+        self.view.forget_rows()
+        self._counted.clear()
+        self.reload()
+
+    def _work(self, work: Awaitable[None], group: str) -> None:
+        async def guarded() -> None:
+            try:
+                await work
+            except Exception as error:
+                self.post_message(ProblemOccurred("The session list could not be read", error))
+
+        self.run_worker(guarded(), group=group, exclusive=True, exit_on_error=False)
+
+    async def _reload(self) -> None:
+        query = self.list_query
+        keys = await self._loader.keys(query)
+        self._folds = await self._loader.folds(self.state.folds)
+        self.keys, self._matched = keys, None
+        if self.filter_text.strip():
+            self._apply_filter()
+        else:
+            await self._arrange(None)
+
+    async def _arrange(self, matching: set[int] | None, looked_at: int | None = None) -> None:
+        query = self.list_query
+        model = await self._loader.model(
+            self.keys, self._folds, matching, headed=query.group != "none"
+        )
+        if query == self.list_query:
+            selected = await self._selected_rowid()
+            self._show(model, looked_at)
+
+            if selected is not None and model.find_shown(selected) is not None:
+                self._select_rowid(selected)
+
+    async def _selected_rowid(self) -> int | None:
+        if self.selected_id is None:
+            return None
+        return await self.library.read(listing.rowid_of, self.selected_id)
+
+    def _select_rowid(self, rowid: int) -> None:
+        entry = self.view.model.find_shown(rowid)
+        if entry is not None and entry != self.view.cursor:
+            self.view.select(entry, centred=True)
+
+    def _show(self, model: ListModel, looked_at: int | None = None) -> None:
+        self.view.when_empty = self._empty_words(model)
+        self.view.show(model, self.list_query, self.view.selected)
+        self._show_header(looked_at)
+
+    def _empty_words(self, model: ListModel) -> list[tuple[str, str]]:
+        palette = palette_of(self.app)
+        if self.filter_text and model.total:
+            return [
+                (f"No session matches “{self.filter_text}”", palette.text),
+                (f"{model.total:,} are hidden by the filter; esc clears it", palette.muted),
+            ]
+        if self.list_query.shelf == "archived":
+            return [("No session is archived", palette.text),
+                    ("V shows the active ones", palette.muted)]
+        where = self.list_query.workspace
+        if where:
+            return [(f"No sessions below {where}", palette.text)]
+        return [("There are no sessions in this store", palette.text)]
+
+    def _show_header(self, looked_at: int | None = None) -> None:
+        model = self.view.model
+        title = self.query_one(ListTitle)
+        title.tally = Tally(
+            model.matched if model.whole else None, model.total, looked_at,
+            len(self.view.marked), bool(self.filter_text.strip()),
+        )
+        title.list_query = self.query_one(ListOrder).list_query = self.list_query
+
+    # The filter
+
+    def _apply_filter(self) -> None:
+        self._work(self._filter(self.filter_text), "keys")
+
+    async def _filter(self, text: str) -> None:
+        words = text.strip().casefold()
+        if not words:
+            self._matched = None
+            await self._arrange(None)
+            return
+        narrowed = self._matched is not None and words.startswith(self._matched[0])
+        candidates = self.keys.rowids
+        if narrowed and self._matched is not None:
+            kept = self._matched[1]
+            candidates = type(candidates)("q", (r for r in candidates if r in kept))
+        shown_at = 0.0
+        matching: set[int] = set()
+        clock = asyncio.get_running_loop().time
+        async for looked_at, matching in self._loader.matches(candidates, words):
+            if looked_at < len(candidates) and clock() - shown_at >= REPAINT_EVERY_S:
+                shown_at = clock()
+                await self._arrange(set(matching), None if narrowed else looked_at)
+        self._matched = (words, matching)
+        await self._arrange(matching)
+
+    @on(Input.Changed, "#filter")
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.value != self.filter_text:
+            self.filter_text = event.value
+            self._apply_filter()
+
+    @on(Input.Submitted, "#filter")
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.close_filter()
+
+    @property
+    def filter_has_focus(self) -> bool:
+        """Whether what is typed goes into the filter."""
+        return self.query_one(FilterInput).has_focus
+
+    def open_filter(self) -> None:
+        """Take the keyboard for the filter, at once, so that no key typed next is lost."""
+        self.filter_open = True
+        self.screen.set_focus(self.query_one(FilterInput))
+        self.query_one(ListHeader).refresh()
+
+    def close_filter(self, *, clear: bool = False) -> None:
+        """Give the keyboard back to the list."""
+        self.filter_open = False
+        if clear:
+            self.clear_filter()
+        self.screen.set_focus(self.view)
+
+    def clear_filter(self) -> None:
+        """Show all sessions again."""
+        self.query_one(FilterInput).value = ""
+        if self.filter_text:
+            self.filter_text = ""
+            self._apply_filter()
+
+    def go_back(self) -> bool:
+        """Leave the filter, or clear it; say whether there was anything to go back from."""
+        if self.filter_open or self.filter_text:
+            self.close_filter(clear=True)
+            return True
+        return False
+
+    # What the list reports
+
+    @on(SessionList.RowsWanted)
+    def _rows_wanted(self, event: SessionList.RowsWanted) -> None:
+        event.stop()
+        self.run_worker(self._read_rows(event.rowids), exit_on_error=False)
+
+    async def _read_rows(self, rowids: list[int]) -> None:
+        try:
+            rows = await self.library.read(listing.rows_of, rowids)
+        except Exception as error:
+            self.post_message(ProblemOccurred("Sessions could not be read", error))
+            return
+        self.view.add_rows(rows.values())
+        row = rows.get(self.view.selected or -1)
+        if row is not None and row.id != self.selected_id:
+            self._highlight(row.id)
+        self._count_turns()
+
+    def _count_turns(self) -> None:
+        self._work(self._counting(), "turns")
+
+    async def _counting(self) -> None:
+        from store.queries.sessions import counts
+
+        rows = [self.view.rows[r] for r in self.view.seen_rowids() if r in self.view.rows]
+        waiting = []
+        for row in rows:
+            known = self._counted.get(row.id)
+            if known is not None and known[0] == row.updated_at:
+                row.turns = known[1]
+            else:
+                waiting.append(row)
+        for start in range(0, len(waiting), COUNTED_AT_ONCE):
+            some = waiting[start:start + COUNTED_AT_ONCE]
+            found = await self.library.read(counts, [row.id for row in some])
+            for row in some:
+                row.turns = found[row.id].turns
+                self._counted[row.id] = (row.updated_at, row.turns)
+        self.view.refresh()
+
+    @on(SessionList.Moved)
+    def _moved(self, event: SessionList.Moved) -> None:
+        event.stop()
+        row = self.view.rows.get(event.rowid or -1)
+        if row is not None:
+            self._highlight(row.id)
+            if row.turns is None:
+                self._count_turns()
+        elif event.rowid is None:
+            self._highlight(None)
+
+    def _highlight(self, session_id: str | None) -> None:
+        if session_id != self.selected_id:
+            self.selected_id = session_id
+            if session_id is not None:
+                self.state.session_id = session_id
+            self.post_message(SessionHighlighted(session_id))
+
+    @on(SessionList.Chosen)
+    def _chosen(self, event: SessionList.Chosen) -> None:
+        event.stop()
+        if self.selected_id:
+            self.post_message(SessionOpened(self.selected_id))
+
+    @on(_Facts.Pressed)
+    async def _pressed(self, event: _Facts.Pressed) -> None:
+        event.stop()
+        await self.run_command(BY_ID[event.command])
+
+    def change_query(self, query: ListQuery) -> None:
+        """Show the list in another order, grouping or shelf; the selection stays."""
+        self.list_query = query
+        self.state.sort, self.state.group, self.state.shelf = query.sort, query.group, query.shelf
+        self._show_header()
+        self.reload()
+
+
+def listing_query(state: ViewState, workspace: str | None) -> ListQuery:
+    """Return the remembered view; what no longer exists has its default."""
+    query = ListQuery(workspace=workspace)
+    for sort in listing.SORTS:
+        query = replace(query, sort=sort) if state.sort == sort else query
+    for group in listing.GROUPS:
+        query = replace(query, group=group) if state.group == group else query
+    for shelf in listing.SHELVES:
+        query = replace(query, shelf=shelf) if state.shelf == shelf else query
+    return query

@@ -1,0 +1,273 @@
+"""The widget that draws the session list: a window of rows over an array of keys."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
+
+from store.queries.listing import ListQuery, ListRow
+from tui.glyphs import glyphs
+from tui.sessions.model import HEADING_LINES, ListModel
+from tui.sessions.painter import ONE_LINE_FROM, Entry, RowPainter, blank, message
+from tui.theme import palette_of
+
+CACHED_ROWS = 4_096
+PREFETCH = 48
+"""Entries around what is seen whose rows are read ahead."""
+TALL_FROM = 14
+"""From this height on a row has two lines."""
+
+
+class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
+    """Draws a ``ListModel``; which session is selected is known by its rowid."""
+
+    DEFAULT_CSS = """
+    SessionList {
+        height: 1fr; background: $surface; overflow-x: hidden; overflow-y: auto;
+        scrollbar-size-vertical: 1; scrollbar-gutter: stable;
+    }
+    """
+
+    @dataclass
+    class RowsWanted(Message):
+        """Rows that are seen, or soon will be, are not there.
+
+        Attributes:
+            rowids: Which.
+        """
+
+        rowids: list[int]
+
+    @dataclass
+    class Moved(Message):
+        """The selection moved.
+
+        Attributes:
+            rowid: To which session; None when the list is empty.
+        """
+
+        rowid: int | None
+
+    @dataclass
+    class Chosen(Message):
+        """A session was clicked that was selected before, or double-clicked."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        """Make an empty list.
+
+        Args:
+            clock: Returns the present as epoch ms.
+        """
+        super().__init__(id="session-list")
+        self.model = ListModel()
+        self.list_query = ListQuery()
+        self.rows: OrderedDict[int, ListRow] = OrderedDict()
+        self.marked: set[int] = set()
+        self.cursor: int | None = None
+        self.when_empty: list[tuple[str, str]] = []
+        self._clock = clock
+        self._wanted: set[int] = set()
+
+    @property
+    def row_height(self) -> int:
+        """Lines of a row: two where there is room, one on a wide or a low list."""
+        size = self.size
+        return 2 if size.width < ONE_LINE_FROM and (not size.height or size.height >= TALL_FROM) \
+            else 1
+
+    @property
+    def selected(self) -> int | None:
+        """The rowid of the selected session."""
+        return None if self.cursor is None else self.model.rowids[self.cursor]
+
+    def show(self, model: ListModel, query: ListQuery, selected: int | None) -> None:
+        """Show another arrangement with the selection on the same session, where it is seen.
+
+        The selected row keeps its line on the screen as far as the list allows.
+        """
+        was = self._line_on_screen()
+        before = self.selected
+        self.model, self.list_query = model, query
+        self.cursor = model.find_shown(selected) if selected is not None else None
+        if self.cursor is None and len(model):
+            self.cursor = 0
+        self._measure()
+        self._restore_line(was)
+        self._read_ahead()
+        self.refresh()
+        if self.selected != before:
+            self.post_message(self.Moved(self.selected))
+
+    def add_rows(self, rows: Iterable[ListRow]) -> None:
+        """Take rows that were read."""
+        for row in rows:
+            self.rows[row.rowid] = row
+            self.rows.move_to_end(row.rowid)
+            self._wanted.discard(row.rowid)
+        while len(self.rows) > CACHED_ROWS:
+            self.rows.popitem(last=False)
+        self.refresh()
+
+    def forget_rows(self) -> None:
+        """Read what is seen again; the old rows stay until the new ones are there."""
+        self._wanted.clear()
+        seen = self.seen_rowids(PREFETCH)
+        self.rows = OrderedDict((r, self.rows[r]) for r in seen if r in self.rows)
+        self._want(seen)
+
+    def seen_rowids(self, margin: int = 0) -> list[int]:
+        """Return the sessions that are on the screen, with a margin of entries."""
+        if not len(self.model):
+            return []
+        first = self._entry_near(round(self.scroll_y))
+        count = self.size.height // self.row_height + 1
+        return list(self.model.rowids[max(0, first - margin):first + count + margin])
+
+    def select(self, entry: int, *, centred: bool = False) -> None:
+        """Move the selection to an entry and bring it into sight."""
+        if not len(self.model):
+            return
+        entry = max(0, min(entry, len(self.model) - 1))
+        old, self.cursor = self.cursor, entry
+        if old is not None and old != entry:
+            self._refresh_entry(old)
+        self._refresh_entry(entry)
+        self._into_sight(centred)
+        self._read_ahead()
+        if old != entry:
+            self.post_message(self.Moved(self.selected))
+
+    def page(self) -> int:
+        """Return how many entries a page key moves."""
+        return max(1, self.size.height // self.row_height - 1)
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a line of the viewport."""
+        palette, width = palette_of(self.app), self.size.width
+        line = y + self.scroll_offset.y
+        if not len(self.model):
+            return message(self.when_empty, y, width, palette.panel)
+        height = self.row_height
+        if line >= self.model.lines(height):
+            return blank(width, palette.panel)
+        number, entry, part = self.model.at_line(line, height)
+        painter = RowPainter(
+            width, height, palette, glyphs(), self.list_query, self._has_focus(), self._clock(),
+        )
+        if entry is None:
+            return painter.heading(self.model.groups[number], part)
+        return self._paint(painter, entry, part)
+
+    def _paint(self, painter: RowPainter, entry: int, part: int) -> Strip:
+        model = self.model
+        rowid = model.rowids[entry]
+        known = Entry(
+            model.depths[entry], bool(model.lasts[entry]), model.rails[entry],
+            model.children.get(rowid, 0), rowid in model.folded, entry == self.cursor,
+            rowid in self.marked,
+        )
+        row = self.rows.get(rowid)
+        if row is None:
+            self._want([rowid])
+            return painter.missing(known, part)
+        return painter.session(row, known, part)
+
+    def _has_focus(self) -> bool:
+        return self.has_focus or (isinstance(self.parent, Widget) and self.parent.has_focus_within)
+
+    def _measure(self) -> None:
+        self.virtual_size = Size(self.size.width, self.model.lines(self.row_height))
+
+    def _line_on_screen(self) -> int | None:
+        if self.cursor is None:
+            return None
+        return self.model.top(self.cursor, self.row_height) - round(self.scroll_y)
+
+    def _restore_line(self, line: int | None) -> None:
+        if self.cursor is None or line is None or not self.size.height:
+            return
+        line = max(0, min(line, self.size.height - self.row_height))
+        self._jump(self.model.top(self.cursor, self.row_height) - line)
+        self._into_sight(False)
+
+    def _jump(self, y: float) -> None:
+        most = max(0, self.virtual_size.height - self.size.height)
+        self.scroll_to(y=max(0, min(y, most)), animate=False, force=True, immediate=True)
+
+    def _into_sight(self, centred: bool) -> None:
+        if self.cursor is None:
+            return
+        height, row = self.size.height, self.row_height
+        top = self.model.top(self.cursor, row)
+        head = top
+        if self.model.headed and self.model.groups[self.model.group_of(self.cursor)].start \
+                == self.cursor:
+            head = top - HEADING_LINES
+        at = round(self.scroll_y)
+        if centred and not at <= top <= at + height - row:
+            self._jump(top - height // 2)
+        elif head < at:
+            self._jump(head)
+        elif top + row > at + height:
+            self._jump(top + row - height)
+
+    def _refresh_entry(self, entry: int) -> None:
+        self.refresh_lines(self.model.top(entry, self.row_height), self.row_height)
+
+    def _entry_near(self, line: int) -> int:
+        line = max(0, min(line, self.model.lines(self.row_height) - 1))
+        number, entry, _ = self.model.at_line(line, self.row_height)
+        return self.model.groups[number].start if entry is None else entry
+
+    def _read_ahead(self) -> None:
+        if any(rowid not in self.rows for rowid in self.seen_rowids(PREFETCH // 3)):
+            self._want(self.seen_rowids(PREFETCH))
+
+    def _want(self, rowids: Iterable[int]) -> None:
+        missing = [r for r in rowids if r not in self.rows and r not in self._wanted]
+        if missing:
+            self._wanted.update(missing)
+            self.post_message(self.RowsWanted(missing))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Read ahead where the list is scrolled to."""
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self._read_ahead()
+
+    def on_resize(self) -> None:
+        """Measure again, and keep the selection in sight."""
+        self._measure()
+        self._into_sight(False)
+        self._read_ahead()
+
+    def on_focus(self) -> None:
+        """Draw the selection as that of the focused pane."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """Draw the selection as that of another pane."""
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """Select what was clicked; a second click opens it."""
+        if not len(self.model):
+            return
+        line = event.y + self.scroll_offset.y
+        if line >= self.model.lines(self.row_height):
+            return
+        _, entry, _ = self.model.at_line(line, self.row_height)
+        if entry is None:
+            return
+        again = entry == self.cursor
+        self.select(entry)
+        if again or event.chain > 1:
+            self.post_message(self.Chosen())

@@ -1,0 +1,99 @@
+"""Facts of a session in the few cells that a list has for them."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from datetime import date
+
+from store.queries.listing import Group, ListRow, Shelf, Sort
+from tui.text import one_line
+
+MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
+GUESS_HOLDS_FOR = MINUTE
+"""A guessed activity is believed for a minute after the session's last change."""
+
+_DATED = re.compile(r"[-@]20\d{6}$|-latest$")
+_VERSION = re.compile(r"(?<=[a-z]-)(\d)-(\d{1,2})(?=$|-)")
+
+SORT_NAMES: dict[Sort, str] = {
+    "recent": "recent", "created": "created", "tokens": "tokens", "cost": "cost",
+    "length": "length",
+}
+GROUP_NAMES: dict[Group, str] = {
+    "workspace": "by workspace", "day": "by day", "source": "by source", "none": "ungrouped",
+}
+SHELF_NAMES: dict[Shelf, str] = {
+    "active": "Sessions", "archived": "Archived", "all": "All sessions",
+}
+
+
+def age(at: int, now: int) -> str:
+    """Return how long ago something was, in at most four cells."""
+    gone = max(0, now - at)
+    if gone < MINUTE:
+        return "now"
+    if gone < HOUR:
+        return f"{gone // MINUTE}m"
+    if gone < DAY:
+        return f"{gone // HOUR}h"
+    days = gone // DAY
+    if days < 14:
+        return f"{days}d"
+    if days < 70:
+        return f"{days // 7}w"
+    return f"{days // 30}mo" if days < 365 else f"{days // 365}y"
+
+
+def model_name(model: str | None) -> str:
+    """Return a model's id without its vendor's prefix and its date."""
+    if not model or model == "unknown":
+        return ""
+    name = _DATED.sub("", one_line(model, 100).rpartition("/")[2])
+    return _VERSION.sub(r"\1.\2", name.removeprefix("claude-"))
+
+
+def folder(path: str) -> str:
+    """Return a folder as people write it, with ``~`` for the home."""
+    path = one_line(path)
+    home = os.path.expanduser("~")
+    if home != "/" and (path == home or path.startswith(home + "/")):
+        return "~" + path[len(home):]
+    return path
+
+
+def activity_of(row: ListRow, now: int) -> str:
+    """Return a session's activity; a guess that is older than its worth is ``idle``."""
+    state = row.activity or "idle"
+    if row.activity_from == "guessed" and now - row.updated_at > GUESS_HOLDS_FOR:
+        return "idle" if state in ("running", "retrying") else state
+    return state
+
+
+def heading(name: str, group: Group, today: date) -> str:
+    """Return the words above a group.
+
+    Args:
+        name: As in ``ListKeys.group_names``.
+        group: What the list is grouped by.
+        today: The local date.
+    """
+    if group == "workspace":
+        return folder(name) if name else "no workspace"
+    if group == "day":
+        return _day(name, today)
+    return one_line(name) or "unknown source"
+
+
+def _day(name: str, today: date) -> str:
+    day = date.fromisoformat(name)
+    gone = (today - day).days
+    if gone == 0:
+        return "Today"
+    if gone == 1:
+        return "Yesterday"
+    if 1 < gone < 7:
+        return time.strftime("%A", day.timetuple())
+    words = time.strftime("%a %d %b", day.timetuple())
+    return words if day.year == today.year else f"{words} {day.year}"

@@ -1,0 +1,146 @@
+"""Finds the store that a command line means, and opens it for the first paint."""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b
+from importlib import import_module
+from pathlib import Path
+
+from store.database import open_database
+from store.errors import StoreError
+from store.locations import cache_dir, library_path, private_folder
+from tui.library import Library
+
+
+def open_library(target: str | None, store: str | None, *, demo: bool = False) -> Library:
+    """Open what is to be shown.
+
+    Args:
+        target: A store, a source or a folder; None for the library.
+        store: The store that takes the library's place, or None.
+        demo: Show the demo store whatever else is named.
+
+    Raises:
+        StoreError: It is none of these; the message says what it is.
+    """
+    if demo:
+        return demo_library("the demo store")
+    if target is not None:
+        return _open_target(target, store)
+    if store is not None:
+        return Library.open(Path(store).expanduser(), Path(store).name)
+    path = library_path()
+    if not path.exists() or is_empty(path):
+        return _first_time(path)
+    library = Library.open(path, "library")
+    library.sync_targets = ()
+    return library
+
+
+def is_empty(path: Path) -> bool:
+    """Say whether a store has no session."""
+    database = open_database(path, write=False)
+    try:
+        found = database.connection.execute("SELECT 1 FROM chat_sessions LIMIT 1").fetchone()
+    finally:
+        database.close()
+    return found is None
+
+
+def found_sources() -> tuple[list[Path], list[Path]]:
+    """Return where agents' sessions may be: the folders that exist, and all of them."""
+    registry = import_module("store.sources.registry")
+    home = Path.home()
+    roots = [
+        root for source in registry.all_sources()
+        for root in source.default_roots(os.environ, home)
+    ]
+    return [root for root in roots if root.exists()], roots
+
+
+def _first_time(path: Path) -> Library:
+    """Open a new library when there is anything to sync, else the demo."""
+    existing, looked = found_sources()
+    if existing:
+        open_database(path, create=True).close()
+        library = Library.open(path, "library")
+        library.sync_targets = ()
+        library.notice = (
+            "Reading your agents' sessions into the library; it keeps them also when the agent "
+            "deletes its files (sources.keep_deleted in config.toml)"
+        )
+        return library
+    names = ", ".join(shortened(root) for root in looked)
+    return demo_library(f"No agent sessions found in {names}; showing the demo")
+
+
+def shortened(path: Path) -> str:
+    """Return a path with ``~`` for the home."""
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+def demo_library(notice: str) -> Library:
+    """Make the demo store anew and open it."""
+    clock = import_module("store.clock").system_clock
+    path = private_folder(cache_dir()) / f"demo-{os.getpid()}.db"
+    for old in path.parent.glob("demo-*.db*"):
+        if not _alive(old):
+            old.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+    import_module("store.demo").make_demo(path, clock)
+    library = Library.open(path, "demo")
+    library.notice = notice if notice != "the demo store" else None
+    return library
+
+
+def _alive(path: Path) -> bool:
+    """Say whether the process that made a demo store still runs."""
+    number = path.name.removeprefix("demo-").partition(".")[0]
+    if not number.isdigit():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _open_target(target: str, store: str | None) -> Library:
+    """Open what a target is by its content: a store, a source, or a workspace's folder."""
+    opening = import_module("store.opening")
+    found = opening.recognise(target)
+    if found.is_store:
+        library = Library.open(found.path, found.path.name)
+        library.notice = found.message
+        return library
+    if found.kind in ("folder", "other") and (source := _source_of(found.path)):
+        return _opened_source(source)
+    if found.kind == "folder":
+        path = Path(store).expanduser() if store else library_path()
+        library = Library.open(path, "library")
+        library.workspace = os.path.abspath(found.path)
+        library.sync_targets = ()
+        return library
+    raise StoreError(found.message or f"{target} cannot be opened")
+
+
+def _source_of(path: Path) -> Path | None:
+    for source in import_module("store.sources.registry").all_sources():
+        root = source.recognise(path)
+        if root is not None:
+            return Path(root)
+    return None
+
+
+def _opened_source(root: Path) -> Library:
+    """Open the store in the cache folder that a source is synced into."""
+    name = blake2b(os.fsencode(root.resolve()), digest_size=8).hexdigest()
+    path = private_folder(cache_dir() / "opened") / f"{name}.db"
+    open_database(path, create=True).close()
+    library = Library.open(path, shortened(root))
+    library.sync_targets = (str(root),)
+    return library
