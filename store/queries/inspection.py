@@ -1,0 +1,251 @@
+"""What the inspector shows of one part: its row, its message, its turn, its session."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from store.database import Database
+from store.errors import NotFound
+from store.queries.reading import PART_COLUMNS, message_columns, message_row, part_row
+from store.rows import MessageRow, PartRow
+
+USAGE_KEYS = ("input", "output", "reasoning", "cache_read", "cache_write")
+PROMPT_ORIGINS = ("human", "command", "shell")
+"""Values of ``metadata_json.origin`` whose user rows start a turn, as does a missing one."""
+
+
+@dataclass(slots=True)
+class Spent:
+    """Tokens in the five disjoint buckets, and the cost in dollars where a source tells it.
+
+    Attributes:
+        cost: None where nothing was said about it, which is not the same as free.
+    """
+
+    input: int = 0
+    output: int = 0
+    reasoning: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    cost: float | None = None
+
+    @property
+    def total(self) -> int:
+        """All five buckets together."""
+        return self.input + self.output + self.reasoning + self.cache_read + self.cache_write
+
+    def add(self, other: Spent) -> None:
+        """Count another usage in."""
+        for key in USAGE_KEYS:
+            setattr(self, key, getattr(self, key) + getattr(other, key))
+        if other.cost is not None:
+            self.cost = (self.cost or 0.0) + other.cost
+
+
+@dataclass(slots=True)
+class LinkedSession:
+    """A session that the part or its session is linked to.
+
+    Attributes:
+        message_id: The message of the other session that the link means, if any.
+    """
+
+    id: str
+    title: str | None
+    agent: str
+    message_id: str | None = None
+
+
+@dataclass(slots=True)
+class PartDetail:
+    """One part with what stands around it.
+
+    Attributes:
+        position: Its position among the message's parts, from 1.
+        parts: How many parts the message has.
+        turn: Usage of the turn that the message belongs to; None outside of turns.
+        turn_messages: How many assistant messages the turn has.
+        session: Usage of the whole session, as its rollup columns say.
+        children: Sessions that the tool call of this part started.
+        parent: The session that this one was forked from or started by.
+        attachments: Side files of the session by name: media type, size in bytes.
+    """
+
+    part: PartRow
+    message: MessageRow
+    position: int
+    parts: int
+    turn: Spent | None
+    turn_messages: int
+    session: Spent
+    children: list[LinkedSession] = field(default_factory=list)
+    parent: LinkedSession | None = None
+    attachments: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+
+def decoded(text: str | None) -> dict[str, Any]:
+    """Return a JSON column as an object; a host's text that is none gives an empty one.
+
+    What orjson refuses (a lone surrogate, NaN) the standard library reads.
+    """
+    try:
+        value = orjson.loads(text or "{}")
+    except orjson.JSONDecodeError:
+        try:
+            value = json.loads(text or "{}")
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _count(value: Any) -> int:
+    is_number = isinstance(value, int | float) and abs(value) < 2**63
+    return int(value) if is_number else 0
+
+
+def spent_of(metadata: dict[str, Any]) -> Spent:
+    """Return a message's usage, from its decoded ``metadata_json``."""
+    usage = metadata.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    own = metadata.get("backscroll")
+    cost = own.get("cost_usd") if isinstance(own, dict) else None
+    if cost is None:
+        cost = metadata.get("cost_usd", metadata.get("cost"))
+    buckets = {key: _count(usage.get(key)) for key in USAGE_KEYS}
+    return Spent(**buckets, cost=float(cost) if isinstance(cost, int | float) else None)
+
+
+def starts_turn(role: str, metadata: dict[str, Any]) -> bool:
+    """Say whether a message is a prompt that starts a turn."""
+    if role != "user" or isinstance(metadata.get("queued_at"), int | float):
+        return False
+    origin = metadata.get("origin")
+    return origin is None or origin in PROMPT_ORIGINS
+
+
+def part_detail(db: Database, session_id: str, part_id: str) -> PartDetail:
+    """Return a part with its message, turn, session and links.
+
+    Raises:
+        NotFound: The part is gone (a rewind's branch was pruned, the session forgotten).
+    """
+    row = db.connection.execute(
+        f"SELECT {PART_COLUMNS} FROM chat_parts p WHERE p.id = $1",
+        {"1": part_id},
+    ).fetchone()
+    if row is None:
+        raise NotFound(f"the part {part_id} is no longer in the store")
+    part = part_row(row)
+    message = _message(db, part.message_id)
+    (before, parts) = db.connection.execute(
+        'SELECT sum("index" < $2), count(*) FROM chat_parts WHERE message_id = $1',
+        {"1": part.message_id, "2": part.index},
+    ).fetchone()
+    turn, turn_messages = _turn(db, message)
+    session, parent = _session(db, session_id)
+    return PartDetail(
+        part, message, int(before or 0) + 1, parts, turn, turn_messages, session,
+        _children(db, part), parent, _attachments(db, part),
+    )
+
+
+def _message(db: Database, message_id: str) -> MessageRow:
+    row = db.connection.execute(
+        f"SELECT {message_columns(db)} FROM chat_messages m WHERE m.id = $1",
+        {"1": message_id},
+    ).fetchone()
+    if row is None:
+        raise NotFound(f"the message {message_id} is no longer in the store")
+    return message_row(row)
+
+
+def _turn(db: Database, message: MessageRow) -> tuple[Spent | None, int]:
+    """Sum the usage of the messages between the prompts around a message."""
+    place = {"1": message.session_id, "2": message.created_at, "3": message.id}
+    query = (
+        "SELECT role, metadata_json FROM chat_messages WHERE session_id = $1"
+        " AND (created_at, id) {} ($2, $3) ORDER BY created_at {}, id {}"
+    )
+    spent, count = Spent(), 0
+    for order, direction in (("<=", "DESC"), (">", "ASC")):
+        cursor = db.connection.execute(query.format(order, direction, direction), place)
+        for role, metadata_json in cursor:
+            metadata = decoded(metadata_json)
+            if starts_turn(role, metadata):
+                break
+            if role == "assistant":
+                spent.add(spent_of(metadata))
+                count += 1
+        cursor.close()
+        if order == "<=" and starts_turn(message.role, decoded(message.metadata_json)):
+            spent, count = Spent(), 0
+    return (spent, count) if count else (None, 0)
+
+
+def _session(db: Database, session_id: str) -> tuple[Spent, LinkedSession | None]:
+    row = db.connection.execute(
+        "SELECT prompt_tokens, completion_tokens, reasoning_tokens, cache_read, cache_write,"
+        " cost_usd, parent_id, parent_message_id FROM chat_sessions WHERE id = $1",
+        {"1": session_id},
+    ).fetchone()
+    if row is None:
+        raise NotFound(f"the session {session_id} is no longer in the store")
+    spent = Spent(row[0], row[1], row[2], row[3], row[4], row[5] or None)
+    if row[6] is None:
+        return spent, None
+    return spent, linked(db, row[6], row[7])
+
+
+def linked(db: Database, session_id: str, message_id: str | None = None) -> LinkedSession:
+    """Return a session as a link; one that is not in the store has no title and no agent."""
+    row = db.connection.execute(
+        f"SELECT id, {db.form.title('s')}, agent FROM chat_sessions s WHERE id = $1",
+        {"1": session_id},
+    ).fetchone()
+    _, title, agent = row or (session_id, None, "")
+    return LinkedSession(session_id, title, agent, message_id)
+
+
+def _children(db: Database, part: PartRow) -> list[LinkedSession]:
+    if part.tool_call_id is None:
+        return []
+    rows = db.connection.execute(
+        f"SELECT id, {db.form.title('s')}, agent FROM chat_sessions s WHERE parent_id = $1"
+        " AND CASE WHEN json_valid(metadata_json)"
+        " THEN json_extract(metadata_json, '$.lineage.tool_call_id') END = $2"
+        " ORDER BY created_at, id",
+        {"1": part.session_id, "2": part.tool_call_id},
+    )
+    return [LinkedSession(*row) for row in rows.fetchall()]
+
+
+def _attachments(db: Database, part: PartRow) -> dict[str, tuple[str, int]]:
+    """Return the side files that the part names, where the store is ours."""
+    if db.form.name != "own":
+        return {}
+    extras = decoded(part.data_json).get("resultProviderMetadata")
+    own = extras.get("backscroll") if isinstance(extras, dict) else None
+    names = own.get("attachment") if isinstance(own, dict) else None
+    wanted = [names] if isinstance(names, str) else names if isinstance(names, list) else []
+    found = {}
+    for name in wanted:
+        row = db.connection.execute(
+            "SELECT media_type, size FROM attachments WHERE session_id = $1 AND name = $2",
+            {"1": part.session_id, "2": str(name)},
+        ).fetchone()
+        if row is not None:
+            found[str(name)] = (row[0], row[1])
+    return found
+
+
+def message_parts(db: Database, message_id: str) -> list[PartRow]:
+    """Return a message's parts in order."""
+    rows = db.connection.execute(
+        f'SELECT {PART_COLUMNS} FROM chat_parts p WHERE p.message_id = $1 ORDER BY p."index"',
+        {"1": message_id},
+    )
+    return [part_row(row) for row in rows.fetchall()]

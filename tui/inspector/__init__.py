@@ -1,0 +1,1 @@
+"""What the inspector shows: facts, trees and texts as lines, and the widget that paints them."""

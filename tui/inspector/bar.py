@@ -1,0 +1,46 @@
+"""One line of facts as a widget."""
+
+from __future__ import annotations
+
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui.inspector.lines import BLANK, Line
+from tui.inspector.paint import strip_of, style_of
+from tui.theme import palette_of
+
+MARGIN = 1
+
+
+class LineBar(Widget, can_focus=False):
+    """Shows one line."""
+
+    DEFAULT_CSS = "LineBar { height: 1; }"
+
+    def __init__(self, *, id: str | None = None, ground: str = "panel") -> None:
+        """Make an empty bar.
+
+        Args:
+            id: The widget's id.
+            ground: Role of the background.
+        """
+        super().__init__(id=id)
+        self._line, self._ground = BLANK, ground
+
+    def show(self, line: Line) -> None:
+        """Show a line."""
+        if line != self._line:
+            self._line = line
+            self.refresh()
+
+    def on_mount(self) -> None:
+        """Repaint with the colours of a new theme."""
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.refresh())
+
+    def render_line(self, y: int) -> Strip:
+        """Paint it."""
+        palette = palette_of(self.app)
+        width = max(1, self.size.width - 2 * MARGIN)
+        blank = Strip.blank(MARGIN, style_of("text", palette, self._ground))
+        strip = strip_of(self._line if y == 0 else BLANK, width, palette, ground=self._ground)
+        return Strip.join([blank, strip, blank])

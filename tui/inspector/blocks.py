@@ -1,0 +1,270 @@
+"""Blocks of lines: each knows its height at a width and gives any one of its lines."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any, Protocol
+
+from tui.inspector.lines import BLANK, Line, Run, Value, arrange
+from tui.inspector.wrap import WrappedText
+
+Spot = Any
+"""A place that was found, in the terms of the block that found it."""
+
+
+class Block(Protocol):
+    """A run of lines whose number depends on the width."""
+
+    def height(self, width: int) -> int:
+        """Return the number of lines at ``width`` cells."""
+        ...
+
+    def line(self, number: int, width: int) -> Line:
+        """Return line ``number``, from 0."""
+        ...
+
+    def changed(self) -> None:
+        """Work out the lines anew: something folded or unfolded."""
+        ...
+
+    def find(self, needle: str, width: int) -> list[Spot]:
+        """Return the places that hold a case-folded needle, in order; folded ones too."""
+        ...
+
+    def locate(self, spot: Spot, width: int) -> int:
+        """Return the line that shows a place, after unfolding what hides it."""
+        ...
+
+
+class Fixed:
+    """Lines that are built for a width, in one go: headings, facts, bars."""
+
+    def __init__(self, build: Callable[[int], Sequence[Line]]) -> None:
+        """Take the function that builds the lines for a width."""
+        self._build = build
+        self._width = -1
+        self._lines: Sequence[Line] = ()
+
+    def _at(self, width: int) -> Sequence[Line]:
+        if width != self._width:
+            self._width, self._lines = width, self._build(width)
+        return self._lines
+
+    def height(self, width: int) -> int:
+        """Return the number of lines."""
+        return len(self._at(width))
+
+    def line(self, number: int, width: int) -> Line:
+        """Return one of them."""
+        return self._at(width)[number]
+
+    def changed(self) -> None:
+        """Build them anew."""
+        self._width = -1
+
+    def find(self, needle: str, width: int) -> list[Spot]:
+        """Return the numbers of the lines that hold the needle."""
+        lines = enumerate(self._at(width))
+        return [number for number, line in lines if needle in line.text.casefold()]
+
+    def locate(self, spot: Spot, width: int) -> int:
+        """Return the line's number, as it is."""
+        return int(spot)
+
+
+Painter = Callable[[str], str]
+"""Gives a source line its look."""
+
+PAINTED_CHARACTERS = 300
+"""How much of a source line a painter sees."""
+
+_ERROR_LINE = re.compile(
+    r"^(E\s{2,}|✗|\s*(error|fatal|traceback|failed|failure)\b)"
+    r"|\b\w*(Error|Exception):|=+ (FAIL|ERR)|^_{4,}",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(r"^\S*[\w.-]+/[\w./-]+:\d+(:\d+)?\S*$")
+
+
+def plain(look: str = "text") -> Painter:
+    """Return a painter that gives every line one look."""
+    return lambda line: look
+
+
+def paint_output(line: str) -> str:
+    """Paint a line of a failed program's output: what went wrong, and where."""
+    if _ERROR_LINE.search(line):
+        return "error"
+    return "user" if _PLACE.match(line.strip()) else "text"
+
+
+class Text:
+    """A text, all of it or its first rows with a line that says how many more there are."""
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        value: Value | None = None,
+        paint: Painter | None = None,
+        words: bool = False,
+        indent: int = 0,
+        limit: int | None = None,
+        fold: Hashable | None = None,
+    ) -> None:
+        """Take a text.
+
+        Args:
+            text: Any text; it is made drawable here.
+            value: What its lines stand for.
+            paint: Gives a row its looks.
+            words: Break between words.
+            indent: Cells before each row.
+            limit: Rows to show at most; None shows all.
+            fold: Names what unfolds the rest.
+        """
+        self.wrapped = WrappedText(text, words=words)
+        self._value, self._paint = value, paint or plain()
+        self._indent, self.limit, self._fold = indent, limit, fold
+
+    def _inner(self, width: int) -> int:
+        return max(4, width - self._indent)
+
+    def height(self, width: int) -> int:
+        """Return the number of lines, the one that tells of the rest included."""
+        rows = self.wrapped.height(self._inner(width))
+        return rows if self.limit is None or rows <= self.limit + 1 else self.limit + 1
+
+    def line(self, number: int, width: int) -> Line:
+        """Return a row of the text, or the line that tells of the rest."""
+        inner, pad = self._inner(width), " " * self._indent
+        rows = self.wrapped.height(inner)
+        if self.limit is not None and rows > self.limit + 1 and number == self.limit:
+            return self._rest(self.wrapped.row(number, inner)[1], pad)
+        row, source, soft = self.wrapped.row(number, inner)
+        look = self._paint(self.wrapped.lines[source][:PAINTED_CHARACTERS])
+        runs: tuple[Run, ...] = ((row, look),)
+        if self._indent:
+            runs = ((pad, "text"), *runs)
+        return Line(runs, value=self._value, fold=self._fold, soft=soft)
+
+    def changed(self) -> None:
+        """Do nothing: what is shown follows from ``limit`` alone."""
+
+    def find(self, needle: str, width: int) -> list[Spot]:
+        """Return source line and character of each place."""
+        return list(self.wrapped.find(needle))
+
+    def locate(self, spot: Spot, width: int) -> int:
+        """Return the row of a place; a row beyond the limit lifts it."""
+        source, at = spot
+        row = self.wrapped.row_of(source, at, self._inner(width))
+        if self.limit is not None and row >= self.limit:
+            self.limit = None
+        return row
+
+    def _rest(self, source: int, pad: str) -> Line:
+        left = len(self.wrapped.lines) - source
+        noun = "line" if left == 1 else "lines"
+        told = f"… {left:,} more {noun}"
+        return Line(
+            ((pad + told, "muted"), ("  v opens all, o shows them here", "faint")),
+            value=self._value, fold=self._fold,
+        )
+
+
+class Columns:
+    """Two stacks of blocks side by side."""
+
+    GAP = 3
+
+    def __init__(self, left: Sequence[Block], right: Sequence[Block], share: float = 0.4) -> None:
+        """Take both stacks and the share of the width that the left one gets."""
+        self._left, self._right, self._share = Stack(left), Stack(right), share
+
+    def _widths(self, width: int) -> tuple[int, int]:
+        left = int((width - self.GAP) * self._share)
+        return left, width - self.GAP - left
+
+    def height(self, width: int) -> int:
+        """Return the height of the taller stack."""
+        left, right = self._widths(width)
+        return max(self._left.height(left), self._right.height(right))
+
+    def line(self, number: int, width: int) -> Line:
+        """Return both stacks' lines in one; it stands for the left one's value, if any."""
+        left_width, right_width = self._widths(width)
+        left = self._line_of(self._left, number, left_width)
+        right = self._line_of(self._right, number, right_width)
+        runs = (
+            *arrange(left, left_width), (" " * self.GAP, "text"), *arrange(right, right_width),
+        )
+        shown = right if left is BLANK or not left.value else left
+        return replace(shown, runs=runs, right=())
+
+    def changed(self) -> None:
+        """Pass it on to both stacks."""
+        self._left.changed()
+        self._right.changed()
+
+    def find(self, needle: str, width: int) -> list[Spot]:
+        """Return the places of the left stack, then those of the right one."""
+        widths = self._widths(width)
+        stacks = enumerate((self._left, self._right))
+        return [(at, spot) for at, stack in stacks for spot in stack.find(needle, widths[at])]
+
+    def locate(self, spot: Spot, width: int) -> int:
+        """Return the line of a place in either stack."""
+        at, inner = spot
+        stack = self._right if at else self._left
+        return stack.locate(inner, self._widths(width)[at])
+
+    @staticmethod
+    def _line_of(stack: Stack, number: int, width: int) -> Line:
+        return stack.line(number, width) if number < stack.height(width) else BLANK
+
+
+class Stack:
+    """Blocks one below the other."""
+
+    def __init__(self, blocks: Sequence[Block] = ()) -> None:
+        """Take the blocks, from the top."""
+        self.blocks = list(blocks)
+        self._width = -1
+        self._ends: list[int] = []
+
+    def changed(self) -> None:
+        """Work out all blocks anew: something folded or unfolded."""
+        self._width = -1
+        for block in self.blocks:
+            block.changed()
+
+    def find(self, needle: str, width: int) -> list[Spot]:
+        """Return the block and place of each hit."""
+        return [
+            (at, spot) for at, block in enumerate(self.blocks) for spot in block.find(needle, width)
+        ]
+
+    def locate(self, spot: Spot, width: int) -> int:
+        """Return the line of a place, after unfolding what hides it."""
+        at, inner = spot
+        line: int = self.blocks[at].locate(inner, width)
+        self._width = -1
+        return line + sum(block.height(width) for block in self.blocks[:at])
+
+    def height(self, width: int) -> int:
+        """Return the height of all blocks together."""
+        if width != self._width:
+            self._width = width
+            self._ends = list(accumulate(block.height(width) for block in self.blocks))
+        return self._ends[-1] if self._ends else 0
+
+    def line(self, number: int, width: int) -> Line:
+        """Return one line of one of the blocks."""
+        self.height(width)
+        at = bisect_right(self._ends, number)
+        return self.blocks[at].line(number - (self._ends[at - 1] if at else 0), width)

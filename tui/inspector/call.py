@@ -1,0 +1,243 @@
+"""The Call view: what the part did, with what, what came of it, and what it cost."""
+
+from __future__ import annotations
+
+from tui.inspector.blocks import (
+    Block,
+    Columns,
+    Fixed,
+    Painter,
+    Text,
+    paint_output,
+    plain,
+)
+from tui.inspector.borrowed import changes, diff_text, prose
+from tui.inspector.figures import clock, count_of, duration, moment, size
+from tui.inspector.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
+from tui.inspector.output import media_of, output_text, result_of, shrink_rulers
+from tui.inspector.spent import session_lines, turn_lines
+from tui.inspector.subject import Subject
+from tui.inspector.tree import as_json
+from tui.inspector.tree_block import STRING_ROWS, Tree
+from tui.text import one_line, without_colour
+from tui.transcript.diff import DiffLine, tally
+
+WIDE = 100
+"""Cells from which input and output stand side by side."""
+
+LEFT_SHARE = 0.42
+"""Share of the width that facts and input get beside the output."""
+
+LEAST_OUTPUT = 8
+"""Rows of an output that are shown however little room there is."""
+
+
+def call_blocks(subject: Subject, width: int, room: int) -> list[Block]:
+    """Return the blocks of the Call view.
+
+    Args:
+        subject: The part.
+        width: Cells; from ``WIDE`` on, input and output stand side by side.
+        room: Rows of the view: the output is cut so that what follows it is still seen.
+    """
+    facts = Fixed(lambda cells: facts_lines(subject, cells))
+    spent = Fixed(lambda cells: [*turn_lines(subject, cells), *session_lines(subject, cells)])
+    if not subject.is_tool:
+        body = _text_blocks(subject)
+        return [facts, *body, Fixed(lambda _: [BLANK]), spent]
+    given = _input_blocks(subject)
+    if width >= WIDE:
+        outputs = _output_blocks(subject, None, int((width - Columns.GAP) * (1 - LEFT_SHARE)))
+        return [Columns([facts, *given, spent], outputs, LEFT_SHARE)]
+    inner = max(1, width)
+    used = sum(block.height(inner) for block in (facts, *given, spent)) + 3
+    outputs = _output_blocks(subject, max(LEAST_OUTPUT, room - used), width)
+    return [facts, *given, *outputs, spent]
+
+
+def facts_lines(subject: Subject, width: int) -> list[Line]:
+    """Return the aligned facts: state, duration, ids."""
+    part, message = subject.detail.part, subject.detail.message
+    lines = []
+    if subject.state or subject.verdict:
+        runs: list[Run] = [(one_line(subject.state, 60), "text")] if subject.state else []
+        if subject.verdict:
+            word, look = subject.verdict
+            runs += [("  " if runs else "", "text"), (word, look)]
+        lines.append(pair("state", runs, width))
+    took = subject.milliseconds
+    if took is not None:
+        span = f"   {clock(part.created_at)} to {clock(part.created_at + took)}"
+        lines.append(pair("duration", [(duration(took), "text"), (span, "faint")], width))
+    else:
+        lines.append(pair("time", [(moment(part.created_at), "text")], width))
+    model = subject.metadata.get("model")
+    if isinstance(model, dict) and not subject.is_tool:
+        lines.append(pair("model", [(one_line(str(model.get("model_id"))), "text")], width))
+    if part.tool_call_id:
+        lines.append(_id_line("call", part.tool_call_id, "", width))
+    place = f"#{subject.detail.position} of {subject.detail.parts}"
+    lines.append(_id_line("part", part.id, place, width))
+    if message.hidden_at is not None:
+        hidden = [("hidden by a rewind ", "fork"), (moment(message.hidden_at), "faint")]
+        lines.append(pair("message", hidden, width))
+    return [*lines, *_link_lines(subject, width), BLANK]
+
+
+def _id_line(name: str, identity: str, after: str, width: int) -> Line:
+    room = width - 10 - (len(after) + 2 if after else 0)
+    runs: list[Run] = [(middle_cut(one_line(identity, 120), max(8, room)), "muted")]
+    if after:
+        runs.append((f"  {after}", "text"))
+    return pair(name, runs, width, value=Value(f"{name} id", lambda: identity))
+
+
+def _link_lines(subject: Subject, width: int) -> list[Line]:
+    lines = []
+    for child in subject.detail.children:
+        title = one_line(child.title or "untitled")
+        runs: list[Run] = [("↳ ", "fork"), (title, "user underline"), ("  enter opens", "faint")]
+        link = Link("session", child.id, child.message_id)
+        lines.append(pair("child", runs, width, link=link, value=_id_value(child.id)))
+    return lines
+
+
+def _id_value(identity: str) -> Value:
+    return Value("session id", lambda: identity)
+
+
+def _input_blocks(subject: Subject) -> list[Block]:
+    given = subject.data.get("input", subject.data.get("rawInput"))
+    if given is None:
+        told = "none yet" if subject.state == "input-streaming" else "none"
+        return [Fixed(lambda width: [heading("Input", [told], width), BLANK])]
+    value = Value("input", lambda: given if isinstance(given, str) else as_json(given), ".json")
+    facts = [] if "input" in subject.data else ["as the model wrote it, no valid JSON"]
+    top = Fixed(lambda width: [heading("Input", facts, width, value=value)])
+    body: Block
+    if isinstance(given, str):
+        body = Text(given, value=value, limit=STRING_ROWS, fold="input")
+    else:
+        rows = None if "input" in subject.opened else STRING_ROWS
+        body = Tree(subject.root("$.input", given), name="$.input", rows=rows)
+    return [top, body, Fixed(lambda _: [BLANK])]
+
+
+def _output_blocks(subject: Subject, limit: int | None, width: int) -> list[Block]:
+    blocks: list[Block] = []
+    patch = _diff_lines(subject)
+    if patch:
+        blocks += _diff_section(patch, subject, limit)
+    result = result_of(subject)
+    if result is None:
+        return [*blocks, *_no_output(subject)]
+    name = "Error" if subject.data.get("errorText") is not None else "Output"
+    text = output_text(result)
+    if text is None:
+        value = Value("output", lambda: as_json(result), ".json")
+        top = Fixed(lambda width: [heading(name, _tree_facts(result), width, value=value)])
+        rows = STRING_ROWS if limit is not None else None
+        tree = Tree(subject.root("$.output", result), name="$.output", rows=rows)
+        blocks += [top, tree, Fixed(lambda _: [BLANK])]
+    else:
+        paint = paint_output if subject.failed else plain()
+        room = None if limit is None else max(LEAST_OUTPUT, limit - (6 if patch else 0))
+        blocks += _section(name, text, subject, room, width, paint)
+    return [*blocks, Fixed(lambda width: _media_lines(result, width)), *_attached(subject)]
+
+
+def _diff_lines(subject: Subject) -> list[DiffLine]:
+    if subject.call is None or subject.call.kind != "diff":
+        return []
+    return list(subject.call.body)
+
+
+def _diff_section(lines: list[DiffLine], subject: Subject, limit: int | None) -> list[Block]:
+    value = Value("diff", lambda: diff_text(lines), ".diff")
+    plus, minus = tally(lines)
+    top = Fixed(lambda width: [
+        heading("Diff", [f"+{plus} -{minus}"], width, value=value, fold="diff"),
+    ])
+    shown = None if "diff" in subject.opened else limit
+    return [top, changes(lines, value, "diff", shown), Fixed(lambda _: [BLANK])]
+
+
+def _section(
+    title: str, text: str, subject: Subject, limit: int | None, width: int, paint: Painter
+) -> list[Block]:
+    key = "output"
+    value = Value(key, lambda: text)
+    lines = text.count("\n") + (0 if text.endswith("\n") else 1) if text else 0
+    facts = [count_of(lines, "line"), size(len(text.encode("utf-8", "surrogatepass")))]
+    if subject.data.get("preliminary"):
+        facts.append("not final")
+    top = Fixed(lambda width: [heading(title, facts, width, value=value, fold=key)])
+    if not text.strip():
+        return [top, Fixed(lambda _: [Line((("empty", "faint italic"),), value=value), BLANK])]
+    body = Text(
+        shrink_rulers(without_colour(text), width), value=value, paint=paint,
+        limit=None if key in subject.opened else limit, fold=key,
+    )
+    return [top, body, Fixed(lambda _: [BLANK])]
+
+
+def _no_output(subject: Subject) -> list[Block]:
+    if subject.state == "output-denied":
+        told = "the call was denied"
+    elif subject.state in ("input-available", "input-streaming", "approval-requested"):
+        told = "no result yet, or it was broken off"
+    else:
+        told = "none"
+    return [
+        Fixed(lambda width: [
+            heading("Output", [], width), Line(((told, "faint italic"),)), BLANK,
+        ]),
+        *_attached(subject),
+    ]
+
+
+def _tree_facts(result: object) -> list[str]:
+    if isinstance(result, dict):
+        return [count_of(len(result), "key")]
+    return [count_of(len(result), "item")] if isinstance(result, list) else []
+
+
+def _media_lines(result: object, width: int) -> list[Line]:
+    lines = [
+        Line(cut((("▪ ", "fork"), (one_line(media), "text"), (f"  {size(count)}", "faint")), width))
+        for media, count in media_of(result)
+    ]
+    return [*lines, BLANK] if lines else []
+
+
+def _attached(subject: Subject) -> list[Block]:
+    def build(width: int) -> list[Line]:
+        lines = []
+        for name, (media, count) in subject.detail.attachments.items():
+            if name in subject.loaded:
+                runs: list[Run] = [("whole output, from ", "faint"), (one_line(name), "muted")]
+                lines.append(Line(cut(runs, width)))
+                continue
+            runs = [
+                ("↓ ", "user"), (one_line(name), "user underline"),
+                (f"  {media}  {size(count)}  enter loads it", "faint"),
+            ]
+            lines.append(Line(cut(runs, width), link=Link("attachment", name)))
+        return [*lines, BLANK] if lines else []
+
+    return [Fixed(build)]
+
+
+def _text_blocks(subject: Subject) -> list[Block]:
+    text = subject.data.get("text")
+    if isinstance(text, str):
+        lines = text.count("\n") + 1 if text else 0
+        facts = [count_of(lines, "line"), count_of(len(text), "character")]
+        value = Value("text", lambda: text, ".md")
+        look = "muted italic" if subject.type == "reasoning" else "text"
+        title = "Thought" if subject.type == "reasoning" else "Text"
+        top = Fixed(lambda width: [heading(title, facts, width, value=value)])
+        return [top, prose(text, value, look)]
+    shown = {key: item for key, item in subject.data.items() if key != "type"}
+    top = Fixed(lambda width: [heading("Content", [subject.type], width)])
+    return [top, Tree(subject.root("$!", shown or None))]

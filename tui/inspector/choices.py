@@ -1,0 +1,156 @@
+"""What of a part, its message and its session can be copied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from store.database import Database
+from store.queries.inspection import decoded
+from store.rows import PartRow
+from tui.inspector.figures import count_of
+from tui.text import one_line
+from tui.transcript.calls import describe
+from tui.transcript.plain import output_text
+
+_FENCE = re.compile(r"^(`{3,}|~{3,})([^\n`]*)\n(.*?)^\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One thing to copy.
+
+    Attributes:
+        key: The letter that takes it, empty for none.
+        name: What it is.
+        hint: How it starts, or how long it is.
+        read: Returns its text; None for the session, which is read from the store.
+    """
+
+    key: str
+    name: str
+    hint: str
+    read: Callable[[], str] | None
+
+
+def code_blocks(text: str) -> list[tuple[str, str]]:
+    """Return language and text of each fenced code block."""
+    return [(match[2].strip(), match[3].rstrip("\n")) for match in _FENCE.finditer(text)]
+
+
+def is_tool(part: PartRow) -> bool:
+    """Say whether a part is a tool call."""
+    return part.type.startswith("tool-") or part.type == "dynamic-tool"
+
+
+def part_text(part: PartRow) -> str:
+    """Return what a part says: its text, its call and result, or its JSON."""
+    data = decoded(part.data_json)
+    if isinstance(data.get("text"), str):
+        return str(data["text"])
+    if is_tool(part):
+        return _tool_markdown(part, data)
+    return part.data_json
+
+
+def _tool_markdown(part: PartRow, data: dict[str, Any]) -> str:
+    call = describe({"type": part.type, **data}, None, (part.created_at, part.updated_at))
+    head = f"**{call.name}** {call.what}".rstrip()
+    output = str(data.get("errorText") or output_text(data.get("output")) or "")
+    if not output.strip():
+        return head
+    longest = max((len(run) for run in re.findall("`{3,}", output)), default=2)
+    fence = "`" * max(3, longest + 1)
+    return f"{head}\n\n{fence}\n{output.rstrip()}\n{fence}"
+
+
+def message_markdown(parts: Sequence[PartRow]) -> str:
+    """Return a message's parts as Markdown, its reasoning as a quote."""
+    out = []
+    for part in parts:
+        if part.type == "step-start":
+            continue
+        text = part_text(part).strip()
+        if part.type == "reasoning":
+            text = "> " + text.replace("\n", "\n> ")
+        if text:
+            out.append(text)
+    return "\n\n".join(out)
+
+
+def command_of(part: PartRow) -> str | None:
+    """Return the command that a tool call ran, if it ran one."""
+    given = decoded(part.data_json).get("input")
+    command = given.get("command", given.get("cmd")) if isinstance(given, dict) else None
+    if isinstance(command, list):
+        return " ".join(str(word) for word in command)
+    return command if isinstance(command, str) and command else None
+
+
+def choices(
+    session_id: str, message_id: str, part_id: str | None, parts: Sequence[PartRow]
+) -> list[Choice]:
+    """Return what can be copied, in the order in which it is offered.
+
+    Args:
+        session_id: The session.
+        message_id: The message that has the focus.
+        part_id: The part that has the focus; None for the whole message.
+        parts: The message's parts.
+    """
+    part = next((part for part in parts if part.id == part_id), None)
+    found: list[Choice] = []
+    if part is not None:
+        found += _of_part(part)
+    text = message_markdown(parts)
+    found.append(Choice("m", "message", f"Markdown, {count_of(len(parts), 'part')}", lambda: text))
+    sources = [part] if part is not None and part.type == "text" else parts
+    blocks = [block for source in sources if not is_tool(source)
+              for block in code_blocks(part_text(source))]
+    for number, (language, code) in enumerate(blocks, 1):
+        key = "b" if number == 1 else ""
+        name = "code block" if len(blocks) == 1 else f"code block {number}"
+        hint = f"{one_line(language, 20) or 'plain'}  {one_line(code, 80)}"
+        found.append(Choice(key, name, hint, lambda code=code: code))  # type: ignore[misc]
+    found += _ids(session_id, message_id, part)
+    found.append(Choice("S", "session as Markdown", "the whole transcript", None))
+    return found
+
+
+def _of_part(part: PartRow) -> list[Choice]:
+    text = part_text(part)
+    found = [Choice("p", "part", one_line(text, 120), lambda: text)]
+    if is_tool(part):
+        data = decoded(part.data_json)
+        output = str(data.get("errorText") or output_text(data.get("output")) or "")
+        if output:
+            lines = count_of(output.count("\n") + 1, "line")
+            found.append(Choice("o", "output", lines, lambda: output))
+        command = command_of(part)
+        if command is not None:
+            found.append(Choice("c", "command", one_line(command, 120), lambda: command))
+    found.append(Choice("j", "part as JSON", one_line(part.data_json, 120),
+                        lambda: part.data_json))
+    return found
+
+
+def _ids(session_id: str, message_id: str, part: PartRow | None) -> list[Choice]:
+    named = [("i", "session id", session_id), ("", "message id", message_id)]
+    if part is not None:
+        named.append(("", "part id", part.id))
+        if part.tool_call_id:
+            named.append(("", "call id", part.tool_call_id))
+    return [
+        Choice(key, name, one_line(identity, 120), lambda identity=identity: identity)  # type: ignore[misc]
+        for key, name, identity in named
+    ]
+
+
+def session_markdown(db: Database, session_id: str) -> str:
+    """Return a session as Markdown, without its hidden messages."""
+    from store.exports.markdown import write_markdown
+    from store.exports.reading import read_session
+
+    return "".join(write_markdown(read_session(db, session_id, "display")))

@@ -1,0 +1,80 @@
+"""The line at the bottom where a text to find is typed, and how many hits there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.message import Message
+from textual.widgets import Input, Static
+
+
+class FindBar(Horizontal):
+    """``/`` and an input; hidden until it is opened."""
+
+    DEFAULT_CSS = """
+    FindBar { height: 1; display: none; padding: 0 1; }
+    FindBar.open { display: block; }
+    FindBar > #find-mark { width: 2; }
+    FindBar > Input { width: 1fr; height: 1; border: none; padding: 0; background: transparent; }
+    FindBar > Input:focus { border: none; }
+    FindBar > #find-count { width: auto; min-width: 10; text-align: right; }
+    """
+
+    @dataclass
+    class Changed(Message):
+        """Another text is to be found."""
+
+        text: str
+
+    class Accepted(Message):
+        """Enter: go on in the view with what was found."""
+
+    class Closed(Message):
+        """Escape: stop finding."""
+
+    def compose(self) -> ComposeResult:
+        """Compose mark, input and count."""
+        yield Static("/", id="find-mark", markup=False)
+        yield Input(id="find-text", placeholder="find", select_on_focus=True)
+        yield Static("", id="find-count", markup=False)
+
+    def open(self) -> None:
+        """Show the bar and type into it."""
+        self.add_class("open")
+        self.query_one(Input).focus()
+
+    def close(self) -> None:
+        """Hide the bar and forget the text."""
+        self.remove_class("open")
+        with self.prevent(Input.Changed):
+            self.query_one(Input).value = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the bar is shown."""
+        return self.has_class("open")
+
+    def tell(self, told: str) -> None:
+        """Show how many hits there are."""
+        self.query_one("#find-count", Static).update(Content(told))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Find as it is typed."""
+        event.stop()
+        self.post_message(self.Changed(event.value))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Go on in the view."""
+        event.stop()
+        self.post_message(self.Accepted())
+
+    def on_key(self, event: events.Key) -> None:
+        """Close on escape, whatever the screen does with that key."""
+        if event.key == "escape":
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.Closed())

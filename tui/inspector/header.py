@@ -1,0 +1,97 @@
+"""The inspector's head: what the part is, and the tabs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui.inspector.lines import BLANK, Line, Run, cut, width_of
+from tui.inspector.paint import strip_of, style_of
+from tui.theme import palette_of
+
+MARGIN = 1
+
+
+class Tabs(Widget, can_focus=False):
+    """Two lines: a name with its kind and the tabs at the right; then a summary."""
+
+    DEFAULT_CSS = "Tabs { height: 3; }"
+
+    @dataclass
+    class Chosen(Message):
+        """A tab was clicked."""
+
+        tab: str
+
+    def __init__(self, tabs: tuple[str, ...], *, ground: str = "panel") -> None:
+        """Make a head.
+
+        Args:
+            tabs: Their names, the first is current.
+            ground: Role of the background.
+        """
+        super().__init__()
+        self._tabs, self._ground = tabs, ground
+        self.current = tabs[0]
+        self._title: Run = ("", "text bold")
+        self._kind = ""
+        self._summary: tuple[Run, ...] = ()
+
+    def show(self, name: Run, kind: str, summary: tuple[Run, ...]) -> None:
+        """Show what the tabs are of.
+
+        Args:
+            name: At the left, with its look.
+            kind: Faint, after the name.
+            summary: The second line.
+        """
+        self._title, self._kind, self._summary = name, kind, summary
+        self.refresh()
+
+    def choose(self, tab: str) -> None:
+        """Mark a tab as the current one."""
+        self.current = tab
+        self.refresh()
+
+    def on_mount(self) -> None:
+        """Repaint with the colours of a new theme."""
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.refresh())
+
+    def _tab_runs(self) -> tuple[Run, ...]:
+        runs: list[Run] = []
+        for tab in self._tabs:
+            runs.append((" " if runs else "", "text"))
+            runs.append((tab, "text bold underline" if tab == self.current else "faint"))
+        return tuple(runs)
+
+    def render_line(self, y: int) -> Strip:
+        """Paint one of the three lines; the last one is empty."""
+        palette = palette_of(self.app)
+        width = max(8, self.size.width - 2 * MARGIN)
+        line = BLANK
+        if y == 0:
+            right = self._tab_runs()
+            room = width - width_of(right) - 2
+            line = Line(cut((self._title, (f"  {self._kind}", "faint")), max(0, room)), right)
+        elif y == 1:
+            line = Line(self._summary)
+        base = style_of("text", palette, self._ground)
+        strip = strip_of(line, width, palette, ground=self._ground)
+        blank = Strip.blank(MARGIN, base)
+        return Strip.join([blank, strip, blank])
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the tab under the mouse."""
+        if event.y != 0:
+            return
+        end = self.size.width - MARGIN
+        for tab in reversed(self._tabs):
+            start = end - len(tab)
+            if start <= event.x < end:
+                self.post_message(self.Chosen(tab))
+                return
+            end = start - 1

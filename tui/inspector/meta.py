@@ -1,0 +1,156 @@
+"""The Meta and JSON views: metadata, usage, ids and links; and the part as it is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tui.inspector.blocks import Block, Fixed, Text
+from tui.inspector.figures import count_of, moment, money, size
+from tui.inspector.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
+from tui.inspector.spent import BUCKETS
+from tui.inspector.subject import Subject
+from tui.inspector.tree_block import Tree
+from tui.text import one_line
+
+LABEL = 11
+_OWN_SECTIONS = ("usage", "model")
+_PROVIDER_KEYS = (
+    "callProviderMetadata", "resultProviderMetadata", "providerMetadata", "toolMetadata",
+)
+
+
+def json_blocks(subject: Subject) -> list[Block]:
+    """Return the part's ``data_json`` as a tree; as text where it is no JSON object."""
+    text = subject.detail.part.data_json
+    value = Value("part", lambda: text, ".json")
+    facts = [size(len(text.encode("utf-8", "surrogatepass")))]
+    if not subject.data:
+        top = Fixed(lambda width: [heading("data_json", [*facts, "no JSON object"], width)])
+        return [top, Text(text, value=value)]
+    facts.append(count_of(len(subject.data), "key"))
+    top = Fixed(lambda width: [heading("data_json", facts, width, value=value)])
+    return [top, Tree(subject.root("$", subject.data))]
+
+
+def meta_blocks(subject: Subject) -> list[Block]:
+    """Return the facts of part and message, usage, links, attachments, metadata."""
+    blocks: list[Block] = [
+        Fixed(lambda width: _part_lines(subject, width)),
+        Fixed(lambda width: _message_lines(subject, width)),
+        Fixed(lambda width: _usage_lines(subject, width)),
+        Fixed(lambda width: _link_lines(subject, width)),
+        Fixed(lambda width: _attachment_lines(subject, width)),
+    ]
+    rest = {key: item for key, item in subject.metadata.items() if key not in _OWN_SECTIONS}
+    if rest:
+        blocks += _tree_section("Message metadata", rest, "$.metadata", subject)
+    for key in _PROVIDER_KEYS:
+        if subject.data.get(key):
+            blocks += _tree_section(key, subject.data[key], f"$.{key}", subject)
+    return blocks
+
+
+def _tree_section(title: str, tree: Any, path: str, subject: Subject) -> list[Block]:
+    top = Fixed(lambda width: [heading(title, [], width)])
+    root = subject.root(path, tree)
+    return [top, Tree(root, name=path), Fixed(lambda _: [BLANK])]
+
+
+def _fact(name: str, text: str, width: int, look: str = "text") -> Line:
+    shown = one_line(text) if text == text.lstrip() else text
+    value = Value(name, text.strip)
+    return pair(name, [(shown, look)], width, label=LABEL, value=value)
+
+
+def _identity(name: str, identity: str, width: int) -> Line:
+    shown = middle_cut(one_line(identity, 200), max(8, width - LABEL - 1))
+    return pair(name, [(shown, "text")], width, label=LABEL, value=Value(name, lambda: identity))
+
+
+def _part_lines(subject: Subject, width: int) -> list[Line]:
+    part = subject.detail.part
+    lines = [heading("Part", [f"#{subject.detail.position} of {subject.detail.parts}"], width)]
+    lines += [_identity("id", part.id, width), _fact("type", part.type, width)]
+    if part.tool_call_id:
+        lines.append(_identity("call", part.tool_call_id, width))
+    if subject.state:
+        lines.append(_fact("state", subject.state, width))
+    lines += [
+        _fact("index", str(part.index), width),
+        _fact("created", moment(part.created_at), width),
+        _fact("updated", moment(part.updated_at), width),
+        BLANK,
+    ]
+    return lines
+
+
+def _message_lines(subject: Subject, width: int) -> list[Line]:
+    message, metadata = subject.detail.message, subject.metadata
+    lines = [heading("Message", [one_line(message.role, 40)], width)]
+    lines += [
+        _identity("id", message.id, width),
+        _fact("created", moment(message.created_at), width),
+        _fact("updated", moment(message.updated_at), width),
+    ]
+    if message.hidden_at is not None:
+        lines.append(_fact("hidden", moment(message.hidden_at), width, "fork"))
+    model = metadata.get("model")
+    if isinstance(model, dict):
+        names = (model.get("provider_id"), model.get("model_id"), model.get("variant"))
+        lines.append(_fact("model", " · ".join(str(name) for name in names if name), width))
+    return [*lines, BLANK]
+
+
+def _usage_lines(subject: Subject, width: int) -> list[Line]:
+    usage = subject.metadata.get("usage")
+    if not isinstance(usage, dict):
+        return []
+    lines = [heading("Usage of the message", [], width)]
+    for key, name, look in BUCKETS:
+        count = usage.get(key)
+        told = f"{count:,}" if isinstance(count, int) else one_line(str(count or 0), 40)
+        lines.append(_fact(name, told.rjust(12), width, look))
+    turn = subject.detail.turn
+    if turn is not None and turn.cost is not None:
+        lines.append(pair("turn cost", [(money(turn.cost).rjust(12), "text")], width, label=LABEL))
+    return [*lines, BLANK]
+
+
+def _link_lines(subject: Subject, width: int) -> list[Line]:
+    session_id = subject.detail.part.session_id
+    message_id = subject.detail.message.id
+    lines = [heading("Links", [], width)]
+    here = Link("turn", session_id, message_id)
+    lines.append(_link("message", "show it in the transcript", here, message_id, width, "●"))
+    for child in subject.detail.children:
+        title = child.title or "untitled"
+        link = Link("session", child.id, child.message_id)
+        lines.append(_link("child", title, link, child.id, width, "↳"))
+    parent = subject.detail.parent
+    if parent is not None:
+        title = parent.title or (parent.id if parent.agent else f"{parent.id} (not in this store)")
+        link = Link("session", parent.id, parent.message_id)
+        lines.append(_link("parent", title, link, parent.id, width, "↱"))
+    lines.append(_identity("session", session_id, width))
+    return [*lines, BLANK]
+
+
+def _link(
+    name: str, title: str, link: Link, identity: str, width: int, mark: str
+) -> Line:
+    runs: list[Run] = [(f"{mark} ", "fork"), (one_line(title, 200), "user underline")]
+    value = Value(f"{name} id", lambda: identity)
+    return pair(name, runs, width, label=LABEL, link=link, value=value)
+
+
+def _attachment_lines(subject: Subject, width: int) -> list[Line]:
+    if not subject.detail.attachments:
+        return []
+    lines = [heading("Attachments", [], width)]
+    for name, (media, count) in subject.detail.attachments.items():
+        runs: list[Run] = [
+            ("↓ ", "user"), (one_line(name), "user underline"), (f"  {media}", "faint"),
+        ]
+        link = Link("attachment", name)
+        lines.append(Line(cut(runs, width), ((size(count), "muted"),), link=link))
+    return [*lines, BLANK]

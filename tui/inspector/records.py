@@ -1,0 +1,63 @@
+"""The Raw view: the records that the source itself wrote for a part."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from tui.inspector.blocks import Block, Fixed, Text, plain
+from tui.inspector.figures import count_of, size
+from tui.inspector.lines import BLANK, Value, heading
+from tui.inspector.subject import Subject
+from tui.inspector.tree_block import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A part's original records.
+
+    Attributes:
+        texts: Each as the source wrote it.
+        whole_message: They belong to the message, none of them to the part alone.
+    """
+
+    texts: list[str]
+    whole_message: bool = False
+
+
+def raw_blocks(records: Records, why_none: str, subject: Subject) -> list[Block]:
+    """Return the records as JSON trees, or as text where one is no JSON.
+
+    Args:
+        records: The records.
+        why_none: What to say when there are none.
+        subject: Keeps how the trees are folded.
+    """
+    if not records.texts:
+        told = f"The store keeps no original record of this part. {why_none}"
+        return [Text(told, words=True, paint=plain("muted"))]
+    blocks: list[Block] = []
+    if records.whole_message:
+        told = "These records belong to the message as a whole."
+        blocks += [Text(told, words=True, paint=plain("faint")), Fixed(lambda _: [BLANK])]
+    for number, text in enumerate(records.texts, 1):
+        blocks += _record(number, len(records.texts), text, subject)
+    return blocks
+
+
+def _record(number: int, count: int, text: str, subject: Subject) -> list[Block]:
+    name = "Record" if count == 1 else f"Record {number} of {count}"
+    facts = [size(len(text.encode("utf-8", "surrogatepass")))]
+    body: Block
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        facts.append("no JSON, as it stands")
+        value = Value(name.lower(), lambda: text)
+        body = Text(text, value=value)
+    else:
+        value = Value(name.lower(), lambda: text, ".json")
+        facts.append(count_of(len(parsed), "key") if isinstance(parsed, dict) else "JSON")
+        body = Tree(subject.root(f"record {number}", parsed))
+    top = Fixed(lambda width: [heading(name, facts, width, value=value)])
+    return [top, body, Fixed(lambda _: [BLANK])]

@@ -1,0 +1,85 @@
+"""What was spent, as lines: the buckets of a turn, the bars of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from store.queries.inspection import Spent
+from tui.inspector.figures import count_of, money, tokens
+from tui.inspector.lines import BLANK, Line, Run, cut, heading
+from tui.inspector.subject import Subject
+
+BUCKETS = (
+    ("cache_read", "cache read", "tool"),
+    ("cache_write", "cache write", "fork"),
+    ("input", "input", "user"),
+    ("output", "output", "assistant"),
+    ("reasoning", "thinking", "reasoning"),
+)
+"""The five buckets: field, name, colour; the same order and colours in every plot."""
+
+
+def turn_lines(subject: Subject, width: int) -> list[Line]:
+    """Return what the turn around the part spent."""
+    turn = subject.detail.turn
+    if turn is None or not turn.total:
+        return []
+    noun = count_of(subject.detail.turn_messages, "model call")
+    lines = [heading("Turn", [noun], width), *spent_lines(turn, width), BLANK]
+    return lines
+
+
+def spent_lines(spent: Spent, width: int) -> list[Line]:
+    """Return the five buckets in two lines, the cost at the right where it is known."""
+    first = _figures((("in", spent.input), ("out", spent.output), ("think", spent.reasoning)))
+    second: list[Run] = [("cache", "faint")]
+    second += [(f" {tokens(spent.cache_read)}", "text"), (" read", "faint")]
+    second += [(f"  {tokens(spent.cache_write)}", "text"), (" write", "faint")]
+    cost: tuple[Run, ...] = ()
+    if spent.cost is not None:
+        cost = ((money(spent.cost), "text"),)
+    return [Line(cut(first, width)), Line(cut(second, width), cost)]
+
+
+def _figures(named: Sequence[tuple[str, int]]) -> list[Run]:
+    runs: list[Run] = []
+    for at, (name, count) in enumerate(named):
+        runs += [("  " if at else "", "text"), (name, "faint"), (f" {tokens(count)}", "text")]
+    return runs
+
+
+def session_lines(subject: Subject, width: int) -> list[Line]:
+    """Return the session's tokens as one bar a bucket."""
+    spent = subject.detail.session
+    if not spent.total:
+        return []
+    facts = [f"{tokens(spent.total)} tokens"]
+    if spent.cost:
+        facts.append(money(spent.cost))
+    return [heading("Session", facts, width), *bar_lines(spent, width)]
+
+
+def bar_lines(spent: Spent, width: int) -> list[Line]:
+    """Return one bar for each bucket: its name, share, bar and count."""
+    cells = max(6, width - 24)
+    lines = []
+    for key, name, look in BUCKETS:
+        count = getattr(spent, key)
+        share = count / spent.total if spent.total else 0.0
+        percent = "<1%" if 0 < share < 0.01 else f"{share:.0%}"
+        full = bar(share, cells)
+        runs: tuple[Run, ...] = (
+            (name.ljust(11), "faint"), (percent.rjust(5) + " ", "muted"),
+            (full, look), (" " * (cells - len(full)), "text"),
+        )
+        lines.append(Line(runs, ((tokens(count).rjust(5), "muted"),)))
+    return lines
+
+
+def bar(share: float, cells: int) -> str:
+    """Return a bar of full and partial blocks for a share from 0 to 1."""
+    eighths = round(share * cells * 8)
+    if share > 0 and not eighths:
+        eighths = 1
+    full, rest = divmod(eighths, 8)
+    return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")

@@ -1,0 +1,305 @@
+"""The widget that shows a stack of blocks: only the lines on the screen are built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from tui.inspector.blocks import Block, Spot, Stack
+from tui.inspector.lines import BLANK, Line
+from tui.inspector.paint import strip_of, style_of
+from tui.inspector.tree import Node
+from tui.theme import palette_of
+
+MARKS = ("▸", "▾", "…")
+
+
+class LineView(ScrollView, can_focus=True):
+    """Shows blocks of lines with a cursor, folding, finding and mouse selection."""
+
+    ALLOW_SELECT = True
+    DEFAULT_CSS = """
+    LineView { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
+    """
+    MARGIN = 1
+
+    @dataclass
+    class Activated(Message):
+        """Enter or a click on a line that leads somewhere."""
+
+        line: Line
+
+    @dataclass
+    class FoldWanted(Message):
+        """A line whose section folds outside of the view."""
+
+        key: Any
+
+    class CursorMoved(Message):
+        """The cursor is on another line."""
+
+    def __init__(self, *, id: str | None = None, ground: str = "panel") -> None:
+        """Make an empty view.
+
+        Args:
+            id: The widget's id.
+            ground: Role of the background.
+        """
+        super().__init__(id=id)
+        self.stack = Stack()
+        self.cursor = 0
+        self.needle = ""
+        self._ground = ground
+        self._spots: list[Spot] = []
+        self._spot = -1
+        self._pressed: tuple[int, int] | None = None
+
+    # What is shown
+
+    @property
+    def cells(self) -> int:
+        """The cells that a line has."""
+        return max(8, self.scrollable_content_region.width - 2 * self.MARGIN)
+
+    def show(self, blocks: list[Block], *, stay: bool = False) -> None:
+        """Show other blocks.
+
+        Args:
+            blocks: From the top.
+            stay: Keep cursor and place (the same thing in a newer state).
+        """
+        self.stack = Stack(blocks)
+        if not stay:
+            self.cursor = 0
+            self.scroll_to(y=0, animate=False, force=True, immediate=True)
+        self.lay_out()
+
+    def lay_out(self) -> None:
+        """Measure the blocks anew and keep the cursor on a line."""
+        height = self.stack.height(self.cells)
+        self.cursor = max(0, min(self.cursor, height - 1))
+        self.virtual_size = Size(0, height)
+        if self.needle:
+            self._spots = self.stack.find(self.needle, self.cells)
+            self._spot = min(self._spot, len(self._spots) - 1)
+        self.refresh()
+        self.post_message(self.CursorMoved())
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay out for the new width."""
+        self.lay_out()
+
+    def on_mount(self) -> None:
+        """Repaint with the colours of a new theme."""
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.refresh())
+
+    def line_at(self, number: int) -> Line:
+        """Return a line, or an empty one beyond the end."""
+        if 0 <= number < self.stack.height(self.cells):
+            return self.stack.line(number, self.cells)
+        return BLANK
+
+    @property
+    def line(self) -> Line:
+        """The line under the cursor."""
+        return self.line_at(self.cursor)
+
+    def render_line(self, y: int) -> Strip:
+        """Paint one row of the screen."""
+        palette = palette_of(self.app)
+        number = y + self.scroll_offset.y
+        on_cursor = number == self.cursor and self.has_focus and bool(self.virtual_size.height)
+        ground = "focus" if on_cursor else self._ground
+        strip = strip_of(
+            self.line_at(number), self.cells, palette, ground=ground, needle=self.needle
+        )
+        selection = self.text_selection
+        if selection is not None and (span := selection.get_span(number)) is not None:
+            strip = self._selected(strip, *span)
+        edge = self.MARGIN
+        base = style_of("text", palette, ground)
+        strip = strip.apply_offsets(0, number)
+        left = Strip.blank(edge, base)
+        right = Strip.blank(max(0, self.size.width - edge - strip.cell_length), base)
+        return Strip.join([left, strip, right])
+
+    def _selected(self, strip: Strip, start: int, end: int) -> Strip:
+        end = strip.cell_length if end < 0 else min(end, strip.cell_length)
+        if start >= end:
+            return strip
+        before, inside, after = (
+            strip.crop(0, start), strip.crop(start, end), strip.crop(end, strip.cell_length)
+        )
+        style = self.screen.get_component_rich_style("screen--selection", default=None)
+        return Strip.join([before, Strip(Strip.apply_style(inside, style)), after])
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the selected text; rows that were wrapped come out as one line."""
+        height = self.stack.height(self.cells)
+        first = selection.start.y if selection.start else 0
+        last = min(selection.end.y if selection.end else height - 1, height - 1)
+        out = ""
+        for number in range(first, last + 1):
+            span = selection.get_span(number)
+            if span is None:
+                continue
+            line = self.line_at(number)
+            start, end = span
+            text = line.text[start : None if end < 0 else end].rstrip()
+            joint = "" if not out or line.soft else "\n"
+            out += joint + text if number > first else text
+        return out, "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Repaint what is selected."""
+        self.refresh()
+
+    # Moving
+
+    def move_to(self, number: int) -> None:
+        """Put the cursor on a line and make it visible."""
+        height = self.stack.height(self.cells)
+        old, self.cursor = self.cursor, max(0, min(number, height - 1))
+        top, page = self.scroll_offset.y, max(1, self.scrollable_content_region.height)
+        if self.cursor < top:
+            self.scroll_to(y=self.cursor, animate=False, force=True, immediate=True)
+        elif self.cursor >= top + page:
+            self.scroll_to(y=self.cursor - page + 1, animate=False, force=True, immediate=True)
+        if old != self.cursor:
+            self.refresh()
+            self.post_message(self.CursorMoved())
+
+    def move_by(self, lines: int) -> None:
+        """Move the cursor by some lines."""
+        self.move_to(self.cursor + lines)
+
+    @property
+    def page(self) -> int:
+        """The lines that page keys move by."""
+        return max(1, self.scrollable_content_region.height - 2)
+
+    def on_focus(self) -> None:
+        """Show the cursor."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """Hide the cursor."""
+        self.refresh()
+
+    # Folding
+
+    def toggle_fold(self) -> bool:
+        """Fold or unfold what the cursor is in; False when there is nothing to fold."""
+        key = self.line.fold
+        if key is None:
+            return False
+        if not isinstance(key, Node):
+            self.post_message(self.FoldWanted(key))
+            return True
+        if not key.foldable:
+            return False
+        self._set_open(key, not key.open)
+        return True
+
+    def _head_of(self, node: Node) -> int:
+        number = self.cursor
+        while number > 0 and self.line_at(number - 1).fold is node:
+            number -= 1
+        return number
+
+    def _set_open(self, node: Node, is_open: bool) -> None:
+        head = self._head_of(node)
+        node.open = is_open
+        self.stack.changed()
+        self.lay_out()
+        self.move_to(head)
+
+    def unfold(self) -> bool:
+        """Unfold the node under the cursor, or go into it."""
+        node = self.line.fold
+        if not isinstance(node, Node):
+            return node is not None and self.toggle_fold()
+        if node.foldable and not node.open:
+            self._set_open(node, True)
+        elif node.is_container:
+            self.move_by(1)
+        return True
+
+    def fold(self) -> bool:
+        """Fold the node under the cursor, or go to the one above it."""
+        node = self.line.fold
+        if not isinstance(node, Node):
+            return node is not None and self.toggle_fold()
+        if node.foldable and node.open:
+            self._set_open(node, False)
+            return True
+        number = self.cursor
+        while number > 0 and self.line_at(number).fold is not node.parent:
+            number -= 1
+        if self.line_at(number).fold is node.parent:
+            self.move_to(number)
+        return True
+
+    # Finding
+
+    @property
+    def found(self) -> tuple[int, int]:
+        """Which hit the cursor is on, from 1 (0 for none yet), and how many there are."""
+        return self._spot + 1, len(self._spots)
+
+    def find(self, text: str) -> None:
+        """Mark every place that holds a text and go to the first one from the cursor on."""
+        self.needle = text.casefold()
+        self._spot = -1
+        self._spots = self.stack.find(self.needle, self.cells) if self.needle else []
+        self.refresh()
+        if self._spots:
+            self.next_hit(1)
+
+    def next_hit(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) hit; past the end it starts again."""
+        if not self._spots:
+            return
+        self._spot = (self._spot + step) % len(self._spots) if self._spot >= 0 else 0
+        line = self.stack.locate(self._spots[self._spot], self.cells)
+        self.stack.changed()
+        self.virtual_size = Size(0, self.stack.height(self.cells))
+        self.refresh()
+        self.move_to(line)
+        self.post_message(self.CursorMoved())
+
+    # Mouse
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Remember where a click began, to tell it from a selection."""
+        self._pressed = (event.x, event.y)
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor there; follow a link, toggle a fold mark."""
+        if self._pressed != (event.x, event.y):
+            return
+        number = event.y + self.scroll_offset.y
+        if number >= self.stack.height(self.cells):
+            return
+        self.move_to(number)
+        line = self.line
+        if line.link is not None:
+            self.post_message(self.Activated(line))
+        elif self._on_mark(line, event.x - self.MARGIN) or event.chain == 2:
+            self.toggle_fold()
+
+    @staticmethod
+    def _on_mark(line: Line, x: int) -> bool:
+        text = line.text
+        mark = text.lstrip()[:1]
+        if line.fold is None or mark not in MARKS:
+            return False
+        at = len(text) - len(text.lstrip())
+        return mark == "…" or at - 1 <= x <= at + 1
