@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import orjson
-
 from store.database import Database
+from store.recorder.json_text import parse
 from store.recorder.partial_json import MISSING, PartialJson
 from store.rows import MessageRow, PartRow
 
@@ -74,8 +73,8 @@ def sdk_message(
 
 def ui_message(row: MessageRow, parts: Iterable[PartRow]) -> dict[str, Any]:
     """Return the UIMessage of a message's rows, parts in the order of their index."""
-    decoded = (orjson.loads(part.data_json) for part in parts)
-    return sdk_message(row.id, row.role, orjson.loads(row.metadata_json), decoded)
+    decoded = (parse(part.data_json) for part in parts)
+    return sdk_message(row.id, row.role, parse(row.metadata_json), decoded)
 
 
 def read_ui_message(db: Database, message_id: str) -> dict[str, Any] | None:
@@ -89,5 +88,5 @@ def read_ui_message(db: Database, message_id: str) -> dict[str, Any] | None:
         'SELECT data_json FROM chat_parts WHERE message_id = $1 ORDER BY "index"',
         {"1": message_id},
     ).fetchall()
-    parts = (orjson.loads(row[0]) for row in rows)
-    return sdk_message(message_id, found[0], orjson.loads(found[1]), parts)
+    parts = (parse(row[0]) for row in rows)
+    return sdk_message(message_id, found[0], parse(found[1]), parts)

@@ -16,7 +16,7 @@ from store.recorder.part_list import Chunk, SdkVersion
 from store.recorder.partial_json import MISSING
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import Procedure
-from store.recorder.recording import Recording
+from store.recorder.recording import Recording, user_message
 from store.recorder.saving import nothing
 from store.store import Store
 
@@ -112,9 +112,7 @@ class Recorder:
         Returns:
             The id of the message's row.
         """
-        parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        given = {"role": "user", "parts": parts, "metadata": {"origin": "human"} | (metadata or {})}
-        return await self.add_message(given)
+        return await self.add_message(user_message(content, metadata))
 
     async def add_message(self, message: dict[str, Any]) -> str:
         """Store a whole UIMessage (``{id?, role, parts, metadata?}``) as it is.

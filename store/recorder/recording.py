@@ -101,6 +101,9 @@ class Recording(Answers):
         Raises:
             Refused: The session has a message of this id already.
         """
+        if not all(isinstance(part, dict) and isinstance(part.get("type"), str)
+                   for part in given["parts"]):
+            raise Refused("a part of a message is an object with a type")
         yield from self.end_turn()
         name = given.get("id") or None
         if name is not None:
@@ -137,12 +140,12 @@ class Recording(Answers):
         Returns:
             Whether it must be saved at once; else ``waiting`` says whether something waits.
         """
-        first = self._begins_message(chunk)
+        first = self.begins_message(chunk)
         if first:
             yield from self._begin(chunk)
         return self.absorb(chunk, size) or first
 
-    def _begins_message(self, chunk: Chunk) -> bool:
+    def begins_message(self, chunk: Chunk) -> bool:
         """Say whether a chunk needs a message to be found or made first."""
         message = self.message
         if message is None:
@@ -233,6 +236,14 @@ class Recording(Answers):
             work = partial(lookup.answered_last, session_id=session_id)
         found: str | None = yield Operation(work)
         return found
+
+
+def user_message(
+    content: str | list[dict[str, Any]], metadata: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return a UIMessage of what a human said."""
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return {"role": "user", "parts": parts, "metadata": {"origin": "human"} | (metadata or {})}
 
 
 def _size_of(chunk: Chunk) -> int:
