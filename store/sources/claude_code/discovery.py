@@ -19,7 +19,7 @@ from store.sources.protocol import FileStamp, Problem, Unit
 
 AGENT = "agent-"
 ROWS = ".jsonl"
-_SESSION_ID = re.compile(rb'"sessionId":"([^"]{1,200})"')
+_SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"]{1,200})"')
 
 
 @dataclass(slots=True)

@@ -16,6 +16,18 @@ from store.sources.claude_code.tree import is_queued_prompt
 from store.sources.claude_code.usage import SYNTHETIC, larger, usage_of
 from store.sources.drafts import MessageDraft, PartDraft
 
+_PLACE = (("git_branch", "gitBranch"), ("cwd", "cwd"), ("version", "version"))
+_ASSISTANT = {
+    "requestId": "request_id",
+    "effort": "effort",
+    "costUSD": "cost_usd",
+    "durationMs": "duration_ms",
+    "attributionAgent": "attribution_agent",
+    "attributionSkill": "attribution_skill",
+    "attributionMcpServer": "attribution_mcp_server",
+}
+"""What an assistant row says about its API message, and its name in ``backscroll``."""
+
 
 class Thread:
     """The messages of one thread of rows, in file order.
@@ -50,7 +62,7 @@ class Thread:
         self._early: list[tuple[dict[str, Any], Row]] = []
         self._quiet: list[int] = []
         first = rows[0].data if rows else {}
-        self._usual = {key: first.get(key) for key in ("gitBranch", "cwd", "version")}
+        self._usual = [(name, key, first.get(key)) for name, key in _PLACE]
         for row in rows:
             self._take(row)
         self._close()
@@ -77,13 +89,10 @@ class Thread:
         message.metadata["source"] = {"id": message.source_id}
         if row.uuid in self._left:
             message.metadata["hidden_at"] = self._left[row.uuid]
-        extra = {
-            name: row.data[key]
-            for name, key in (("git_branch", "gitBranch"), ("cwd", "cwd"), ("version", "version"))
-            if row.data.get(key) != self._usual[key] and key in row.data
-        }
-        if extra:
-            message.metadata.setdefault("backscroll", {}).update(extra)
+        data = row.data
+        for name, key, usual in self._usual:
+            if key in data and data[key] != usual:
+                message.metadata.setdefault("backscroll", {})[name] = data[key]
         if self._quiet:
             message.records = tuple(self._quiet)
             self._quiet.clear()
@@ -128,21 +137,9 @@ class Thread:
             group.metadata["model"] = {"provider_id": "anthropic", "model_id": model}
         if self.prompts.digest:
             group.metadata["system_prompt_digest"] = self.prompts.digest
-        effort = string(row.data.get("effort"))
-        extra = {
-            name: row.data[key]
-            for name, key in (
-                ("request_id", "requestId"),
-                ("effort", "effort"),
-                ("cost_usd", "costUSD"),
-                ("duration_ms", "durationMs"),
-                ("attribution_agent", "attributionAgent"),
-                ("attribution_skill", "attributionSkill"),
-                ("attribution_mcp_server", "attributionMcpServer"),
-            )
-            if row.data.get(key)
-        }
-        self.effort = effort or self.effort
+        data = row.data
+        extra = {name: data[key] for key, name in _ASSISTANT.items() if data.get(key)}
+        self.effort = string(extra.get("effort")) or self.effort
         if model == SYNTHETIC:
             extra["synthetic"] = True
         if extra:

@@ -18,10 +18,10 @@ from store.sources.claude_code.rows import Row, epoch_ms, mapping, string
 from store.sources.claude_code.usage import larger, usage_of
 from store.sources.drafts import MessageDraft
 
-_SUMMARY = b'"type":"summary"'
-_MESSAGE_ID = re.compile(rb'"id":"(msg_[^"]{1,200})"')
-_TIMESTAMP = re.compile(rb'"timestamp":"([^"]{1,40})"')
-_VERSION = re.compile(rb'"version":"(\d+)\.(\d+)\.(\d+)')
+_SUMMARY = b'"leafUuid"'
+_MESSAGE_ID = re.compile(rb'"id"\s*:\s*"(msg_[^"]{1,200})"')
+_TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"([^"]{1,40})"')
+_VERSION = re.compile(rb'"version"\s*:\s*"(\d+)\.(\d+)\.(\d+)')
 READ_LIMIT = 256 * 1024 * 1024
 """Bytes of the largest neighbour that is searched."""
 
@@ -126,14 +126,16 @@ class Neighbours:
     def usage_in(self, session: str, message_id: str) -> dict[str, int] | None:
         """Return the largest usage that another session's file has for an API message."""
         data = self._read(self._path(session))
-        needle = f'"id":"{message_id}"'.encode("utf-8", "replace")
+        needle = f'"{message_id}"'.encode("utf-8", "replace")
         usage, start = None, data.find(needle)
         while start >= 0:
             begin, end = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", start)
             end = len(data) if end < 0 else end
             try:
                 row, _ = parse_line(data[begin:end])
-                usage = larger(usage, usage_of(mapping(row.get("message"))))
+                message = mapping(row.get("message"))
+                if message.get("id") == message_id:
+                    usage = larger(usage, usage_of(message))
             except LineError:
                 pass  # told as a problem of the file it stands in
             start = data.find(needle, end)

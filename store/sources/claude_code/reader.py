@@ -7,7 +7,7 @@ read so far. A one-shot read and a live follower use it alike.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from store.sources.claude_code.assemble import add_notes, build_thread, session_draft
@@ -24,13 +24,29 @@ from store.sources.drafts import LineageDraft, MessageDraft, PartDraft, SessionD
 from store.sources.protocol import Problem
 
 
-@dataclass(slots=True)
-class _Call:
-    """A call that may have started a subagent."""
+class _Calls:
+    """The calls of a unit's threads, and the agents that their results name."""
 
-    session: str
-    part: PartDraft
-    message: MessageDraft
+    def __init__(self) -> None:
+        self._threads: list[tuple[str, Thread]] = []
+        self.of_agent: dict[str, str] = {}
+
+    def add(self, session: str, thread: Thread) -> None:
+        self._threads.append((session, thread))
+        for call_id, part in thread.calls.items():
+            if part.type not in ("tool-Task", "tool-Agent"):
+                continue
+            extra = mapping(part.data.get("resultProviderMetadata")).get("backscroll")
+            agent = string(mapping(mapping(extra).get("structured")).get("agentId"))
+            if agent:
+                self.of_agent.setdefault(agent, call_id)
+
+    def find(self, call_id: str) -> tuple[str, PartDraft, MessageDraft] | None:
+        """Return the session of a call, its part and its message."""
+        for session, thread in self._threads:
+            if call_id in thread.calls:
+                return session, thread.calls[call_id], thread.call_owner[call_id]
+        return None
 
 
 @dataclass(slots=True)
@@ -106,15 +122,14 @@ class SessionReader:
 
         A file without any row gives no session, unless it has subagents.
         """
-        calls: dict[str, _Call] = {}
-        started: dict[str, str] = {}
+        calls = _Calls()
         children: list[_Child] = []
-        main = self._build_main(calls, started, children)
+        main = self._build_main(calls, children)
         for agent_id, transcript in sorted(self.agents.items()):
             if transcript.rows:
-                children.append(self._build_agent(agent_id, transcript, calls, started))
+                children.append(self._build_agent(agent_id, transcript, calls))
         for child in children:
-            self._link(child, calls, started)
+            self._link(child, calls)
         drafts = [child.draft for child in children]
         if main.messages or (drafts and self.main is not None):
             if not main.messages and drafts:
@@ -124,15 +139,13 @@ class SessionReader:
             return [main, *drafts]
         return drafts
 
-    def _build_main(
-        self, calls: dict[str, _Call], started: dict[str, str], children: list[_Child]
-    ) -> SessionDraft:
+    def _build_main(self, calls: _Calls, children: list[_Child]) -> SessionDraft:
         transcript = self.main if self.main is not None else Transcript("")
         rows, chains = split_sidechains(transcript.rows)
         thread = build_thread(rows, transcript.leaf)
         draft = session_draft(self.session_id, transcript.path, rows, thread, transcript.records)
         add_notes(draft, transcript)
-        self._collect(self.session_id, thread, calls, started)
+        calls.add(self.session_id, thread)
         matched = calls_of_sidechains(chains, thread) if chains else {}
         for root, chain in chains.items():
             children.append(self._build_sidechain(root, chain, matched.get(root)))
@@ -154,19 +167,7 @@ class SessionReader:
         assert self.main is not None
         numbers = {row.number: index for index, row in enumerate(rows)}
         own = [self.main.records[row.number] for row in rows]
-        moved = [
-            Row(
-                numbers[row.number],
-                row.uuid,
-                row.parent,
-                row.type,
-                row.at,
-                row.data,
-                row.message,
-                row.blocks,
-            )
-            for row in rows
-        ]
+        moved = [replace(row, number=numbers[row.number]) for row in rows]
         thread = build_thread(moved, None)
         draft = session_draft(
             f"sidechain-{root}:{self.session_id}", self.main.path, moved, thread, own
@@ -174,13 +175,7 @@ class SessionReader:
         draft.title, draft.title_from = first_prompt(thread.messages), "first-prompt"
         return _Child(draft, root, call_id)
 
-    def _build_agent(
-        self,
-        agent_id: str,
-        transcript: Transcript,
-        calls: dict[str, _Call],
-        started: dict[str, str],
-    ) -> _Child:
+    def _build_agent(self, agent_id: str, transcript: Transcript, calls: _Calls) -> _Child:
         meta = self.side.meta.get(agent_id, {})
         thread = build_thread(transcript.rows, transcript.leaf)
         source_id = agent_source_id(agent_id, self.session_id)
@@ -188,7 +183,7 @@ class SessionReader:
             source_id, transcript.path, transcript.rows, thread, transcript.records
         )
         add_notes(draft, transcript)
-        self._collect(source_id, thread, calls, started)
+        calls.add(source_id, thread)
         draft.title, draft.title_from = first_prompt(thread.messages), "first-prompt"
         if draft.title == "Warmup":
             draft.metadata["backscroll"]["warmup"] = True
@@ -197,31 +192,18 @@ class SessionReader:
             draft.title, draft.title_from = shortened(description), "description"
         return _Child(draft, agent_id, string(meta.get("toolUseId")), meta)
 
-    def _collect(
-        self, session: str, thread: Thread, calls: dict[str, _Call], started: dict[str, str]
-    ) -> None:
-        """Note the calls of a thread, and which agents their results name."""
-        for call_id, part in thread.calls.items():
-            if part.type not in ("tool-Task", "tool-Agent") and call_id in calls:
-                continue
-            calls.setdefault(call_id, _Call(session, part, thread.call_owner[call_id]))
-            extra = mapping(part.data.get("resultProviderMetadata")).get("backscroll")
-            agent = string(mapping(mapping(extra).get("structured")).get("agentId"))
-            if agent:
-                started.setdefault(agent, call_id)
-
-    def _link(self, child: _Child, calls: dict[str, _Call], started: dict[str, str]) -> None:
+    def _link(self, child: _Child, calls: _Calls) -> None:
         """Link a subagent to the call that started it, both ways."""
-        call_id = child.call_id or started.get(child.agent_id)
-        call = calls.get(call_id) if call_id else None
+        call_id = child.call_id or calls.of_agent.get(child.agent_id)
+        call = calls.find(call_id) if call_id else None
         draft = child.draft
         draft.lineage = LineageDraft("subagent", self.session_id, None, call_id)
         extra = draft.metadata["backscroll"]
         agent_type = string(child.meta.get("agentType"))
-        if call is not None and call.session != draft.source_id:
-            draft.lineage.parent_source_id = call.session
-            draft.lineage.parent_message_source_id = call.message.source_id
-            data = call.part.data
+        if call is not None and call[0] != draft.source_id:
+            draft.lineage.parent_source_id = call[0]
+            draft.lineage.parent_message_source_id = call[2].source_id
+            data = call[1].data
             result = data.setdefault("resultProviderMetadata", {})
             result.setdefault("backscroll", {})["child_session_source_id"] = draft.source_id
             given = mapping(data.get("input"))

@@ -11,6 +11,7 @@ from typing import Any
 
 NO_OBJECT: dict[str, Any] = {}
 """Stands for an object that is missing; never written to."""
+ROW_TYPES = ("user", "assistant", "system", "attachment", "progress")
 
 
 @dataclass(slots=True)
@@ -20,6 +21,7 @@ class Row:
     Attributes:
         number: Its place among the file's records, from 0.
         parent: ``parentUuid``; None at a root.
+        message_id: The API message's id, or the row's own where it has none.
         at: Its time, epoch ms; the previous row's where it has none.
         data: The whole object.
         message: ``data["message"]``, an object in any case.
@@ -33,13 +35,8 @@ class Row:
     at: int
     data: dict[str, Any]
     message: dict[str, Any]
+    message_id: str
     blocks: list[dict[str, Any]]
-
-    @property
-    def message_id(self) -> str:
-        """The API message's id, or the row's own where it has none."""
-        found = self.message.get("id")
-        return found if isinstance(found, str) and found else self.uuid
 
 
 def epoch_ms(stamp: object) -> int | None:
@@ -59,12 +56,17 @@ def content_blocks(content: object) -> list[dict[str, Any]]:
     """Return message content as blocks: a string is one text block, odd things are left out."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    if isinstance(content, list):
-        return [
-            block if isinstance(block, dict) else {"type": "text", "text": str(block)}
-            for block in content
-        ]
-    return []
+    if not isinstance(content, list):
+        return []
+    for block in content:
+        if not isinstance(block, dict):
+            break
+    else:
+        return content
+    return [
+        block if isinstance(block, dict) else {"type": "text", "text": str(block)}
+        for block in content
+    ]
 
 
 def make_row(number: int, data: dict[str, Any], previous_at: int) -> Row | None:
@@ -75,17 +77,16 @@ def make_row(number: int, data: dict[str, Any], previous_at: int) -> Row | None:
         data: The parsed line.
         previous_at: The time for a row that has none.
     """
-    uuid = data.get("uuid")
-    kind = data.get("type")
+    get = data.get
+    uuid, kind, parent, message = get("uuid"), get("type"), get("parentUuid"), get("message")
     if not isinstance(uuid, str) or not uuid or not isinstance(kind, str):
         return None
-    if "parentUuid" not in data and kind not in ("user", "assistant", "system", "attachment"):
+    if parent is None and kind not in ROW_TYPES and "parentUuid" not in data:
         return None
-    parent = data.get("parentUuid")
-    message = data.get("message")
     if not isinstance(message, dict):
         message = {"content": message} if isinstance(message, (str, list)) else NO_OBJECT
-    at = epoch_ms(data.get("timestamp"))
+    at = epoch_ms(get("timestamp"))
+    message_id = message.get("id")
     return Row(
         number,
         uuid,
@@ -94,6 +95,7 @@ def make_row(number: int, data: dict[str, Any], previous_at: int) -> Row | None:
         previous_at if at is None else at,
         data,
         message,
+        message_id if isinstance(message_id, str) and message_id else uuid,
         content_blocks(message.get("content")),
     )
 
@@ -116,6 +118,8 @@ def mapping(value: object) -> dict[str, Any]:
 
 def number(value: object) -> int:
     """Return a number as int, 0 for anything else."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if type(value) is int:
+        return value if abs(value) < 1e15 else 0
+    if not isinstance(value, float):
         return 0
     return int(value) if abs(value) < 1e15 else 0

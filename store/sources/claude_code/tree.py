@@ -79,7 +79,7 @@ class _Tree:
         return self._times(hidden, current) if hidden else {}
 
     def _branch(self, tip: int) -> set[int]:
-        """Walk from the tip to the root; a loop through a preserved segment is left by its head."""
+        """Walk from the tip to the root; where that is a loop, leave it."""
         branch: set[int] = set()
         index = tip
         while index >= 0:
@@ -88,14 +88,27 @@ class _Tree:
             branch.add(index)
             above = self.parents[index]
             if above in branch:
-                above = self._past_preserved(index)
+                above = self._past_preserved(index, branch)
             index = above
         return branch
 
-    def _past_preserved(self, boundary: int) -> int:
+    def _past_preserved(self, boundary: int, branch: set[int]) -> int:
+        """Return where the history goes on above a boundary whose parent was preserved.
+
+        The head's own parent stands before the segment, unless the file was written
+        anew with the segment relinked: then the row before it in the file.
+        """
         metadata = mapping(self.rows[boundary].data.get("compactMetadata"))
         head = string(mapping(metadata.get("preservedSegment")).get("headUuid"))
-        return self.parents[self.position[head]] if head in self.position else -1
+        if head not in self.position:
+            return -1
+        above = self.parents[self.position[head]]
+        if above not in branch:
+            return above
+        before = self.position[head] - 1
+        while before in branch:
+            before -= 1
+        return before
 
     def _add_parallel(self, current: set[int]) -> None:
         """Add what parallel calls hide: rows of the same API message, and results below them."""

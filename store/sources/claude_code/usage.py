@@ -24,7 +24,9 @@ def usage_of(message: dict[str, Any]) -> dict[str, int] | None:
         return None
     output = number(raw.get("output_tokens"))
     details = raw.get("output_tokens_details")
-    reasoning = min(number(mapping(details).get("thinking_tokens")), output) if details else 0
+    reasoning = 0
+    if details:
+        reasoning = max(0, min(number(mapping(details).get("thinking_tokens")), output))
     return {
         "input": number(raw.get("input_tokens")),
         "output": output - reasoning,

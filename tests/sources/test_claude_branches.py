@@ -1,0 +1,406 @@
+"""Rewinds, compactions, forks, resumes, and trees that are not whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from store.sources.drafts import SessionDraft
+from tests.sources.claude_rows import START, File, read, read_one, said, shape, tool
+
+NIL = "00000000-0000-0000-0000-000000000000"
+
+
+def hidden(draft: SessionDraft) -> dict[str, int]:
+    return {
+        said(message): message.metadata["hidden_at"]
+        for message in draft.messages
+        if "hidden_at" in message.metadata
+    }
+
+
+def turn(file: File, text: str, number: int, **fields: Any) -> str:
+    file.user(text, **fields)
+    return file.assistant(f"re {text}", id=f"msg_{number}")
+
+
+def test_rewind_hides_what_it_left(tmp_path: Path) -> None:
+    file = File()
+    base = turn(file, "a", 1)
+    turn(file, "b", 2)
+    turn(file, "c", 3)
+    turn(file, "d", 4, parent=base)
+    file.note("last-prompt", leafUuid=NIL, explicit=True)
+    draft = read_one(file, tmp_path)
+    assert [text for _, text in shape(draft)] == ["a", "re a", "d", "re d"]
+    at = START + 7000
+    assert hidden(draft) == {"b": at, "re b": at, "c": at, "re c": at}
+    assert [said(m) for m in draft.messages] == ["a", "re a", "b", "re b", "c", "re c", "d", "re d"]
+
+
+def test_each_rewind_is_one_batch(tmp_path: Path) -> None:
+    file = File()
+    base = turn(file, "a", 1)
+    turn(file, "b1", 2)
+    second = turn(file, "b2", 3, parent=base)
+    turn(file, "c1", 4)
+    turn(file, "c2", 5, parent=second)
+    turn(file, "b3", 6, parent=base)
+    draft = read_one(file, tmp_path)
+    assert [text for _, text in shape(draft)] == ["a", "re a", "b3", "re b3"]
+    first, inner, outer = START + 5000, START + 9000, START + 11000
+    assert hidden(draft) == {
+        "b1": first,
+        "re b1": first,
+        "b2": outer,
+        "re b2": outer,
+        "c1": inner,
+        "re c1": inner,
+        "c2": outer,
+        "re c2": outer,
+    }
+
+
+def test_rewind_to_the_beginning(tmp_path: Path) -> None:
+    file = File()
+    turn(file, "a", 1)
+    turn(file, "b", 2, parent=None)
+    draft = read_one(file, tmp_path)
+    assert shape(draft) == [("user", "b"), ("assistant", "re b")]
+    assert hidden(draft) == {"a": START + 3000, "re a": START + 3000}
+    assert draft.title == "b"
+
+
+def test_last_prompt_names_the_current_leaf(tmp_path: Path) -> None:
+    file = File()
+    base = turn(file, "a", 1)
+    kept = turn(file, "b", 2)
+    turn(file, "c", 3, parent=base)
+    file.note("last-prompt", leafUuid=kept)
+    draft = read_one(file, tmp_path)
+    assert [text for _, text in shape(draft)] == ["a", "re a", "b", "re b"]
+    assert set(hidden(draft)) == {"c", "re c"}
+    file.user("d", parent=kept)
+    assert [text for _, text in shape(read_one(file, tmp_path))][-1] == "d"
+
+
+def test_missing_parent_goes_on_with_the_row_before(tmp_path: Path) -> None:
+    file = File()
+    turn(file, "a", 1)
+    turn(file, "b", 2, parent="gone")
+    draft = read_one(file, tmp_path)
+    assert [text for _, text in shape(draft)] == ["a", "re a", "b", "re b"]
+    assert hidden(draft) == {}
+
+
+def test_loops_and_rows_that_are_their_own_parent(tmp_path: Path) -> None:
+    file = File()
+    file.user("a", uuid="u1", parent="u3")
+    file.assistant("b", id="msg_1")
+    file.user("c", uuid="u3")
+    file.user("d", uuid="u4", parent="u4")
+    draft = read_one(file, tmp_path)
+    assert [text for _, text in shape(draft)] == ["a", "b", "c", "d"]
+
+
+def test_doubled_rows_count_once(tmp_path: Path) -> None:
+    file = File()
+    turn(file, "a", 1)
+    turn(file, "b", 2)
+    file.lines += file.lines[:]
+    draft = read_one(file, tmp_path)
+    assert [text for _, text in shape(draft)] == ["a", "re a", "b", "re b"]
+    assert len(draft.records) == 8
+
+
+def compacted(file: File, head: str, anchor: str, tail: str) -> None:
+    segment = {"headUuid": head, "anchorUuid": anchor, "tailUuid": tail}
+    file.row(
+        "system",
+        uuid="boundary",
+        parent=None,
+        subtype="compact_boundary",
+        logicalParentUuid=file.last,
+        compactMetadata={
+            "trigger": "manual",
+            "preTokens": 900,
+            "postTokens": 90,
+            "preservedSegment": segment,
+        },
+    )
+    file.user("the summary", uuid="summary", isCompactSummary=True)
+
+
+def test_compaction_with_a_preserved_tail(tmp_path: Path) -> None:
+    file = File()
+    turn(file, "a", 1)
+    head = file.user("b")
+    tail = file.assistant("re b", id="msg_2")
+    compacted(file, head, "summary", tail)
+    turn(file, "c", 3)
+    draft = read_one(file, tmp_path)
+    assert [text for _, text in shape(draft)] == [
+        "a",
+        "re a",
+        "b",
+        "re b",
+        "data-compaction",
+        "c",
+        "re c",
+    ]
+    message = draft.messages[4]
+    assert (message.role, message.source_id) == ("system", "boundary")
+    assert message.parts[0].data["data"] == {
+        "summary": "the summary",
+        "tail_start_id": head,
+        "tail_end_id": "msg_2",
+        "auto": False,
+        "trigger": "manual",
+        "pre_tokens": 900,
+        "post_tokens": 90,
+    }
+    assert message.parts[0].records == (4, 5)
+
+
+def test_segment_that_was_relinked_makes_no_loop(tmp_path: Path) -> None:
+    file = File()
+    turn(file, "a", 1)
+    head = file.user("b", parent="summary")
+    tail = file.assistant("re b", id="msg_2")
+    compacted(file, head, "summary", tail)
+    turn(file, "c", 3, parent=tail)
+    draft = read_one(file, tmp_path)
+    assert [text for _, text in shape(draft)] == [
+        "a",
+        "re a",
+        "b",
+        "re b",
+        "data-compaction",
+        "c",
+        "re c",
+    ]
+
+
+def test_summary_without_boundary(tmp_path: Path) -> None:
+    file = File(version="1.0.0")
+    file.user("earlier", isCompactSummary=True)
+    turn(file, "a", 1)
+    draft = read_one(file, tmp_path)
+    assert draft.messages[0].parts[0].data["data"]["summary"] == "earlier"
+    assert draft.messages[0].parts[0].data["data"]["tail_start_id"] is None
+    assert draft.title == "a"
+
+
+def test_fork_after_a_compaction_takes_zeroed_usage_from_its_parent(tmp_path: Path) -> None:
+    parent = File()
+    turn(parent, "a", 1)
+    head = parent.user("b")
+    tail = parent.assistant("re b", id="msg_2", output=18)
+    compacted(parent, head, "summary", tail)
+    parent.write(tmp_path)
+    fork = File(session="2222")
+    zeroed = {
+        "input_tokens": 0,
+        "output_tokens": 0,
+        "cache_read_input_tokens": 0,
+        "cache_creation_input_tokens": 0,
+    }
+    fork.row("system", uuid="boundary", subtype="compact_boundary", logicalParentUuid=tail)
+    fork.user("the summary", uuid="summary", isCompactSummary=True)
+    fork.user("b", uuid=head)
+    fork.assistant("re b", id="msg_2", usage=zeroed, requestSessionId=parent.session)
+    fork.row("system", subtype="turn_duration", durationMs=1)
+    fork.user("new")
+    fork.assistant("re new", id="msg_9")
+    fork.write(tmp_path)
+    drafts, problems = read(tmp_path)
+    draft = drafts["2222"]
+    assert problems == []
+    assert draft.lineage is not None
+    assert (draft.lineage.kind, draft.lineage.parent_source_id) == ("fork", parent.session)
+    assert draft.lineage.parent_message_source_id == "msg_2"
+    assert [m.inherited_from for m in draft.messages] == ["boundary", head, "msg_2", None, None]
+    assert draft.messages[2].metadata["usage"]["output"] == 18
+    assert draft.created_at == START + 6000
+    assert drafts[parent.session].lineage is None
+
+
+def test_fork_of_a_fork_names_the_nearest(tmp_path: Path) -> None:
+    file = File(session="3333")
+    file.user("a")
+    file.assistant("re a", id="msg_1", requestSessionId="1111")
+    file.user("b")
+    file.assistant("re b", id="msg_2", requestSessionId="2222")
+    file.user("c")
+    draft = read_one(file, tmp_path)
+    assert draft.lineage is not None
+    assert draft.lineage.parent_source_id == "2222"
+    assert [m.inherited_from is not None for m in draft.messages] == [True] * 4 + [False]
+
+
+def test_branch_command(tmp_path: Path) -> None:
+    file = File()
+    origin = {"sessionId": "0000", "messageUuid": "x"}
+    file.user("a", forkedFrom=origin)
+    file.assistant("re a", id="msg_1", forkedFrom=origin)
+    file.user("unanswered", forkedFrom=origin)
+    file.note("custom-title", customTitle="other way")
+    file.user("b")
+    draft = read_one(file, tmp_path)
+    assert draft.lineage is not None
+    assert (draft.lineage.kind, draft.lineage.parent_source_id) == ("fork", "0000")
+    assert [m.inherited_from is not None for m in draft.messages] == [True, True, True, False]
+    assert draft.title == "other way"
+
+
+def test_old_resume_goes_on_in_a_new_file(tmp_path: Path) -> None:
+    files = []
+    for number in (1, 2, 3):
+        file = File(session=f"s{number}", version="1.0.62")
+        for turn_number in range(1, number + 1):
+            file.at = START + turn_number * 10_000
+            file.user(f"q{turn_number}")
+            file.assistant(f"a{turn_number}", id=f"msg_{turn_number}")
+        file.write(tmp_path)
+        files.append(file)
+    drafts, problems = read(tmp_path)
+    assert problems == []
+    assert drafts["s1"].lineage is None
+    second, third = drafts["s2"], drafts["s3"]
+    assert second.lineage is not None and third.lineage is not None
+    assert (second.lineage.kind, second.lineage.parent_source_id) == ("continuation", "s1")
+    assert third.lineage.parent_source_id == "s2"
+    assert [m.inherited_from for m in third.messages] == [
+        "s2-row-1",
+        "msg_1",
+        "s2-row-3",
+        "msg_2",
+        None,
+        None,
+    ]
+    own = [m for d in drafts.values() for m in d.messages if m.inherited_from is None]
+    assert sum(m.metadata["usage"]["output"] for m in own if m.role == "assistant") == 30
+
+
+def test_titles_by_precedence(tmp_path: Path) -> None:
+    file = File(version="1.0.128")
+    leaf = turn(file, "the first prompt", 1)
+    path = file.write(tmp_path)
+
+    def title() -> tuple[str | None, str | None]:
+        drafts, _ = read(path)
+        draft = drafts[file.session]
+        return draft.title, draft.title_from
+
+    assert title() == ("the first prompt", "first-prompt")
+    other = File(session="other", version="1.0.128")
+    other.lines.append({"type": "summary", "summary": "of another file", "leafUuid": leaf})
+    other.lines.append({"type": "summary", "summary": "of nobody", "leafUuid": "none"})
+    other.write(tmp_path)
+    assert title() == ("of another file", "summary")
+    file.lines.insert(0, {"type": "summary", "summary": "own", "leafUuid": leaf})
+    file.write(tmp_path)
+    assert title() == ("own", "summary")
+    file.note("ai-title", aiTitle="by a model")
+    file.note("ai-title", aiTitle="by a model, later")
+    file.write(tmp_path)
+    assert title() == ("by a model, later", "ai-title")
+    side = tmp_path / file.session
+    side.mkdir()
+    (side / "custom-title.json").write_text('{"customTitle":"by hand","by":"user"}')
+    assert title() == ("by hand", "custom-title")
+    file.note("custom-title", customTitle="by hand, noted")
+    file.write(tmp_path)
+    assert title() == ("by hand, noted", "custom-title")
+
+
+def test_archive_mark(tmp_path: Path) -> None:
+    file = File()
+    turn(file, "a", 1)
+    path = file.write(tmp_path)
+    side = tmp_path / file.session
+    side.mkdir()
+    (side / "archived.json").write_text('{"archived":true,"at":"2026-11-27T22:17:40.685Z"}')
+    drafts, _ = read(path)
+    assert drafts[file.session].archived_at == 1795817860685
+    (side / "archived.json").write_text('{"archived":false,"at":"2026-11-27T22:17:40.685Z"}')
+    assert read(path)[0][file.session].archived_at is None
+
+
+def agent(
+    folder: Path, agent_id: str, *lines: str, version: str = "2.1.332", meta: str = ""
+) -> None:
+    file = File(version=version)
+    file.user(lines[0], isSidechain=True, agentId=agent_id)
+    for number, line in enumerate(lines[1:]):
+        block: Any = tool(line, "Agent", prompt="deeper") if line.startswith("toolu") else line
+        file.assistant(block, id=f"msg_{agent_id}_{number}", isSidechain=True, agentId=agent_id)
+    file.write(folder, f"agent-{agent_id}")
+    if meta:
+        (folder / f"agent-{agent_id}.meta.json").write_text(meta)
+
+
+def test_nested_agents(tmp_path: Path) -> None:
+    file = File()
+    file.user("go")
+    file.assistant(tool("toolu_1", "Agent", prompt="p", description="d"), id="msg_1")
+    path = file.write(tmp_path)
+    folder = tmp_path / file.session / "subagents"
+    meta = '{"agentType":"Plan","toolUseId":"%s","spawnDepth":%d}'
+    agent(folder, "one", "p", "toolu_2", meta=meta % ("toolu_1", 1))
+    agent(folder, "two", "deeper", "done", meta=meta % ("toolu_2", 2))
+    drafts, problems = read(path)
+    assert problems == []
+    one, two = (drafts[f"agent-{name}:{file.session}"] for name in ("one", "two"))
+    assert one.lineage is not None and two.lineage is not None
+    assert (one.lineage.parent_source_id, one.lineage.tool_call_id) == (file.session, "toolu_1")
+    assert one.lineage.parent_message_source_id == "msg_1"
+    assert (two.lineage.parent_source_id, two.lineage.tool_call_id) == (one.source_id, "toolu_2")
+    part = one.messages[1].parts[0]
+    extra = part.data["resultProviderMetadata"]["backscroll"]
+    assert extra == {"child_session_source_id": two.source_id}
+    assert (one.title, one.metadata["backscroll"]["spawn_depth"]) == ("d", 1)
+    assert one.messages[1].metadata["agent"] == "Plan"
+
+
+def test_agent_beside_its_session(tmp_path: Path) -> None:
+    file = File(version="2.0.77")
+    file.user("go")
+    file.assistant(tool("toolu_1", "Task", prompt="p", subagent_type="Explore"), id="msg_1")
+    file.result("toolu_1", "done", {"status": "completed", "agentId": "abc", "content": []})
+    file.write(tmp_path)
+    agent(tmp_path, "abc", "p", "done", version="2.0.77")
+    agent(tmp_path, "fff", "Warmup", "ok", version="2.0.77")
+    drafts, _ = read(tmp_path)
+    child, warm = (drafts[f"agent-{name}:{file.session}"] for name in ("abc", "fff"))
+    assert child.lineage is not None and warm.lineage is not None
+    assert child.lineage.tool_call_id == "toolu_1"
+    assert child.metadata["backscroll"]["agent_type"] == "Explore"
+    assert warm.lineage.tool_call_id is None
+    assert warm.lineage.parent_source_id == file.session
+    assert warm.metadata["backscroll"]["warmup"] is True
+    alone, _ = read(tmp_path / "agent-abc.jsonl")
+    assert list(alone) == [child.source_id]
+
+
+def test_inline_sidechains(tmp_path: Path) -> None:
+    file = File(version="1.0.128")
+    file.user("go")
+    calls = [tool(f"t{n}", "Task", prompt=f"p{n}", description=f"d{n}") for n in (1, 2)]
+    top = file.assistant(*calls, id="msg_1")
+    for number in (2, 1):
+        root = file.user(f"p{number}", parent=None, isSidechain=True)
+        file.assistant("inner", id=f"msg_in{number}", isSidechain=True)
+        assert root
+    file.result("t1", "one", parent=top)
+    file.result("t2", "two")
+    draft_of, problems = read(file.write(tmp_path))
+    assert problems == []
+    assert [text for _, text in shape(draft_of[file.session])] == ["go", "tool-Task|tool-Task"]
+    children = [d for d in draft_of.values() if d.source_id != file.session]
+    assert [(d.title, d.lineage and d.lineage.tool_call_id) for d in children] == [
+        ("d2", "t2"),
+        ("d1", "t1"),
+    ]
+    assert [len(d.records) for d in children] == [2, 2]
+    assert [m.parts[0].records for m in children[1].messages] == [(0,), (1,)]
