@@ -46,7 +46,20 @@ WORKER = """\
 
 PATCH = [
     {
-        "oldStart": 33, "oldLines": 4, "newStart": 33, "newLines": 10,
+        "oldStart": 4, "oldLines": 6, "newStart": 4, "newLines": 7,
+        "lines": [
+            " from httpx import AsyncClient, HTTPStatusError",
+            " ",
+            "-from sync.errors import Retry",
+            "+from sync.errors import GiveUp, Retry",
+            " from sync.tokens import TokenSource",
+            " ",
+            "+FATAL = frozenset({400, 403, 404, 410})",
+            " log = logging.getLogger(__name__)",
+        ],
+    },
+    {
+        "oldStart": 33, "oldLines": 5, "newStart": 35, "newLines": 11,
         "lines": [
             "         try:",
             "             answer.raise_for_status()",
@@ -60,19 +73,6 @@ PATCH = [
             "+                await self.tokens.refresh()",
             "+            raise Retry(error) from error",
             "         await self.store(answer.json())",
-        ],
-    },
-    {
-        "oldStart": 4, "oldLines": 5, "newStart": 4, "newLines": 7,
-        "lines": [
-            " from httpx import AsyncClient, HTTPStatusError",
-            " ",
-            "-from sync.errors import Retry",
-            "+from sync.errors import GiveUp, Retry",
-            " from sync.tokens import TokenSource",
-            " ",
-            "+FATAL = frozenset({400, 403, 404, 410})",
-            " log = logging.getLogger(__name__)",
         ],
     },
 ]

@@ -20,7 +20,7 @@ def write_markdown(reading: SessionReading) -> Iterator[str]:
     """Yield the document, message by message."""
     yield from _head(reading)
     for item in reading.messages:
-        yield from _message(item)
+        yield from _message(item, reading.session["workspace_root"])
     if reading.hidden_left_out:
         yield f"\n*{reading.hidden_left_out} hidden messages are left out.*\n"
 
@@ -48,7 +48,7 @@ def _head(reading: SessionReading) -> Iterator[str]:
             yield f"- {name}: {_line(value)}\n"
 
 
-def _message(item: MessageReading) -> Iterator[str]:
+def _message(item: MessageReading, workspace: str | None) -> Iterator[str]:
     row = item.message
     metadata = row["metadata"] if isinstance(row["metadata"], dict) else {}
     who = {"user": "You", "assistant": "Assistant", "system": "System"}.get(
@@ -60,10 +60,10 @@ def _message(item: MessageReading) -> Iterator[str]:
     mark = " (hidden)" if row.get("hidden_at") or metadata.get("hidden_at") else ""
     yield f"\n## {who} · {_time(row['created_at'])}{mark}\n"
     for part in item.parts:
-        yield from _part(part)
+        yield from _part(part, workspace)
 
 
-def _part(row: Row) -> Iterator[str]:
+def _part(row: Row, workspace: str | None) -> Iterator[str]:
     data = row["data"]
     if not isinstance(data, dict):
         yield _fenced(str(data))
@@ -78,13 +78,13 @@ def _part(row: Row) -> Iterator[str]:
     elif kind == "step-start":
         return
     elif kind.startswith("tool-") or kind == "dynamic-tool":
-        yield from _tool(data)
+        yield from _tool(data, workspace)
     else:
         yield from _other(kind, data)
 
 
-def _tool(data: Mapping[str, Any]) -> Iterator[str]:
-    subject = _code(tool_subject(data))
+def _tool(data: Mapping[str, Any], workspace: str | None) -> Iterator[str]:
+    subject = _code(tool_subject(data, workspace))
     yield f"\n**{_line(tool_name(data))}** {subject} ({_line(tool_state(data))})\n"
     output = tool_output(data).strip("\n")
     if output:

@@ -15,6 +15,7 @@ from store.database import Database
 from store.errors import NotFound
 from store.exports.encoding import column_value
 from store.queries.context import context_ids
+from store.queries.reading import text
 
 Row = dict[str, Any]
 View = Literal["all", "display", "hidden", "context"]
@@ -140,8 +141,13 @@ def _rows(cursor: sqlite3.Cursor, values: Sequence[Sequence[Any]]) -> list[Row]:
     decoded = [name.endswith(_SUFFIX) for name in names]
     return [
         {
-            name: column_value(value) if is_json else value
+            name: column_value(text(value)) if is_json else _plain(value)
             for name, is_json, value in zip(plain, decoded, row, strict=True)
         }
         for row in values
     ]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON can hold it; hosts have written text as bytes."""
+    return text(value) if isinstance(value, bytes) else value

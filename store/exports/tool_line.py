@@ -26,13 +26,25 @@ def tool_name(data: Mapping[str, Any]) -> str:
     return named if isinstance(named, str) else str(data.get("type", "tool")).removeprefix("tool-")
 
 
-def tool_subject(data: Mapping[str, Any]) -> str:
-    """Return what the call was about, on one line; empty where nothing tells."""
-    given = data.get("input", data.get("rawInput"))
+def tool_subject(data: Mapping[str, Any], workspace: str | None = None) -> str:
+    """Return what the call was about, on one line; empty where nothing tells.
+
+    Args:
+        data: The part.
+        workspace: The session's folder, which paths below it do not repeat.
+    """
+    subject = _subject(data.get("input", data.get("rawInput")))
+    return subject.replace(f"{workspace.rstrip('/')}/", "") if workspace else subject
+
+
+def _subject(given: Any) -> str:
     if isinstance(given, str):
         return _one_line(given)
     if not isinstance(given, Mapping):
         return ""
+    pattern, place = given.get("pattern"), given.get("path")
+    if isinstance(pattern, str) and isinstance(place, str) and place:
+        return _one_line(f"{pattern} in {place}")
     for key in _TELLING_KEYS:
         value = given.get(key)
         if isinstance(value, str) and value:

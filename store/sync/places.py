@@ -1,0 +1,117 @@
+"""Where sessions are looked for, what lies there, and what the store has of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from store.config import load_config
+from store.database import Database
+from store.sources.protocol import Problem, Source
+from store.sources.registry import all_sources
+from store.sync.jsontext import clean
+from store.sync.problems import problems
+from store.sync.targets import default_targets
+from store.sync.units import UnitState, stored_units
+
+
+@dataclass(slots=True)
+class Place:
+    """A root of a source.
+
+    Attributes:
+        kind: The source's kind; ``label`` is its program's name.
+        found: Whether it is there.
+        enabled: Whether the configuration lets this source be read.
+        files: Units that lie there now, and ``size_bytes`` of all their files.
+        sessions: Sessions that the store has from there.
+        changed_at: Epoch ms of the newest unit, None without any.
+        problems: How many lines, files and folders the last syncs could not read.
+    """
+
+    kind: str
+    label: str
+    path: str
+    found: bool
+    enabled: bool
+    files: int = 0
+    sessions: int = 0
+    size_bytes: int = 0
+    changed_at: int | None = None
+    problems: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return asdict(self)
+
+
+def places(
+    database: Database | None, environment: Mapping[str, str], home: Path
+) -> list[Place]:
+    """Return every place: the usual ones, configured ones, and those that sync was given.
+
+    Args:
+        database: The store; None where it was not made yet.
+        environment: The process's environment variables.
+        home: The user's home folder.
+    """
+    settings = load_config().sources
+    counted: dict[tuple[str, str], int] = {}
+    for problem in problems(database) if database is not None else ():
+        key = (problem.kind, problem.root)
+        counted[key] = counted.get(key, 0) + 1
+    found = []
+    for source, root in _roots(database, environment, home):
+        place = Place(
+            source.kind, source.label, str(root), root.exists(), settings.reads(source.kind),
+            problems=counted.get((source.kind, clean(str(root))), 0),
+        )  # fmt: skip
+        _count(database, source, root, place)
+        found.append(place)
+    return found
+
+
+def _roots(
+    database: Database | None, environment: Mapping[str, str], home: Path
+) -> Iterator[tuple[Source, Path]]:
+    settings, sources = load_config().sources, all_sources()
+    existing = default_targets(settings, sources, environment, home)
+    seen: set[tuple[str, str]] = set()
+    given = _synced(database)
+    usual = [(source.label, root) for source in sources
+             for root in source.default_roots(environment, home)]
+    for source in sources:
+        roots = [target.root for target in existing if target.source.kind == source.kind]
+        roots += [root for label, root in usual if label == source.label]
+        roots += [Path(root) for kind, root in given if kind == source.kind]
+        for root in roots:
+            name = (source.kind, str(root.resolve()))
+            if name not in seen:
+                seen.add(name)
+                yield source, root
+
+
+def _synced(database: Database | None) -> list[tuple[str, str]]:
+    """Return kind and root of everything that the store was synced from."""
+    if database is None or database.form.name != "own":
+        return []
+    return database.connection.execute(
+        "SELECT kind, root FROM source_units UNION SELECT kind, root FROM source_problems"
+        " ORDER BY kind, root"
+    ).fetchall()
+
+
+def _count(database: Database | None, source: Source, root: Path, place: Place) -> None:
+    noticed: list[Problem] = []
+    if place.found:
+        for unit in source.units(root, noticed):
+            place.files += 1
+            place.size_bytes += unit.size
+            place.changed_at = max(place.changed_at or 0, unit.changed_at)
+    if database is not None and database.form.name == "own":
+        sessions: set[str] = set()
+        for state in stored_units(database, source.kind, root).values():
+            sessions.update(UnitState.parse(state).sessions)
+        place.sessions = len(sessions)

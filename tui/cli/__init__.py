@@ -1,0 +1,118 @@
+"""The command line: each command is one module with ``add_arguments`` and ``run``.
+
+Exit codes: 0; 1 when something was refused or not found, with the reason on stderr;
+2 for wrong usage. Nothing here is imported before a command is called for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sqlite3
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "sync": ("tui.cli.sync", "bring what agents wrote into the store"),
+    "sources": ("tui.cli.sources", "where sessions are looked for, and what was found"),
+    "sessions": ("tui.cli.sessions", "list sessions"),
+    "show": ("tui.cli.show", "print a session as a readable transcript"),
+    "export": ("tui.cli.export", "write a session as JSON, Markdown and other formats"),
+    "import": ("tui.cli.imports", "take exported sessions into the store"),
+    "record": ("tui.cli.record", "record a UI message stream from stdin into the store"),
+    "forget": ("tui.cli.forget", "remove sessions for good; no sync brings them back"),
+}
+"""Module and one line of help by command."""
+
+COMMAND_NAMES = tuple(COMMANDS)
+USAGE, FAILED, INTERRUPTED = 2, 1, 130
+
+
+class Command(Protocol):
+    """What the module of a command has; its docstring is the text of ``--help``."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the command's arguments."""
+        ...
+
+    def run(self, options: argparse.Namespace) -> int:
+        """Do it and return the exit code."""
+        ...
+
+
+def command_in(arguments: Sequence[str]) -> str | None:
+    """Return the command that a command line names, or None; ``--store X`` may stand first."""
+    rest = list(arguments)
+    while rest and rest[0].startswith("--store"):
+        rest = rest[1:] if "=" in rest[0] else rest[2:]
+    return rest[0] if rest and rest[0] in COMMANDS else None
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command.
+
+    Args:
+        argv: The command line without the program's name; ``command_in`` finds a command.
+
+    Returns:
+        The exit code.
+    """
+    name = command_in(argv)
+    if name is None:
+        print(f"backscroll: no command; there are {', '.join(COMMANDS)}", file=sys.stderr)
+        return USAGE
+    arguments = list(argv)
+    arguments.remove(name)
+    command = cast(Command, import_module(COMMANDS[name][0]))
+    parser = _parser(name, command)
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+    options.parser = parser
+    return _guarded(command, options)
+
+
+def _parser(name: str, command: Command) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"backscroll {name}",
+        description=command.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--store",
+        metavar="PATH_OR_URL",
+        default=os.environ.get("BACKSCROLL_STORE") or None,
+        help="the store (default: $BACKSCROLL_STORE, else your library)",
+    )
+    command.add_arguments(parser)
+    return parser
+
+
+def _guarded(command: Command, options: argparse.Namespace) -> int:
+    """Run a command; what goes wrong becomes one line on stderr."""
+    from store.errors import BackscrollError
+    from store.neutral import neutral
+    from tui.cli.output import UsageError, prepare_streams, silence_streams
+
+    prepare_streams()
+    try:
+        code = command.run(options)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        options.parser.print_usage(sys.stderr)
+        print(f"{options.parser.prog}: error: {neutral(str(error))}", file=sys.stderr)
+        return USAGE
+    except BrokenPipeError:
+        # Whoever read has enough; that is no failure.
+        silence_streams()
+        return 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except (BackscrollError, sqlite3.Error, OSError) as error:
+        print(f"backscroll: {neutral(str(error))}", file=sys.stderr)
+        return FAILED

@@ -1,0 +1,103 @@
+"""Write one session to stdout or to a file.
+
+Formats:
+  json         {"session": row, "messages": [{"message": row, "parts": [row, ...]}, ...]}
+               rows by column name; JSON columns decoded and named without _json
+  jsonl        {"type": "session"|"message"|"part", "data": row}, one a line; import reads it
+  ui-messages  the AI SDK's UIMessage array
+  markdown     a readable document
+
+json and jsonl hold every row. The others leave hidden messages out, and say how many on
+stderr, unless --hidden; messages that still wait to be sent are in json and jsonl only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from store.exports.reading import read_session
+from store.exports.registry import FORMATS, Format, writer
+from store.queries.sessions import resolve
+from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
+from tui.cli.output import note
+from tui.cli.stores import needs_store, store_for_reading
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_view_arguments(parser)
+    parser.add_argument("--to", choices=tuple(FORMATS), required=True, help="the format")
+    parser.add_argument("--out", type=Path, metavar="PATH", help="a new file, or a folder for it")
+    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write it."""
+    format = FORMATS[options.to]
+    view = view_of(options, whole=format.whole)
+    write = writer(format.name)
+    with store_for_reading(options) as opened:
+        database = needs_store(opened)
+        session_id = resolve(database, options.session).id
+        database.connection.execute("BEGIN")
+        reading = read_session(database, session_id, view)
+        pieces = write(reading)
+        if options.out is None:
+            for piece in pieces:
+                sys.stdout.write(piece)
+        else:
+            path = _path(options.out, session_id, format)
+            _write_file(path, pieces, replace=options.force)
+            note(f"written to {path}")
+        tell_left_out(reading)
+    return 0
+
+
+def _path(out: Path, session_id: str, format: Format) -> Path:
+    out = out.expanduser()
+    return out / f"{session_id}{format.suffix}" if out.is_dir() else out
+
+
+def _write_file(path: Path, pieces: Iterable[str], *, replace: bool) -> None:
+    """Write a file whole or not at all, for its owner's eyes.
+
+    Raises:
+        Refused: It is there already.
+    """
+    from store.errors import Refused
+
+    there = f"{path} is there already; --force replaces it"
+    if path.exists() and not replace:
+        raise Refused(there)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(pieces)
+        if replace:
+            partial.replace(path)
+        else:
+            _move_to_new(partial, path)
+    except FileExistsError as error:
+        raise Refused(there) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _move_to_new(partial: Path, path: Path) -> None:
+    """Give a file its name; a link, unlike a rename, refuses a file that came up meanwhile.
+
+    Raises:
+        FileExistsError: One is there.
+    """
+    try:
+        os.link(partial, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without links: the check before has to do.
+        partial.rename(path)

@@ -1,0 +1,60 @@
+"""Remove sessions, with their subagents, from the store for good.
+
+No later sync brings them back, and nothing undoes it; the agent's own files stay as they
+are. On a terminal it asks first, unless --yes.
+
+--json prints {"forgotten": [id, ...]}.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from store.database import Database
+from store.errors import Refused
+from store.queries.sessions import resolve
+from store.rows import SessionRow
+from store.sync.forget import forget
+from tui.cli.output import Printer, print_json
+from tui.cli.stores import store_for_writing
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "sessions", metavar="SESSION", nargs="+",
+        help="its id, its source id, or the beginning of one",
+    )  # fmt: skip
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Forget them."""
+    with store_for_writing(options) as database:
+        rows = [resolve(database, name) for name in options.sessions]
+        if not options.yes and sys.stdin.isatty():
+            _ask(rows)
+        gone = _forget(database, rows)
+    if options.json:
+        print_json({"forgotten": gone})
+    else:
+        printer = Printer()
+        for session_id in gone:
+            printer.line(printer.paint("forgotten  "), printer.paint(session_id, "faint"))
+    return 0
+
+
+def _forget(database: Database, rows: list[SessionRow]) -> list[str]:
+    return forget(database, [row.id for row in rows])
+
+
+def _ask(rows: list[SessionRow]) -> None:
+    printer = Printer(sys.stderr)
+    for row in rows:
+        printer.line(printer.paint(f"{row.id}  {row.title or '(no title)'}"))
+    sys.stderr.write("Remove for good? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Refused("nothing was removed")

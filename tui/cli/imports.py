@@ -1,0 +1,63 @@
+"""Take sessions that export --to jsonl or --to json wrote into the store.
+
+They keep their ids, so importing twice changes nothing. A session comes in whole or not
+at all: damage is named with its line and costs the session it lies in, and a session that
+the store has with other content is left as it is; the exit code is then 1.
+
+--json prints one array: [{"session_id", "title", "outcome": "added"|"unchanged"|"refused",
+"messages", "parts", "problems": [text, ...]}, ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+from store.imports import Imported, import_file
+from tui.cli.output import Printer, note, print_json
+from tui.cli.stores import store_for_writing
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("file", metavar="FILE", help="what export wrote; - for stdin")
+    parser.add_argument("--json", action="store_true", help="print a JSON array")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Import it."""
+    if options.file != "-":
+        return _import(options, Path(options.file).expanduser())
+    with tempfile.NamedTemporaryFile(prefix="backscroll-", suffix=".jsonl") as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+        copy.flush()
+        return _import(options, Path(copy.name))
+
+
+def _import(options: argparse.Namespace, path: Path) -> int:
+    printer, results = Printer(), list[Imported]()
+    with store_for_writing(options) as database:
+        for result in import_file(database, path):
+            results.append(result)
+            for problem in result.problems:
+                note(problem)
+            if not options.json:
+                _print(printer, result)
+    if options.json:
+        print_json([asdict(result) for result in results])
+    return 1 if any(result.outcome == "refused" for result in results) else 0
+
+
+def _print(printer: Printer, result: Imported) -> None:
+    style = {"added": "ok", "unchanged": "faint", "refused": "error"}[result.outcome]
+    title = " ".join((result.title or "").split())
+    printer.line(
+        printer.paint(f"{result.outcome:<9} ", style),
+        printer.paint(f"{result.session_id or '(no session)'}  ", "faint"),
+        printer.paint(f"{result.messages:>5} msgs  "),
+        printer.paint(title, "bold"),
+    )

@@ -1,0 +1,166 @@
+"""List sessions, newest first; archived ones are left out unless asked for.
+
+Children (forks, subagents) are listed too; sessions without messages only when they have
+children. A line is: id, last change, messages, tokens, agent, workspace, title.
+
+--json prints one array. Each element has the contract's columns of chat_sessions (JSON
+columns decoded: model, permissions, metadata) and: title, source {kind, id, path} or null,
+lineage {kind, parent_id, parent_message_id} or null, activity (idle, running,
+waiting-approval, waiting-input, queued, retrying, interrupted, error, ended, unknown),
+activity_from (stored, guessed), message_count (visible, without queued), hidden_count,
+queued_count, turn_count. Times are epoch ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from store.clock import system_clock
+from store.database import Database
+from store.queries import sessions
+from store.queries.summaries import Summary, summaries
+from tui.cli.output import Printer, home_path, local_time, note, short_number
+from tui.cli.stores import store_for_reading
+
+_ABSOLUTE = re.compile(r"^(/|[A-Za-z]:\\|\\\\)")
+_MARKS = {"fork": "↱ ", "subagent": "↳ ", "continuation": "↱ ", "unknown": "↱ "}
+_STATE_STYLES = {"running": "ok", "error": "error", "interrupted": "error"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--json", action="store_true", help="print a JSON array")
+    parser.add_argument(
+        "--archived", choices=("exclude", "include", "only"), default="exclude",
+        help="archived sessions (default: exclude)",
+    )  # fmt: skip
+    parser.add_argument("--agent", help="only sessions of this agent")
+    parser.add_argument("--workspace", metavar="FOLDER", help="only sessions of this folder")
+    parser.add_argument("--source", metavar="KIND", help="only sessions of this source")
+    parser.add_argument("--query", metavar="TEXT", help="only titles that hold this text")
+    parser.add_argument("--limit", type=_limit, metavar="N", help="at most so many (default: all)")
+    parser.add_argument(
+        "--cursor", type=_cursor, metavar="UPDATED_AT:ID",
+        help="go on after this row, the last one of the page before",
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the list."""
+    filter = sessions.SessionFilter(
+        agent=options.agent, workspace=_workspace(options.workspace), source=options.source,
+        archived=options.archived, query=options.query, skip_empty=True,
+    )  # fmt: skip
+    with store_for_reading(options) as database:
+        if database is None:
+            note("the library is empty; run: backscroll sync")
+            _print(options, iter(()))
+            return 0
+        now = system_clock()
+        last = _print(
+            options,
+            summaries(database, filter, now=now, before=options.cursor, limit=options.limit),
+        )
+        if last is None and options.limit != 0:
+            note(_nothing(options, database))
+        elif last is not None and options.limit is not None:
+            cursor = (last["updated_at"], last["id"])
+            if sessions.page(database, filter, before=cursor, limit=1):
+                note(f"there are more: --cursor {cursor[0]}:{cursor[1]}")
+    return 0
+
+
+def _nothing(options: argparse.Namespace, database: Database) -> str:
+    """Say whether there are no sessions at all, or none that were asked for."""
+    every = sessions.total(database, sessions.SessionFilter(archived="include"))
+    if not every:
+        return "the store holds no sessions; run: backscroll sync"
+    if options.cursor is not None:
+        return "no more sessions"
+    return f"none of the {every:,} sessions of the store is what was asked for"
+
+
+def _print(options: argparse.Namespace, found: Iterator[Summary]) -> Summary | None:
+    """Print the list and return its last row."""
+    return _print_json(found) if options.json else _print_lines(found)
+
+
+def _print_json(found: Iterator[Summary]) -> Summary | None:
+    from store.exports.encoding import encode_for_output
+
+    last: Summary | None = None
+    between = "["
+    for last in found:
+        sys.stdout.write(between + "\n" + encode_for_output(last))
+        between = ","
+    sys.stdout.write("[]\n" if between == "[" else "\n]\n")
+    return last
+
+
+def _print_lines(found: Iterator[Summary]) -> Summary | None:
+    printer = Printer()
+    last: Summary | None = None
+    for last in found:
+        printer.line(*_line(printer, last))
+    return last
+
+
+def _line(printer: Printer, summary: Summary) -> list[str]:
+    lineage = summary["lineage"]
+    mark = _MARKS.get(lineage["kind"], "↱ ") if lineage else ""
+    title = " ".join((summary["title"] or "(no title)").split())
+    star = " ★" if _user(summary).get("star") else ""
+    archived = "  archived" if summary["archived_at"] is not None else ""
+    state = "" if summary["activity"] in ("idle", "ended", "unknown") else summary["activity"]
+    pieces = [
+        printer.paint(summary["id"], "faint"),
+        printer.paint(f"  {local_time(summary['updated_at'])}", "faint"),
+        printer.paint(f"{summary['message_count']:>6} msgs"),
+        printer.paint(f"{short_number(summary['total_tokens']):>6} tok"),
+        printer.paint(f"  {summary['agent']:<12}", "tool"),
+        printer.paint(f"{home_path(summary['workspace_root']) or '-':<18}", "faint"),
+        printer.paint(f"  {mark}", "fork"),
+        printer.paint(f"{title}{star}", "bold"),
+        printer.paint(archived, "faint"),
+    ]
+    if state:
+        pieces.append(printer.paint(f"  ● {state}", _STATE_STYLES.get(state, "tool")))
+    return pieces
+
+
+def _user(summary: Summary) -> dict[str, Any]:
+    metadata = summary["metadata"]
+    user = metadata.get("user") if isinstance(metadata, dict) else None
+    return user if isinstance(user, dict) else {}
+
+
+def _workspace(given: str | None) -> str | None:
+    """Return a folder as stores have it: absolute, without a slash at the end."""
+    if not given:
+        return given
+    folder = os.path.expanduser(given)
+    if not _ABSOLUTE.match(folder):
+        folder = os.path.abspath(folder)
+    return folder.rstrip("/") or "/"
+
+
+def _limit(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"not a number: {text!r}")
+    return int(text)
+
+
+def _cursor(text: str) -> tuple[int, str]:
+    updated_at, colon, session_id = text.partition(":")
+    try:
+        place = int(updated_at), session_id
+    except ValueError:
+        place = 0, ""
+    if not colon or not place[1]:
+        raise argparse.ArgumentTypeError(f"not UPDATED_AT:ID: {text!r}")
+    return place

@@ -1,0 +1,100 @@
+"""Print a session as a readable transcript: coloured on a terminal, plain to a pipe.
+
+Tool calls are one line each with their state, and the first lines of their output with a
+count of the rest (--full prints all). Hidden messages are left out and counted on stderr,
+unless --hidden; messages that wait to be sent come last.
+
+--json prints one document: {"session": an element of sessions --json, "view": "display"|
+"hidden"|"context", "messages": [{"message": row, "parts": [row, ...]}, ...], "queued":
+[the same], "hidden_left_out": number}; rows by column name with JSON columns decoded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from store.clock import system_clock
+from store.database import Database
+from store.exports.encoding import encode_for_output
+from store.exports.reading import SessionReading, queued_messages, read_session
+from store.queries.sessions import resolve
+from store.queries.summaries import Summary, summaries_of
+from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
+from tui.cli.output import Printer, home_path, local_time, short_number
+from tui.cli.stores import needs_store, store_for_reading
+from tui.cli.transcript_text import TranscriptText
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_view_arguments(parser)
+    parser.add_argument("--full", action="store_true", help="shorten nothing")
+    parser.add_argument("--json", action="store_true", help="print a JSON document")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print it."""
+    view = view_of(options)
+    with store_for_reading(options) as opened:
+        database = needs_store(opened)
+        row = resolve(database, options.session)
+        (summary,) = summaries_of(database, [row], now=system_clock())
+        database.connection.execute("BEGIN")
+        reading = read_session(database, row.id, view)
+        if options.json:
+            _print_json(database, summary, reading, view)
+        else:
+            _print_text(database, summary, reading, full=options.full)
+            tell_left_out(reading)
+    return 0
+
+
+def _print_json(database: Database, summary: Summary, reading: SessionReading, view: str) -> None:
+    write = sys.stdout.write
+    write(f'{{"session":{encode_for_output(summary)},"view":"{view}","messages":[')
+    between = "\n"
+    for item in reading.messages:
+        write(between + encode_for_output({"message": item.message, "parts": item.parts}))
+        between = ",\n"
+    waiting = [
+        {"message": item.message, "parts": item.parts}
+        for item in queued_messages(database, summary["id"])
+    ]
+    write(f'\n],"queued":{encode_for_output(waiting)},')
+    write(f'"hidden_left_out":{reading.hidden_left_out}}}\n')
+
+
+def _print_text(
+    database: Database, summary: Summary, reading: SessionReading, *, full: bool
+) -> None:
+    printer = Printer()
+    text = TranscriptText(printer, summary["workspace_root"], full=full)
+    _print_head(printer, summary)
+    for item in reading.messages:
+        for line in text.message(item):
+            printer.line(line)
+    for item in queued_messages(database, summary["id"]):
+        for line in text.message(item, queued=True):
+            printer.line(line)
+
+
+def _print_head(printer: Printer, summary: Summary) -> None:
+    model = summary["model"] if isinstance(summary["model"], dict) else {}
+    metadata = summary["metadata"] if isinstance(summary["metadata"], dict) else {}
+    title = " ".join((summary["title"] or "(no title)").split())
+    printer.line(printer.paint(title, "bold"))
+    facts = (
+        summary["agent"], model.get("model_id"), home_path(summary["workspace_root"]),
+        metadata.get("git_branch"), summary["activity"],
+    )  # fmt: skip
+    printer.line(printer.paint(" · ".join(str(fact) for fact in facts if fact), "faint"))
+    hidden = f", {summary['hidden_count']} hidden" if summary["hidden_count"] else ""
+    waiting = f", {summary['queued_count']} queued" if summary["queued_count"] else ""
+    cost = f" · ${summary['cost_usd']:.2f}" if summary["cost_usd"] else ""
+    printer.line(printer.paint(
+        f"{summary['message_count']} messages{hidden}{waiting} · "
+        f"{short_number(summary['total_tokens'])} tokens{cost} · "
+        f"{local_time(summary['created_at'])} to {local_time(summary['updated_at'])} · "
+        f"{summary['id']}", "faint",
+    ))  # fmt: skip

@@ -1,0 +1,82 @@
+"""Say where sessions are looked for, what lies there, and what could not be read.
+
+--json prints one array: [{"kind", "label", "path", "found": bool, "enabled": bool, "files",
+"sessions", "size_bytes", "changed_at": epoch ms or null, "problems": number}, ...]; sessions
+counts those that the store has from there. With --problems each has also "problem_list":
+[{"path", "line": 0 for the whole file, "reason", "seen_at": epoch ms}, ...].
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from store.database import Database
+from tui.cli.output import Printer, home_path, local_time, print_json, size_text
+from tui.cli.stores import store_for_reading
+
+Place = dict[str, Any]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--problems", action="store_true", help="list what could not be read")
+    parser.add_argument("--json", action="store_true", help="print a JSON array")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print them."""
+    from store.sync.places import places
+
+    with store_for_reading(options) as database:
+        found = [place.as_dict() for place in places(database, os.environ, Path.home())]
+        if options.problems:
+            _add_problems(database, found)
+    if options.json:
+        print_json(found)
+        return 0
+    printer = Printer()
+    for place in found:
+        _print_place(printer, place)
+    return 0
+
+
+def _add_problems(database: Database | None, found: list[Place]) -> None:
+    from store.sync.problems import problems
+
+    stored = problems(database) if database is not None else []
+    for place in found:
+        place["problem_list"] = [
+            {"path": one.path, "line": one.line, "reason": one.reason, "seen_at": one.seen_at}
+            for one in stored
+            if (one.kind, one.root) == (place["kind"], place["path"])
+        ]
+
+
+def _print_place(printer: Printer, place: Place) -> None:
+    style = "ok" if place["found"] else "faint"
+    pieces = [
+        printer.paint("● " if place["found"] else "○ ", style),
+        printer.paint(f"{place['label']:<14}", "bold"),
+        printer.paint(f"{home_path(place['path'])}  ", "faint"),
+    ]
+    if not place["enabled"]:
+        pieces.append(printer.paint("switched off in the configuration", "faint"))
+    elif not place["found"]:
+        pieces.append(printer.paint("nothing there", "faint"))
+    else:
+        pieces.append(printer.paint(
+            f"{place['sessions']:,} sessions, {place['files']:,} files, "
+            f"{size_text(place['size_bytes'])}"
+        ))  # fmt: skip
+    if place["changed_at"] is not None:
+        pieces.append(printer.paint(f", last change {local_time(place['changed_at'])}", "faint"))
+    if place["problems"]:
+        pieces.append(printer.paint(f"  ✗ {place['problems']:,} problems", "error"))
+    printer.line(*pieces)
+    for problem in place.get("problem_list", ()):
+        where = f"{problem['path']}:{problem['line']}" if problem["line"] else problem["path"]
+        printer.line(printer.paint(f"    {home_path(where)}  ", "faint"),
+                     printer.paint(problem["reason"], "error"))

@@ -1,0 +1,63 @@
+"""The store that a command works on."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from store.database import Database
+from store.locations import library_path
+from store.opening import as_path, open_target
+
+
+@contextmanager
+def store_for_reading(options: argparse.Namespace) -> Iterator[Database | None]:
+    """Open the named store for reading; None where the library was not made yet.
+
+    Raises:
+        StoreError: It is no store, or is missing though it was named.
+    """
+    if options.store is None and not library_path().exists():
+        yield None
+        return
+    database = open_target(options.store or library_path())
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+@contextmanager
+def store_for_writing(options: argparse.Namespace) -> Iterator[Database]:
+    """Open the named store for writing, made where it is missing.
+
+    Raises:
+        StoreError: It is no store.
+        Refused: It may not be written; the message is the reason.
+    """
+    from store.errors import Refused
+
+    target = options.store or library_path()
+    path = as_path(target)
+    missing = path is not None and not path.exists()
+    database = open_target(target, create=missing, write=True)
+    try:
+        if database.read_only:
+            raise Refused(database.read_only)
+        yield database
+    finally:
+        database.close()
+
+
+def needs_store(database: Database | None) -> Database:
+    """Return the store.
+
+    Raises:
+        NotFound: The library was not made yet.
+    """
+    from store.errors import NotFound
+
+    if database is None:
+        raise NotFound(f"the library is empty ({library_path()}); run: backscroll sync")
+    return database

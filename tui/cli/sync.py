@@ -1,0 +1,109 @@
+"""Bring what agents wrote into the store: newest first, only what moved since the last time.
+
+SOURCE is a folder or file of an agent, or a source's name (claude-code, codex, ...);
+without any, the usual places of every known agent are read. Nothing is written there.
+Ctrl+C breaks it off; what is done stays done.
+
+--json prints one object: {"units", "read", "new", "updated", "problems", "stopped",
+"seconds"}; units are the files that were listed, read those that had moved, new and
+updated count sessions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import os
+import sys
+from pathlib import Path
+
+from store.errors import StoreError
+from store.locations import library_path
+from store.opening import as_path
+from store.sync.process import SyncProcess, start_sync
+from store.sync.progress import Progress, Summary
+from tui.cli.output import Printer, note, print_json, size_text
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("sources", nargs="*", metavar="SOURCE", help="what to read")
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Sync once."""
+    path = as_path(options.store or library_path())
+    if path is None:
+        raise StoreError("a PostgreSQL store cannot be synced into by this version")
+    kinds, roots = _sorted_out(options.sources)
+    summary = asyncio.run(_sync(path, roots, kinds))
+    if summary is None:
+        note("broken off; what was done stays done")
+        return 1
+    if options.json:
+        print_json(summary.as_dict())
+    else:
+        printer = Printer()
+        printer.line(printer.paint(_sentence(summary)))
+    if summary.problems:
+        note(f"{summary.problems} problems; see: backscroll sources --problems")
+    return 0
+
+
+def _sorted_out(names: list[str]) -> tuple[list[str], list[Path]]:
+    """Tell names of sources from paths."""
+    from store.sources.registry import all_sources
+
+    known = {source.kind for source in all_sources()}
+    kinds = [name for name in names if name in known and not os.path.exists(name)]
+    return kinds, [Path(name).expanduser() for name in names if name not in kinds]
+
+
+async def _sync(path: Path, roots: list[Path], kinds: list[str]) -> Summary | None:
+    process = await start_sync(path, roots, kinds=kinds)
+    try:
+        await _follow(process)
+    except asyncio.CancelledError:
+        # Ctrl+C: asyncio cancels this task once and leaves the rest to it.
+        await process.stop()
+        raise
+    return process.summary
+
+
+async def _follow(process: SyncProcess) -> None:
+    on_terminal = sys.stderr.isatty()
+    try:
+        async for progress in process:
+            if on_terminal:
+                sys.stderr.write(f"\r\x1b[K{_progress_line(progress)}")
+                sys.stderr.flush()
+    finally:
+        if on_terminal:
+            with contextlib.suppress(OSError):
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+
+
+def _progress_line(progress: Progress) -> str:
+    if progress.waiting:
+        return "another sync of this store runs; waiting for it"
+    left = ""
+    if progress.eta_s is not None and progress.files_done < progress.files_total:
+        minutes, seconds = divmod(round(progress.eta_s), 60)
+        left = f", {minutes}:{seconds:02} left"
+    rate = f", {size_text(progress.rate)}/s" if progress.rate else ""
+    return (
+        f"{progress.files_done:,} of {progress.files_total:,} files, "
+        f"{size_text(progress.bytes_done)} of {size_text(progress.bytes_total)}{rate}{left}"
+    )
+
+
+def _sentence(summary: Summary) -> str:
+    if not summary.units:
+        return "no sessions found; backscroll sources says where they were looked for"
+    return (
+        f"{summary.new:,} new and {summary.updated:,} changed sessions from {summary.read:,} of "
+        f"{summary.units:,} files in {summary.seconds:.1f} s"
+    )
