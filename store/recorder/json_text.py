@@ -87,6 +87,12 @@ def _own_entries(value: object) -> dict[str, Any]:
     return {}
 
 
+def can_merge(base: object, overrides: object) -> bool:
+    """Tell whether the SDK can merge the two: into a text or number it cannot (it throws)."""
+    keys = _own_entries(overrides).keys() - _PROTOTYPE_KEYS
+    return isinstance(base, dict | list) or not keys
+
+
 _PROTOTYPE_KEYS = frozenset(("__proto__", "constructor", "prototype"))
 
 

@@ -38,6 +38,11 @@ class ToolCall:
         self.input = PartialJson(text)
 
 
+    def value(self) -> Any:
+        """Return the input so far, ``MISSING`` where it cannot be repaired."""
+        return self.input.text if self.encoding == "text" else self.input.value()
+
+
 class Part:
     """A part and its place; growing text is kept in pieces until somebody looks.
 
@@ -80,8 +85,7 @@ class Part:
             text = self.call.input.text
             if self._data.get("rawInput", MISSING) != text:
                 self._data["rawInput"] = text
-                plain = self.call.encoding == "text"
-                assign(self._data, "input", text if plain else self.call.input.value())
+                assign(self._data, "input", self.call.value())
         return self._data
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from store.recorder.json_text import merge
+from store.recorder.json_text import can_merge, merge
 from store.recorder.part_list import Chunk, ProtocolError, SdkVersion, copy_given, text_of
 from store.recorder.partial_json import MISSING, Missing
 from store.recorder.parts import Part, ToolCall, assign
@@ -191,6 +191,8 @@ class MessageState(ToolCalls):
         if given is not None:
             held = self.metadata
             unset = held is None or isinstance(held, Missing)
+            if not unset and not can_merge(held, given):
+                raise ProtocolError("message metadata that does not go with what came before")
             self.metadata = given if unset else merge(held, given)
 
     def _nothing(self, chunk: Chunk) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.recorder.part_list import Chunk, PartList, ProtocolError, text_of
+from store.recorder.part_list import Chunk, PartList, ProtocolError, copy_given, text_of
 from store.recorder.partial_json import MISSING
 from store.recorder.parts import Part, ToolCall, assign
 
@@ -33,6 +33,7 @@ class ToolCalls(PartList):
                 else {"type": f"tool-{name}"}
             )
             data |= {"toolCallId": call_id, "state": state}
+            copy_given(values, data, "providerExecuted")
             part = self._add(data)
         else:
             part.data  # noqa: B018 - brings what streamed in up to date before it is replaced
@@ -72,11 +73,16 @@ class ToolCalls(PartList):
         if part is None or part.call is not call:
             part = next((part for part in self._current_step() if part.call is call), None)
         if part is None:
+            known = len(self.parts)
             part = self._update_tool(
                 call_id, call.name, "input-streaming", dynamic=call.dynamic,
                 inputEncoding=call.encoding, title=call.title, toolMetadata=call.metadata,
             )
-            part.call = call
+            if call.dynamic and len(self.parts) > known:
+                # A dynamic part that a delta makes has no rawInput before the next delta.
+                assign(part.shape, "input", call.value())
+            else:
+                part.call = call
         self.touch(part)
 
     def _tool_input_available(self, chunk: Chunk) -> None:
