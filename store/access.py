@@ -145,10 +145,12 @@ class Opened:
     """A connection for reading.
 
     Attributes:
+        path: The file itself, symlinks resolved.
         signature: As it was before the file was opened.
         scratch: The folder of a private copy, which is to be removed after closing.
     """
 
+    path: Path
     connection: sqlite3.Connection
     way: Way
     signature: Signature
@@ -200,7 +202,7 @@ def open_for_reading(
         connection = connect(path, "mode=ro" if way == "live" else "mode=ro&immutable=1")
         try:
             prepare(connection)
-            return Opened(connection, way, sign)
+            return Opened(path, connection, way, sign)
         except BaseException as error:
             connection.close()
             if not _another_way(error):
@@ -208,7 +210,7 @@ def open_for_reading(
     sign, scratch = copy_aside(path)
     try:
         connection = connect(scratch / path.name, "mode=rw")
-        opened = Opened(connection, "copy", sign, scratch)
+        opened = Opened(path, connection, "copy", sign, scratch)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise

@@ -58,7 +58,7 @@ class Database:
         """
         if self.opened is None:
             return False
-        now = signature(self.path.resolve(), self.opened.way)
+        now = signature(self.opened.path, self.opened.way)
         return bool(now) and now != self.opened.signature
 
     def close(self) -> None:

@@ -115,6 +115,8 @@ def detect_form(connection: sqlite3.Connection, path: Path) -> Form:
     """
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application_id == schema.APPLICATION_ID and version == schema.CURRENT_VERSION:
+        return _own_form(connection, path)
     columns = {
         table: tuple(str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})"))
         for table in schema.REQUIRED_COLUMNS
@@ -131,6 +133,19 @@ def detect_form(connection: sqlite3.Connection, path: Path) -> Form:
         "own" if application_id == schema.APPLICATION_ID else "grida" if title else "contract"
     )
     return Form(name, version, title, hidden, columns)
+
+
+def _own_form(connection: sqlite3.Connection, path: Path) -> Form:
+    """Return the form of a file of ours, whose columns need not be looked up."""
+    columns = schema.REQUIRED_COLUMNS
+    found = connection.execute(
+        f"SELECT name FROM sqlite_master WHERE type = 'table' AND name IN {tuple(columns)}"
+    ).fetchall()
+    there = {row[0] for row in found}
+    _require_tables(
+        connection, path, {name: columns[name] if name in there else () for name in columns}
+    )
+    return Form("own", schema.CURRENT_VERSION, False, False, columns)
 
 
 def _require_tables(

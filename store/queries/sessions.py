@@ -19,6 +19,10 @@ Cursor = tuple[int, str]
 """``(updated_at, id)`` of the last row of the page before."""
 
 LAST_CODE_POINT = "\U0010ffff"
+SMALLEST = -(2**63)
+"""The smallest whole number of SQLite."""
+MOST_SHARES = 24
+"""Of more agents than this, a host's list is sorted instead of merged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +81,72 @@ def page_sql(
 ) -> tuple[str, dict[str, Any]]:
     """Return the text and parameters of ``page``.
 
-    Archived and other sessions lie apart in our indexes; to have both in one order, two
-    ordered walks are merged, which costs no sorting.
+    Where one index does not hold a list in its order, several do, each a share of it:
+    their ordered walks are merged, which reads no more rows than the page has.
     """
     conditions, parameters = _conditions(db, filter)
     if before is not None:
         conditions.append("(s.updated_at, s.id) < ($8, $9)")
         parameters |= {"8": before[0], "9": before[1]}
     parameters["10"] = limit
-    apart = db.form.name == "own" and filter.archived == "include" and any(
-        value is not None for value in (filter.agent, filter.workspace, filter.source)
-    )
-    shelves = ("exclude", "only") if apart else (filter.archived,)
+    if db.form.name == "own":
+        shares = _shelves(filter)
+    else:
+        shares, agents = _agents(db, filter)
+        parameters |= agents
     selects = [
         f"SELECT {session_columns(db)}, s.updated_at AS at, s.id AS name FROM chat_sessions s"
-        + _where([*_shelf(shelf), *conditions])
-        for shelf in shelves
+        + _where([*share, *conditions])
+        for share in shares
     ]
     sql = " UNION ALL ".join(selects) + " ORDER BY at DESC, name DESC LIMIT $10"
     return sql, parameters
+
+
+def _shelves(filter: SessionFilter) -> list[list[str]]:
+    """Return the shares of a list of ours: archived sessions lie apart from the others."""
+    filtered = (filter.agent, filter.workspace, filter.source) != (None, None, None)
+    if filter.archived == "include" and filtered:
+        return [["s.archived_at IS NULL"], ["s.archived_at IS NOT NULL"]]
+    return [_shelf(filter.archived)]
+
+
+def _agents(db: Database, filter: SessionFilter) -> tuple[list[list[str]], dict[str, Any]]:
+    """Return the shares of a host's list: the contract has an order by agent alone.
+
+    Its index on ``archived_at`` would lead to every row being sorted, so it is only used
+    for the archive; ``+`` keeps SQLite from it.
+    """
+    if filter.archived == "only":
+        return [[f"s.archived_at >= {SMALLEST}"]], {}
+    shelf = ["+s.archived_at IS NULL"] if filter.archived == "exclude" else []
+    agents = _known_agents(db) if filter.agent is None and filter.workspace is None else []
+    if not 0 < len(agents) <= MOST_SHARES:
+        return [shelf], {}
+    shares = [[f"s.agent IS ${20 + number}", *shelf] for number in range(len(agents))]
+    return shares, {str(20 + number): agent for number, agent in enumerate(agents)}
+
+
+def _known_agents(db: Database) -> list[str | None]:
+    """Return each agent, by leaps along an index; none where the file has no such index."""
+    indexed = """
+        SELECT 1 FROM pragma_index_list('chat_sessions') AS list
+        JOIN pragma_index_info(list.name) AS one ON one.seqno = 0 AND one.name = 'agent'
+        JOIN pragma_index_info(list.name) AS two ON two.seqno = 1 AND two.name = 'updated_at'
+        WHERE list.partial = 0"""
+    if db.connection.execute(indexed).fetchone() is None:
+        return []
+    sql = f"""
+        WITH RECURSIVE known(agent) AS (
+            SELECT min(agent) FROM chat_sessions
+            UNION ALL
+            SELECT (SELECT min(s.agent) FROM chat_sessions s WHERE s.agent > known.agent)
+            FROM known WHERE known.agent IS NOT NULL LIMIT {MOST_SHARES + 2}
+        )
+        SELECT agent FROM known WHERE agent IS NOT NULL"""
+    agents: list[str | None] = [row[0] for row in db.connection.execute(sql).fetchall()]
+    nameless = "SELECT 1 FROM chat_sessions WHERE agent IS NULL LIMIT 1"
+    return agents + ([None] if db.connection.execute(nameless).fetchone() else [])
 
 
 def total(db: Database, filter: SessionFilter) -> int:

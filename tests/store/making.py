@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from store import schema
-from store.database import open_database
+from store.database import Database, open_database
+from store.queries import sessions
 
 GRIDA = Path(__file__).parents[1] / "data" / "grida" / "sessions.db"
 WRAP = 26 * 2**36
@@ -52,7 +53,7 @@ def _insert(connection: sqlite3.Connection, table: str, row: dict[str, Any]) -> 
     connection.execute(f"INSERT INTO {table} ({names}) VALUES ({places})", list(row.values()))
 
 
-def add_session(connection: sqlite3.Connection, id: str, at: int = 0, **more: Any) -> str:
+def add_session(connection: sqlite3.Connection, id: str, at: float = 0, **more: Any) -> str:
     row: dict[str, Any] = {
         "id": id, "agent": "claude", "workspace_root": "/w", "model_json": "{}",
         "metadata_json": "{}", "created_at": at, "updated_at": at,
@@ -91,3 +92,22 @@ def _encoded(more: dict[str, Any]) -> dict[str, Any]:
         else value
         for name, value in more.items()
     }
+
+
+def listing(folder: Path) -> dict[str, tuple[int, int]]:
+    return {
+        path.name: (path.stat().st_size, path.stat().st_mtime_ns) for path in folder.iterdir()
+    }
+
+
+def ids(database: Database) -> list[str]:
+    return [row.id for row in sessions.page(database, sessions.SessionFilter(archived="include"))]
+
+
+def host_writes(path: Path, *names: str) -> sqlite3.Connection:
+    """What a host does: it opens its file and commits sessions."""
+    connection = sqlite3.connect(path)
+    for at, name in enumerate(names):
+        add_session(connection, name, at)
+    connection.commit()
+    return connection

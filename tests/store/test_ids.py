@@ -20,7 +20,7 @@ def stamp(name: str) -> int:
 def test_an_id_has_the_shape_of_the_contract() -> None:
     minter = IdMinter(lambda: 1_790_000_000_000)
     for prefix in ("ses", "msg", "prt"):
-        name = minter.mint(prefix)  # type: ignore[arg-type]
+        name = minter.mint(prefix)
         assert len(name) == 30
         assert SHAPE.fullmatch(name)
         assert name.startswith(prefix)
