@@ -63,7 +63,7 @@ QUIET_ATTACHMENTS = frozenset(
     ]
 )
 """Context that the program re-sends; its records stay with the message before."""
-QUIET_SYSTEM = frozenset({"turn_duration", "stop_hook_summary", "away_summary"})
+QUIET_SYSTEM = frozenset({"turn_duration", "away_summary"})
 
 
 def is_quiet(row: Row) -> bool:
@@ -71,10 +71,14 @@ def is_quiet(row: Row) -> bool:
     if row.type == "progress":
         return True
     if row.type == "attachment":
-        return mapping(row.data.get("attachment")).get("type") in QUIET_ATTACHMENTS
-    if row.type == "system" and row.data.get("subtype") == "stop_hook_summary":
+        kind = string(mapping(row.data.get("attachment")).get("type"))
+        return kind in QUIET_ATTACHMENTS
+    if row.type != "system":
+        return False
+    subtype = string(row.data.get("subtype"))
+    if subtype == "stop_hook_summary":
         return not (row.data.get("hookErrors") or row.data.get("preventedContinuation"))
-    return row.type == "system" and row.data.get("subtype") in QUIET_SYSTEM
+    return subtype in QUIET_SYSTEM
 
 
 def queued_prompt(row: Row) -> MessageDraft:

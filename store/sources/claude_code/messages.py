@@ -225,7 +225,7 @@ class Thread:
         """Place results that came before their call or without one, and the compactions' tails."""
         early, self._early = self._early, []
         for block, row in early:
-            if block.get("tool_use_id") in self.calls:
+            if string(block.get("tool_use_id")) in self.calls:
                 self._take_result(block, row)
                 continue
             data = {
