@@ -56,8 +56,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "BackscrollError", "Config", "Database", "Form", "IdMinter", "MessageMetadata", "MessageRow",
     "ModelRef", "NotFound", "PartRow", "PermissionRule", "Recorder", "Refused", "SavePolicy",
-    "SessionFilter", "SessionMetadata", "SessionRow", "Store", "StoreError", "Trigger", "Usage", "load_config",
-    "open_database", "open_target", "recognise",
+    "SessionFilter", "SessionMetadata", "SessionRow", "Store", "StoreError", "Trigger", "Usage",
+    "load_config", "open_database", "open_target", "recognise",
 ]  # fmt: skip
 
 
