@@ -7,9 +7,9 @@ there is, without its content) comes in pages, so that other reads go in between
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from store.database import Database
 from store.rows import MessageRow, PartRow
@@ -26,7 +26,7 @@ class Outline(NamedTuple):
     """What the skeleton keeps of one part, and of the message that holds it.
 
     Attributes:
-        index: The part's ``"index"``; None for a message without parts.
+        position: The part's ``"index"``; None for a message without parts.
         size: Length of ``data_json``.
     """
 
@@ -38,10 +38,28 @@ class Outline(NamedTuple):
     cancelled_at: int | None
     inherited: int
     origin: str | None
-    index: int | None
+    position: int | None
     type: str | None
     size: int
     state: str | None
+
+
+class Child(NamedTuple):
+    """A session that was started from this one."""
+
+    id: str
+    title: str | None
+    tool_call_id: str | None
+    kind: str | None
+
+
+@dataclass(slots=True)
+class Opening:
+    """What the first paint of a session needs, read in one go."""
+
+    window: Window
+    children: list[Child]
+    parent_title: str | None
 
 
 @dataclass(slots=True)
@@ -69,25 +87,13 @@ def _message_columns(db: Database) -> str:
 
 def _outline_columns(db: Database) -> str:
     return (
-        f"m.id, m.role, m.created_at, {db.form.hidden_at('m')},"
-        " json_extract(m.metadata_json, '$.queued_at'),"
+        f"m.id AS id, m.role, m.created_at AS created_at, {db.form.hidden_at('m')},"
+        " CASE WHEN json_type(m.metadata_json, '$.queued_at') IN ('integer', 'real')"
+        " THEN json_extract(m.metadata_json, '$.queued_at') END,"
         " json_extract(m.metadata_json, '$.queue_canceled_at'),"
-        " json_type(m.metadata_json, '$.inherited_from') = 'text',"
+        " coalesce(json_type(m.metadata_json, '$.inherited_from') = 'text', 0),"
         " json_extract(m.metadata_json, '$.origin')"
     )
-
-
-def _outlines(rows: Iterable[Sequence[object]]) -> list[Outline]:
-    made = []
-    for row in rows:
-        outline = Outline._make(row)
-        queued = outline.queued_at if isinstance(outline.queued_at, int | float) else None
-        made.append(outline._replace(
-            queued_at=None if queued is None else int(queued),
-            hidden_at=int(outline.hidden_at) if outline.hidden_at else None,
-            inherited=int(outline.inherited or 0), size=outline.size or 0,
-        ))
-    return made
 
 
 def outline_page(
@@ -95,16 +101,36 @@ def outline_page(
 ) -> list[Outline]:
     """Return the outlines of up to ``limit`` messages that follow ``after``, in order."""
     beyond = "AND (m.created_at, m.id) > ($3, $4)" if after else ""
-    values = {"1": session_id, "2": limit}
+    values: dict[str, Any] = {"1": session_id, "2": limit}
     if after:
         values |= {"3": after[0], "4": after[1]}
-    return _outlines(db.connection.execute(
-        f'SELECT o.*, p."index", p.type, length(p.data_json), p.tool_state'
+    return [Outline._make(row) for row in db.connection.execute(
+        f'SELECT o.*, p."index", p.type, coalesce(length(p.data_json), 0), p.tool_state'
         f" FROM (SELECT {_outline_columns(db)} FROM chat_messages m"
         f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at, m.id LIMIT $2) o"
         ' LEFT JOIN chat_parts p ON p.message_id = o.id ORDER BY o.created_at, o.id, p."index"',
         values,
-    ).fetchall())
+    ).fetchall()]
+
+
+def opening(
+    db: Database, session_id: str, parent_id: str | None, around: str | None, *, at_end: bool
+) -> Opening:
+    """Return the first window of a session, its children, and its parent's title.
+
+    Args:
+        db: The store.
+        session_id: The session.
+        parent_id: Its parent, if it has one.
+        around: The message where the reader stood; None for an end of the session.
+        at_end: Which end.
+    """
+    if around is not None:
+        window = window_around(db, session_id, around)
+    else:
+        window = (window_at_end if at_end else window_at_start)(db, session_id)
+    title = title_of(db, parent_id) if parent_id is not None else None
+    return Opening(window, children(db, session_id), title)
 
 
 def window_at_end(db: Database, session_id: str, parts: int = 64) -> Window:
@@ -141,7 +167,8 @@ def _collect(
     Going on from ``start``: backwards it is left out, forwards it is the first.
     """
     order = "DESC" if backwards else "ASC"
-    beyond, values = "", {"1": session_id, "2": wanted + 1}
+    beyond = ""
+    values: dict[str, Any] = {"1": session_id, "2": wanted + 1}
     if start is not None:
         beyond = f"AND (m.created_at, m.id) {'<' if backwards else '>='} ($3, $4)"
         values |= {"3": start[0], "4": start[1]}
@@ -150,8 +177,8 @@ def _collect(
         f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at {order}, m.id {order} LIMIT $2",
         values,
     ).fetchall()
-    window, whole, groups = Window(), True, []
-    count = 0
+    window, whole, count = Window(), True, 0
+    groups: list[tuple[MessageRow, tuple[Any, ...], list[PartRow]]] = []
     for row in rows[:wanted]:
         parts = _parts(db, row[0], wanted - count + 1, order)
         if len(parts) > wanted - count:
@@ -164,10 +191,12 @@ def _collect(
     for message, outline, parts in reversed(groups) if backwards else groups:
         window.messages.append(message)
         window.parts.extend(parts)
-        window.outlines.extend(_outlines(
-            (*outline, part.index, part.type, len(part.data_json), part.tool_state)
+        window.outlines.extend(
+            Outline._make((*outline, part.index, part.type, len(part.data_json), part.tool_state))
             for part in parts
-        ) or _outlines([(*outline, None, None, 0, None)]))
+        )
+        if not parts:
+            window.outlines.append(Outline._make((*outline, None, None, 0, None)))
     window.at_start = complete if backwards else start is None
     window.at_end = start is None if backwards else complete
     return window
@@ -187,9 +216,11 @@ def rows_of(
     """Return rows by key.
 
     Args:
+        db: The store.
         spans: ``(message id, first index, last index)``, both ends included.
     """
-    messages, parts = [], []
+    messages: list[MessageRow] = []
+    parts: list[PartRow] = []
     for message_id, low, high in spans:
         row = db.connection.execute(
             f"SELECT {_message_columns(db)} FROM chat_messages m WHERE m.id = $1",
@@ -212,6 +243,7 @@ def matches(
     """Return ``(message id, index, data_json)`` of the parts of some messages.
 
     Args:
+        db: The store.
         message_ids: At most some hundred.
         containing: ASCII letters, digits and blanks that the JSON text must hold in any
             case; None returns every part.
@@ -225,15 +257,6 @@ def matches(
         f'SELECT message_id, "index", data_json FROM chat_parts WHERE message_id IN ({marks})'
         f" {like}", values,
     ).fetchall()
-
-
-class Child(NamedTuple):
-    """A session that was started from this one."""
-
-    id: str
-    title: str | None
-    tool_call_id: str | None
-    kind: str | None
 
 
 def children(db: Database, session_id: str) -> list[Child]:

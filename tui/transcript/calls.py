@@ -96,8 +96,8 @@ def describe(
     details = as_dict(as_dict(data.get("resultProviderMetadata")).get("backscroll"))
     given = data.get("input") if data.get("input") is not None else data.get("rawInput")
     call = Call(_shown_name(name), "", "ok", call_id=str(data.get("toolCallId") or ""))
-    output = data.get("errorText") or output_text(data.get("output"))
-    call.body = output_text(output)
+    refused = as_dict(data.get("approval")).get("reason")
+    call.body = output_text(data.get("errorText") or data.get("output") or refused)
     _ending(call, data, details, times)
     plain = name.lower().rsplit("__", 1)[-1]
     arguments = as_dict(given)
@@ -166,8 +166,6 @@ def _ending(
         call.status = "failed"
         call.word = f"exit {code}" if code not in (None, 0) else "failed"
         call.from_end = True
-    if call.status == "interrupted" and status is None:
-        call.status = "pending"
     took = details.get("duration_ms")
     if took is None and state not in _UNSETTLED and times[1] > times[0]:
         took = times[1] - times[0]
@@ -222,6 +220,14 @@ def _edit(call: Call, given: dict[str, Any], structured: dict[str, Any], root: s
     call.kind, call.body, call.lead_lines, call.size = "diff", lines, 12, ""
 
 
+_OLD = ("old_string", "oldString", "oldText", "old_str")
+_NEW = ("new_string", "newString", "newText", "new_str")
+
+
+def _first(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((text for name in names if isinstance(text := given.get(name), str)), None)
+
+
 def _edit_lines(given: dict[str, Any], structured: dict[str, Any]) -> list[DiffLine]:
     lines = diff.from_patch(structured.get("structuredPatch"))
     if lines:
@@ -233,9 +239,8 @@ def _edit_lines(given: dict[str, Any], structured: dict[str, Any]) -> list[DiffL
     edits = as_list(given.get("edits")) or [given]
     for edit in edits:
         edit = as_dict(edit)
-        old = edit.get("old_string", edit.get("oldString", edit.get("oldText", edit.get("old_str"))))
-        new = edit.get("new_string", edit.get("newString", edit.get("newText", edit.get("new_str"))))
-        if isinstance(old, str) and isinstance(new, str):
+        old, new = _first(edit, _OLD), _first(edit, _NEW)
+        if old is not None and new is not None:
             if lines:
                 lines.append(DiffLine("@", None, ""))
             lines += diff.between(old, new) if old else diff.added(new)
@@ -257,13 +262,8 @@ def _todo(call: Call, given: dict[str, Any], structured: dict[str, Any], root: s
         return
     done = sum(state == "completed" for state, _text in items)
     now = next((text for state, text in items if state == "in_progress"), "")
-    call.what = f"{done} of {len(items)} done" + (f"  {glyph_free(now)}" if now else "")
+    call.what = f"{done} of {len(items)} done" + (f"  {now}" if now else "")
     call.kind, call.body, call.lead_lines, call.size = "todo", items, 20, ""
-
-
-def glyph_free(text: str) -> str:
-    """Return a check list's item for the summary line."""
-    return one_line(text)
 
 
 def todo_items(value: Any) -> list[tuple[str, str]]:

@@ -23,8 +23,8 @@ _INKS = (
 
 @lru_cache(maxsize=32)
 def _lexer(language: str) -> Any:
-    from pygments.lexers import get_lexer_by_name
-    from pygments.util import ClassNotFound
+    from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
+    from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
     try:
         return get_lexer_by_name(language, stripnl=False, ensurenl=False)

@@ -56,7 +56,7 @@ class Block:
 
     Attributes:
         bar: Role of its accent bar.
-        gap: Empty lines at its top, which belong to no part.
+        top: Lines at its top that are not its own: the gap, dividers.
         dimmed: Drawn a weight fainter (hidden or inherited).
         folded: Whether something of it is not shown.
         width: The width it was laid out for.
@@ -64,30 +64,48 @@ class Block:
 
     lines: list[Line]
     bar: str = "none"
-    gap: int = 0
+    top: int = 0
     dimmed: bool = False
     folded: bool = False
     width: int = 0
-    _found: tuple[re.Pattern[str], dict[int, list[Span]]] | None = None
+    _found: tuple[re.Pattern[str], Hits] | None = None
 
-    def hits(self, pattern: re.Pattern[str]) -> dict[int, list[Span]]:
-        """Return by line which characters match, across soft wraps as well."""
+    def hits(self, pattern: re.Pattern[str]) -> Hits:
+        """Return where a pattern matches, across soft wraps as well."""
         if self._found is None or self._found[0] is not pattern:
             self._found = (pattern, _hits(self.lines, pattern))
         return self._found[1]
 
 
-def _hits(lines: list[Line], pattern: re.Pattern[str]) -> dict[int, list[Span]]:
+@dataclass(slots=True)
+class Hits:
+    """Where a pattern matches in a block.
+
+    Attributes:
+        spans: By line, which characters match.
+        starts: The line on which each match begins, in order.
+    """
+
+    spans: dict[int, list[Span]]
+    starts: list[int]
+
+
+def _hits(lines: list[Line], pattern: re.Pattern[str]) -> Hits:
     found: dict[int, list[Span]] = {}
+    starts: list[int] = []
     for start, stop in logical_lines(lines):
         group = lines[start:stop]
         text, places = joined(group)
         for match in pattern.finditer(text):
+            first = True
             for row, (begin, lead, length) in enumerate(places):
                 low, high = max(match.start() - begin, 0), min(match.end() - begin, length)
                 if low < high:
                     found.setdefault(start + row, []).append((low + lead, high + lead))
-    return found
+                    if first:
+                        starts.append(start + row)
+                        first = False
+    return Hits(found, starts)
 
 
 def logical_lines(lines: list[Line]) -> Iterable[tuple[int, int]]:

@@ -10,6 +10,7 @@ import orjson
 from tui.text import without_colour
 
 _ERROR_TAG = re.compile(r"</?tool_use_error>")
+_WRAPPER = re.compile(r"</?(?:local-command|bash|command)-[a-z]+>")
 _MEDIA = re.compile(r"^[\w.+-]+/[\w.+-]+$")
 
 
@@ -105,6 +106,11 @@ def media_line(block: dict[str, Any]) -> str:
     kind = media if _MEDIA.match(str(media)) else str(block.get("type") or "file")
     size = byte_size(len(data) * 3 // 4) if isinstance(data, str) and data else ""
     return "  ".join(str(item) for item in (name, kind, size) if item)
+
+
+def strip_tags(text: str) -> str:
+    """Drop the tags that wrap what a command printed."""
+    return without_colour(_WRAPPER.sub("", text)).strip("\n")
 
 
 def byte_size(size: int) -> str:

@@ -60,7 +60,7 @@ class Skeleton:
             self._begin(outline)
         part = len(self.message)
         self.message.append(len(self.message_ids) - 1)
-        self.index.append(EMPTY_INDEX if outline.index is None else outline.index)
+        self.index.append(EMPTY_INDEX if outline.position is None else outline.position)
         self.types.append(self._type_code(outline.type or ""))
         self.sizes.append(outline.size)
         state = _STATES.get(outline.state or "", NONE)

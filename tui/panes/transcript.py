@@ -1,0 +1,383 @@
+"""The transcript: what its commands do, on the pane that shows a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from textual import on
+
+from tui.commands.registry import bindings
+from tui.messages import InspectRequested, SessionOpened
+from tui.text import clean
+from tui.transcript import steps
+from tui.transcript.calls import describe
+from tui.transcript.finding import FindingPane
+from tui.transcript.headings import FactLines
+from tui.transcript.item import LEVELS, Level
+from tui.transcript.view import TranscriptView
+
+_CYCLE: dict[Level, Level] = {"short": "whole", "whole": "off", "off": "short"}
+
+
+class TranscriptPane(FindingPane):
+    """The transcript with its keys: one method a command."""
+
+    BINDINGS = bindings("transcript")
+
+    @property
+    def has_session(self) -> bool:
+        """Whether a session with anything in it is shown."""
+        return self.reader is not None and len(self.document) > 0
+
+    # Lines and pages
+
+    async def do_down(self) -> None:
+        """Go down a line; at the end the selection goes on."""
+        if not await self.walk(1):
+            await self._step_part(1)
+
+    async def do_up(self) -> None:
+        """Go up a line; at the start the selection goes on."""
+        if not await self.walk(-1):
+            await self._step_part(-1)
+
+    def _page(self) -> int:
+        return max(1, self.view.size.height - 2)
+
+    async def do_page_down(self) -> None:
+        """Go a page down."""
+        if not await self.walk(self._page()):
+            await self._select_edge(-1)
+
+    async def do_page_up(self) -> None:
+        """Go a page up."""
+        if not await self.walk(-self._page()):
+            await self._select_edge(0)
+
+    async def do_half_page_down(self) -> None:
+        """Go half a page down."""
+        await self.walk(max(1, self._page() // 2))
+
+    async def do_half_page_up(self) -> None:
+        """Go half a page up."""
+        await self.walk(-max(1, self._page() // 2))
+
+    async def _select_edge(self, which: int) -> None:
+        rows = self.view.rows()
+        if rows:
+            self.select(rows[which].part)
+
+    async def do_top(self) -> None:
+        """Go to the first line."""
+        self.view.at_end = False
+        await self._load_edge(at_end=False)
+        self.view.scroller.to(0)
+        self.view.cursor = steps.part(self.document, -1, 1) if len(self.document) else 0
+        await self.settle(1)
+
+    async def do_end(self) -> None:
+        """Go to the last line, and stay there."""
+        await self._load_edge(at_end=True)
+        self.view.at_end = True
+        self.view.scroller.to_end()
+        self.view.cursor = self._last_part()
+        await self.settle(0)
+
+    async def _load_edge(self, *, at_end: bool) -> None:
+        """Have the rows of one end, even before the session was counted."""
+        if self.reader is None:
+            return
+        document = self.document
+        if not document.complete and not (document.at_start and not at_end):
+            setting = self.view.content_setting
+            setting.tools, setting.reasoning = self.tools, self.reasoning
+            fresh = await self.reader.open(setting, None, at_end=at_end)
+            fresh.folds = document.folds
+            if not self.document.complete:
+                self.view.show(fresh)
+                return
+            document = self.document
+        count = len(document)
+        await self.reader.have(document, range(count - 64, count) if at_end else range(64))
+
+    # Parts of a kind
+
+    async def _go(self, part: int | None, none: str, *, top: bool = False) -> None:
+        if part is None or part == self.cursor:
+            self.app.notify(none, timeout=2, markup=False)
+        else:
+            await self.jump(part, top=top)
+
+    async def _step_part(self, step: int) -> None:
+        part = steps.part(self.document, self.cursor, step) if self.has_session else self.cursor
+        if part != self.cursor:
+            at_end = self.view.at_end
+            await self.jump(part)
+            self.view.at_end = at_end and step > 0
+
+    async def do_next_part(self) -> None:
+        """Select the next part."""
+        await self._step_part(1)
+
+    async def do_previous_part(self) -> None:
+        """Select the previous part."""
+        await self._step_part(-1)
+
+    async def do_next_message(self) -> None:
+        """Go to the next message."""
+        await self._go(steps.message(self.document, self.cursor, 1), "This is the last message")
+
+    async def do_previous_message(self) -> None:
+        """Go to the start of this message, then to the one before."""
+        await self._go(steps.message(self.document, self.cursor, -1), "This is the first message")
+
+    async def do_next_turn(self) -> None:
+        """Go to the next user turn."""
+        await self._go(steps.turn(self.document, self.cursor, 1), "This is the last turn", top=True)
+
+    async def do_previous_turn(self) -> None:
+        """Go to the start of this turn, then to the one before."""
+        part = steps.turn(self.document, self.cursor, -1)
+        await self._go(part, "This is the first turn", top=True)
+
+    async def do_next_tool(self) -> None:
+        """Go to the next tool call."""
+        await self._go(steps.tool(self.document, self.cursor, 1), "No tool call follows")
+
+    async def do_previous_tool(self) -> None:
+        """Go to the previous tool call."""
+        await self._go(steps.tool(self.document, self.cursor, -1), "No tool call before this")
+
+    async def do_next_error(self) -> None:
+        """Go to the next error."""
+        await self._go(steps.error(self.document, self.cursor, 1), "No error follows")
+
+    async def do_previous_error(self) -> None:
+        """Go to the previous error."""
+        await self._go(steps.error(self.document, self.cursor, -1), "No error before this")
+
+    # Search and go to
+
+    def do_find(self) -> None:
+        """Type what to search for."""
+        self.open_prompt_to_find()
+
+    async def do_next_hit(self) -> None:
+        """Go to the next hit."""
+        await self.step_hit(1)
+
+    async def do_previous_hit(self) -> None:
+        """Go to the previous hit."""
+        await self.step_hit(-1)
+
+    def do_go_to(self) -> None:
+        """Type where to go."""
+        self.open_prompt_to_go()
+
+    # Folds
+
+    async def do_fold(self) -> None:
+        """Fold or open the selected part."""
+        await self.fold(self.cursor)
+
+    async def fold(self, part: int) -> None:
+        """Take a part to its next degree of openness; a closed run opens."""
+        document = self.document
+        run = document.run_of(part)
+        if run is not None and not document.run_opened(run):
+            await self.turn_run(part)
+            return
+        block = document.block(part)
+        if block is None:
+            return
+        key = document.skeleton.key(part)
+        if block.lines and block.lines[-1].action == "more":
+            document.pages[key] = document.pages.get(key, 1) + 1
+        else:
+            document.pages.pop(key, None)
+            document.folds[key] = self._next_level(part, block.folded)
+        document.forget(part)
+        await self._keep_line(part)
+
+    def _next_level(self, part: int, folded: bool) -> Level:
+        document, key = self.document, self.document.skeleton.key(part)
+        if not document.skeleton.is_tool(part):
+            return "whole" if folded else "off"
+        level = document.folds.get(key) or document.setting.tools
+        following = _CYCLE[level]
+        block = document.block(part)
+        lines = len(block.lines) if block is not None else 0
+        for _ in LEVELS:
+            document.folds[key] = following
+            document.forget(part)
+            other = document.block(part)
+            if other is not None and len(other.lines) != lines:
+                break
+            following = _CYCLE[following]
+        return following
+
+    async def _keep_line(self, part: int) -> None:
+        """Keep the head of a part on the screen when its height changed."""
+        scroller, document = self.view.scroller, self.document
+        if scroller.part == part:
+            scroller.line = min(scroller.line, max(0, document.height(part) - 1))
+            block = document.block(part)
+            if block is not None and scroller.line > block.top:
+                scroller.line = block.top
+        scroller.to(scroller.part, scroller.line)
+        await self.settle(1)
+
+    async def do_tools(self) -> None:
+        """Show the outputs of all tool calls short, whole, or not at all."""
+        self.tools = _CYCLE[self.tools]
+        await self._all_levels(tools=True)
+        words = {"off": "hidden", "short": "short", "whole": "whole"}
+        self.app.notify(f"Tool outputs: {words[self.tools]}", timeout=2, markup=False)
+
+    async def do_reasoning(self) -> None:
+        """Open or fold all reasoning."""
+        self.reasoning = "off" if self.reasoning == "whole" else "whole"
+        await self._all_levels(tools=False)
+
+    async def _all_levels(self, *, tools: bool) -> None:
+        """Let one mode hold for all parts of a kind again; the selected part stays put."""
+        document, scroller = self.document, self.view.scroller
+        document.setting.tools, document.setting.reasoning = self.tools, self.reasoning
+        for key in list(document.folds):
+            part = document.skeleton.locate(*key)
+            if part is not None and document.skeleton.is_tool(part) == tools:
+                del document.folds[key]
+        offset = scroller.offset_of(self.cursor)
+        document.relayout()
+        if len(document) and offset is not None:
+            scroller.to(self.cursor, 0)
+            scroller.move(-max(0, offset)) if offset > 0 else None
+        if self.view.at_end:
+            scroller.to_end()
+        await self.settle(1)
+
+    async def do_hidden(self) -> None:
+        """Show or hide what rewinds have hidden."""
+        document, key = self.document, self._top_key()
+        document.set_show_hidden(not document.show_hidden)
+        await self._back_to(key)
+
+    async def turn_run(self, part: int) -> None:
+        """Show or hide the hidden messages that begin at a part."""
+        run = self.document.run_of(part)
+        if run is not None:
+            key = self._top_key()
+            self.document.turn_run(run)
+            await self._back_to(key)
+
+    def _top_key(self) -> tuple[int, int]:
+        return self.view.scroller.part, self.view.scroller.line
+
+    async def _back_to(self, place: tuple[int, int]) -> None:
+        if not len(self.document) or self.reader is None:
+            return
+        await self.reader.have(self.document, self._near())
+        run = self.document.run_of(self.cursor)
+        if run is not None and not self.document.run_opened(run):
+            self.view.cursor = self.document.skeleton.first[run[0]]
+        self.view.scroller.to(*place)
+        await self.settle(1)
+
+    # Going elsewhere
+
+    def do_inspect(self) -> None:
+        """Inspect the selected part; a subagent's call opens its session."""
+        child = self._child_here()
+        if child is not None:
+            self.open_child(child)
+        else:
+            self.select(self.cursor, force=True)
+            self.post_message(InspectRequested())
+
+    def _child_here(self) -> str | None:
+        row = self.document.row(self.cursor) if self.has_session else None
+        if row is None or row.tool_call_id is None:
+            return None
+        child = self.document.setting.children.get(row.tool_call_id)
+        return child.id if child is not None else None
+
+    def open_child(self, session_id: str) -> None:
+        """Open the session of a subagent; escape comes back."""
+        self._returns = self.session
+        self.post_message(SessionOpened(session_id))
+
+    def go_back(self) -> bool:
+        """Go back one step: the prompt, the search, the parent; False where there is none."""
+        if self.prompt.is_open:
+            self._leave_prompt()
+            return True
+        if self.end_search():
+            return True
+        if self.parents:
+            self.post_message(SessionOpened(self.parents[-1][0].id))
+            return True
+        return False
+
+    # Copying
+
+    async def do_copy(self) -> None:
+        """Copy what is selected with the mouse, else the selected part."""
+        from tui import clipboard
+
+        text = self.screen.get_selected_text() or self._part_text()
+        if text:
+            copied = await clipboard.copy(self.app, text)
+            self.app.notify(copied.told, markup=False)
+
+    def _part_text(self) -> str:
+        item = self.document.item(self.cursor) if self.has_session else None
+        if item is None:
+            return ""
+        text: Any = item.data.get("text")
+        if isinstance(text, str):
+            return clean(text)
+        if self.document.skeleton.is_tool(self.cursor):
+            return clean(describe(item.data).what)
+        block = self.document.block(self.cursor)
+        return "\n".join(line.text for line in block.lines[block.top:]) if block else ""
+
+    # Mouse
+
+    @on(TranscriptView.Clicked)
+    async def _clicked(self, event: TranscriptView.Clicked) -> None:
+        event.stop()
+        self.select(event.part)
+        if event.action == "hidden":
+            await self.turn_run(event.part)
+        elif event.action == "child":
+            child = self._child_here()
+            if child is not None:
+                self.open_child(child)
+        elif event.action:
+            await self.fold(event.part)
+
+    @on(TranscriptView.Wheeled)
+    async def _wheeled(self, event: TranscriptView.Wheeled) -> None:
+        event.stop()
+        await self.walk(event.lines)
+
+    @on(TranscriptView.Dragged)
+    async def _dragged(self, event: TranscriptView.Dragged) -> None:
+        event.stop()
+        await self._to_share(event.share)
+
+    @on(FactLines.Pressed)
+    async def _pressed(self, event: FactLines.Pressed) -> None:
+        event.stop()
+        if event.share is not None:
+            part = int(event.share * len(self.document))
+            await self.jump(min(part, len(self.document) - 1), top=True)
+
+    async def _to_share(self, share: float) -> None:
+        heights = self.document.heights
+        if share >= 1:
+            await self.do_end()
+        elif len(heights):
+            part, line = heights.find(int(share * heights.total))
+            await self.jump(part, line, top=True)
+            self.keep_cursor(1)

@@ -1,0 +1,214 @@
+"""Everything that is neither text, reasoning nor a tool call: files, sources, data parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from tui.glyphs import glyphs
+from tui.text import clean, one_line
+from tui.transcript import diff
+from tui.transcript.calls import todo_items
+from tui.transcript.item import Item, Setting
+from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
+from tui.transcript.markdown import layout
+from tui.transcript.plain import as_dict, count, duration, media_line, readable
+from tui.transcript.prose import CAP_CHARACTERS, capped_lines, indented, plain_lines
+
+Laid = tuple[list[Line], str, bool]
+"""Lines, role of the bar, whether something is folded away."""
+
+
+def divider(runs: list[Run], width: int, action: Any = "") -> Line:
+    """Return a line across the transcript with words in it."""
+    dash = glyphs().dashed
+    body = fitted(runs, width - 8)
+    rest = max(2, width - width_of(body) - 6)
+    return Line(
+        [(dash * 3 + " ", "faint"), *body, (" " + dash * rest, "faint")], action=action, bar="none"
+    )
+
+
+def data_lines(item: Item, setting: Setting) -> Laid:
+    """Lay out a part by its type; an unknown one shows its name and its JSON."""
+    maker = _MAKERS.get(item.type)
+    return maker(item, setting) if maker is not None else _unknown(item, setting)
+
+
+def _payload(item: Item) -> dict[str, Any]:
+    return as_dict(item.data.get("data"))
+
+
+def _opened(item: Item) -> bool:
+    return item.level == "whole"
+
+
+def _unknown(item: Item, setting: Setting) -> Laid:
+    shown = {name: value for name, value in item.data.items() if name != "type"}
+    text = orjson.dumps(shown, option=orjson.OPT_INDENT_2).decode("utf-8", "replace")
+    lines = text.split("\n")
+    opened = _opened(item) or len(lines) <= 5
+    mark = glyphs().open if opened else glyphs().folded
+    name: list[Run] = [(one_line(item.type), "muted b"), ("  unknown part", "faint")]
+    head = Line([(f"{mark} ", "faint"), *name],
+                right=[(f"{len(lines)} lines", "faint")], action="fold")
+    if not opened:
+        return [head], "faint", True
+    body = plain_lines(text[: CAP_CHARACTERS * item.pages], setting.width - 2, "muted")
+    return [head, *(indented(line, 2) for line in capped_lines(body, item.pages))], "faint", False
+
+
+def _file(item: Item, setting: Setting) -> Laid:
+    media = str(item.data.get("mediaType") or "")
+    kind = "image" if media.startswith("image") else "file"
+    words = clean(media_line(item.data))
+    return [Line(fitted([(f"{kind} ", "user b"), (words, "muted")], setting.width))], "user", False
+
+
+def _source(item: Item, setting: Setting) -> Laid:
+    title = item.data.get("title") or item.data.get("filename") or ""
+    runs: list[Run] = [("source ", "muted b"), (one_line(str(title)), "text"),
+                       ("  " + one_line(str(item.data.get("url") or "")), "faint")]
+    return [Line(fitted(runs, setting.width))], "assistant", False
+
+
+def _error(item: Item, setting: Setting) -> Laid:
+    data = _payload(item) or item.data
+    words = data.get("message") or data.get("error") or data.get("text")
+    text = readable(words) if words else readable(data)
+    name = data.get("name") or data.get("status") or data.get("type")
+    name = name if name not in (None, item.type) else None
+    head: list[Run] = [(f"{glyphs().failed} ", "error b"), ("error", "error b")]
+    if name:
+        head.append((f"  {one_line(str(name))}", "error"))
+    lines = plain_lines(text[:CAP_CHARACTERS].strip(), setting.measure, "error")
+    return [Line(head), *(indented(line, 2) for line in lines)], "error", False
+
+
+def _retry(item: Item, setting: Setting) -> Laid:
+    data = _payload(item)
+    words = f"try {data.get('attempt', '?')}"
+    if data.get("max_attempts"):
+        words += f" of {data['max_attempts']}"
+    facts = [f"status {data['status']}"] if data.get("status") else []
+    delay = data.get("delay_ms")
+    if isinstance(delay, int | float):
+        facts.append(f"again after {duration(delay)}")
+    reason = one_line(str(data.get("message") or data.get("error") or ""))
+    runs: list[Run] = [(f"{glyphs().failed} ", "error"), ("retry  ", "error b"), (words, "text"),
+                       (f"  {reason}", "muted")]
+    right: list[Run] = [("  ".join(facts), "faint")]
+    return [Line(fitted(runs, setting.width - width_of(right) - 2), right=right)], "error", False
+
+
+def _compaction(item: Item, setting: Setting) -> Laid:
+    data = _payload(item)
+    words: list[Run] = [("compacted", "reasoning b")]
+    before, after = data.get("pre_tokens"), data.get("post_tokens", data.get("summary_tokens"))
+    if isinstance(before, int):
+        words.append((f"  {count(before)}", "muted"))
+    if isinstance(after, int) and after:
+        words.append((f" {glyphs().folded} {count(after)} tokens", "muted"))
+    words.append(("  by itself" if data.get("auto") else "  on request", "faint"))
+    summary = data.get("summary")
+    opened = _opened(item)
+    if isinstance(summary, str) and summary.strip():
+        words.append((f"  o {'folds' if opened else 'shows'} the summary", "faint"))
+    lines = [divider(words, setting.width, "fold")]
+    if opened and isinstance(summary, str):
+        shown = summary[: CAP_CHARACTERS * item.pages]
+        body = layout(shown, setting.measure, setting.width, "muted")
+        lines += capped_lines(body, item.pages)
+    return lines, "reasoning", bool(summary) and not opened
+
+
+def _event(item: Item, setting: Setting) -> Laid:
+    data = _payload(item)
+    name = str(data.get("name") or data.get("type") or item.type.removeprefix("data-"))
+    rest = data.get("details", {k: v for k, v in data.items() if k not in ("name", "type")})
+    return _named(item, setting, name.replace("_", " "), readable(rest))
+
+
+def _named(item: Item, setting: Setting, name: str, text: str) -> Laid:
+    """One muted line with a name and the start of the text; opens to all of it."""
+    opened = _opened(item) and bool(text.strip())
+    mark = glyphs().open if opened else glyphs().folded if text.strip() else glyphs().dot
+    head: list[Run] = [(f"{mark} ", "faint"), (one_line(name), "muted")]
+    if not opened:
+        head += [("  ", "faint"), (one_line(text, 400), "faint")]
+        return [Line(fitted(head, setting.width), action="fold")], "faint", bool(text.strip())
+    body = plain_lines(text[: CAP_CHARACTERS * item.pages], setting.width - 2, "muted")
+    lines = [Line(head, action="fold")]
+    lines += [indented(line, 2) for line in capped_lines(body, item.pages)]
+    return lines, "faint", False
+
+
+def _todo(item: Item, setting: Setting) -> Laid:
+    data = item.data.get("data")
+    given = data if isinstance(data, list) else (
+        as_dict(data).get("todos") or as_dict(data).get("items") or as_dict(data).get("plan")
+    )
+    items = todo_items(given)
+    if not items:
+        return _event(item, setting)
+    marks = glyphs()
+    looks = {"completed": (marks.done, "ok", "muted"),
+             "in_progress": (marks.waiting, "tool", "text b")}
+    done = sum(state == "completed" for state, _text in items)
+    lines = [Line([("todo ", "tool b"), (f"{done} of {len(items)} done", "text")])]
+    for state, text in items:
+        mark, edge, ink = looks.get(state, (marks.idle, "faint", "text"))
+        lines += wrapped([(text, ink)], setting.width, [(f"  {mark} ", edge)], [("    ", edge)])
+    return lines, "tool", False
+
+
+def _patch(item: Item, setting: Setting) -> Laid:
+    data = _payload(item)
+    text = data.get("patch") or data.get("diff")
+    hunks = data.get("structuredPatch") or data.get("hunks")
+    lines = diff.from_patch(hunks) if hunks else (
+        diff.from_unified(text) if isinstance(text, str) else [])
+    files = data.get("files")
+    names = ", ".join(str(name) for name in files) if isinstance(files, list) else (
+        str(data.get("path") or ""))
+    if not lines:
+        return _named(item, setting, "files changed", names or readable(data))
+    plus, minus = diff.tally(lines)
+    head = Line([("patch ", "tool b"), (one_line(names), "text"), (f"  +{plus}", "ok"),
+                 (f" -{minus}", "error")], action="fold")
+    body = diff.layout(lines if _opened(item) else lines[:12], setting.width - 2)
+    made = [head, *(indented(line, 2) for line in capped_lines(body, item.pages))]
+    if not _opened(item) and len(lines) > 12:
+        made.append(Line([(f"  {glyphs().more} {len(lines) - 12} more lines", "faint")],
+                         action="fold"))
+    return made, "tool", not _opened(item)
+
+
+def _worded(name: str, *keys: str) -> Callable[[Item, Setting], Laid]:
+    def make(item: Item, setting: Setting) -> Laid:
+        data = item.data.get("data")
+        text = next((value for key in keys if isinstance(value := as_dict(data).get(key), str)),
+                    None)
+        return _named(item, setting, name, text if text is not None else readable(data))
+
+    return make
+
+
+def _plan(item: Item, setting: Setting) -> Laid:
+    text = _payload(item).get("plan") or _payload(item).get("text")
+    if not isinstance(text, str):
+        return _todo(item, setting)
+    lines = layout(text[: CAP_CHARACTERS * item.pages], setting.measure, setting.width)
+    return [Line([("plan", "tool b")]), *capped_lines(lines, item.pages)], "tool", False
+
+
+_MAKERS: dict[str, Callable[[Item, Setting], Laid]] = {
+    "file": _file, "reasoning-file": _file, "source-url": _source, "source-document": _source,
+    "data-error": _error, "data-retry": _retry, "data-compaction": _compaction,
+    "data-event": _event, "data-todo": _todo, "data-plan": _plan, "data-patch": _patch,
+    "data-agent": _worded("agent", "name", "agent", "description"),
+    "data-question": _worded("question", "question", "text", "message"),
+    "data-result": _worded("result", "result", "text", "summary"),
+}

@@ -1,0 +1,66 @@
+"""Times, models and token counts as the transcript shows them."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+from tui.text import one_line
+from tui.transcript.plain import as_dict, count
+
+_STAMP = re.compile(r"[-@]?(20\d{6}|20\d\d-\d\d-\d\d)$")
+_VERSION = re.compile(r"-(\d{1,2})-(\d{1,2})$")
+
+
+def clock_time(at: int) -> str:
+    """Return the local hour and minute of an epoch ms."""
+    return time.strftime("%H:%M", time.localtime(at / 1000))
+
+
+def day(at: int) -> str:
+    """Return the local day of an epoch ms, such as ``Sat 28 Nov 2026``."""
+    return time.strftime("%a %d %b %Y", time.localtime(at / 1000))
+
+
+def same_day(one: int, other: int) -> bool:
+    """Say whether two epoch ms fall on one local day."""
+    return time.localtime(one / 1000)[:3] == time.localtime(other / 1000)[:3]
+
+
+def short_model(name: str) -> str:
+    """Return a model's name without maker and date: ``sonnet-4.5``."""
+    name = one_line(name).rsplit("/", 1)[-1].removeprefix("claude-")
+    return _VERSION.sub(r"-\1.\2", _STAMP.sub("", name))
+
+
+def model_of(metadata: dict[str, Any]) -> str:
+    """Return the short name of the model of a message, "" where none is known."""
+    model = metadata.get("model")
+    name = as_dict(model).get("model_id") if isinstance(model, dict) else model
+    return short_model(name) if isinstance(name, str) and name not in ("unknown", "") else ""
+
+
+def tokens_out(metadata: dict[str, Any]) -> str:
+    """Return what the model wrote, such as ``1.8k out``; "" where it is unknown."""
+    usage = as_dict(metadata.get("usage"))
+    wrote = sum(value for name in ("output", "reasoning")
+                if isinstance(value := usage.get(name), int))
+    return f"{count(wrote)} out" if wrote else ""
+
+
+def context_tokens(metadata: dict[str, Any]) -> int:
+    """Return how many tokens stand in the context after a message; 0 where unknown."""
+    usage = as_dict(metadata.get("usage"))
+    names = ("input", "cache_read", "cache_write", "output")
+    cache = as_dict(usage.get("cache"))
+    nested = sum(value for value in cache.values() if isinstance(value, int))
+    return nested + sum(value for name in names if isinstance(value := usage.get(name), int))
+
+
+def message_facts(role: str, created_at: int, metadata: dict[str, Any]) -> str:
+    """Return time, model and tokens of a message for the right edge."""
+    facts = [clock_time(created_at)]
+    if role == "assistant":
+        facts += [model_of(metadata), tokens_out(metadata)]
+    return "  ".join(fact for fact in facts if fact)

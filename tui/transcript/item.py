@@ -1,0 +1,76 @@
+"""A part with what surrounds it: all that its layout depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from store.queries.transcript import Child
+from store.rows import MessageRow, PartRow
+
+Level = Literal["off", "short", "whole"]
+LEVELS: tuple[Level, ...] = ("off", "short", "whole")
+
+
+@dataclass(slots=True)
+class Setting:
+    """What holds for all parts of a session on the screen.
+
+    Attributes:
+        width: Columns of the content, without gutter.
+        measure: Columns for prose.
+        root: The session's workspace folder.
+        children: Sessions that a tool call of this one started, by tool call id.
+        now: The present, epoch ms.
+        parent: Title of the session that inherited messages come from.
+    """
+
+    width: int
+    measure: int
+    root: str | None = None
+    children: Mapping[str, Child] = field(default_factory=dict)
+    now: int = 0
+    tools: Level = "short"
+    reasoning: Level = "off"
+    parent: str = ""
+
+
+@dataclass(slots=True)
+class Item:
+    """One part of a session, ready to be laid out.
+
+    Attributes:
+        row: The part; None stands for a message without parts.
+        data: Its decoded ``data_json``.
+        metadata: Its message's decoded ``metadata_json``.
+        heads: Whether its message's name and facts stand above it.
+        gap: Whether an empty line sets it off from what is above.
+        new_day: Whether it is the first of its day.
+        level: How far the user folded it; None for what holds for all.
+        pages: How many lengths of the cap are shown.
+        hidden: ``(messages, hidden_at)`` where a run of hidden messages begins here.
+        opened: Whether that run is open.
+        first_inherited: Whether the copied beginning starts here.
+        last: Whether it is the last part of its message.
+    """
+
+    row: PartRow | None
+    message: MessageRow
+    data: dict[str, Any]
+    metadata: dict[str, Any]
+    flags: int = 0
+    heads: bool = False
+    gap: bool = True
+    new_day: bool = False
+    level: Level | None = None
+    pages: int = 1
+    hidden: tuple[int, int] | None = None
+    opened: bool = False
+    first_inherited: bool = False
+    last: bool = False
+
+    @property
+    def type(self) -> str:
+        """The part's type, "" for a message without parts."""
+        return self.row.type if self.row is not None else ""

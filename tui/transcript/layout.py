@@ -1,0 +1,201 @@
+"""From a part to its lines: who speaks, what is said, and the dividers around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tui.glyphs import glyphs
+from tui.text import one_line
+from tui.transcript.calls import describe
+from tui.transcript.data_lines import data_lines, divider
+from tui.transcript.facts import clock_time, day, message_facts
+from tui.transcript.item import Item, Setting
+from tui.transcript.lines import Block, Line, Run, fitted, width_of
+from tui.transcript.plain import as_dict, readable, strip_tags
+from tui.transcript.prose import first_line, plain_lines, reasoning_lines, text_lines
+from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED, SILENT
+from tui.transcript.tool_lines import RUNNING_FOR, tool_lines
+
+_NAMES = {"user": "You", "assistant": "Assistant", "system": "System"}
+_BARS = {"user": "user", "assistant": "assistant", "system": "muted"}
+_ASIDE = {"meta": "context", "notification": "notification"}
+
+
+def lay_out(item: Item, setting: Setting) -> Block:
+    """Return the lines of a part."""
+    block = Block([], width=setting.width)
+    block.dimmed = bool(item.flags & (HIDDEN | INHERITED))
+    closed = item.hidden is not None and not item.opened
+    if not closed:
+        _content(item, setting, block)
+    above = _above(item, setting)
+    if item.gap and block.lines:
+        block.lines.insert(0, Line([], bar="none"))
+        block.top = 1
+    if above:
+        spaced = [line for divide in above for line in (Line([], bar="none"), divide)]
+        block.top += len(spaced) - closed
+        block.lines[:0] = spaced
+    return block
+
+
+def _above(item: Item, setting: Setting) -> list[Line]:
+    """Return the dividers that stand above a part."""
+    lines: list[Line] = []
+    if item.new_day:
+        lines.append(divider([(day(item.message.created_at), "muted")], setting.width))
+    if item.first_inherited:
+        words: list[Run] = [("from ", "fork"), (setting.parent or "the parent session", "fork i")]
+        lines.append(divider(words, setting.width))
+    if item.hidden is not None:
+        count, at = item.hidden
+        what = f"{count} message{'s' * (count != 1)} hidden by a rewind at {clock_time(at)}"
+        key = "hides" if item.opened else "shows"
+        lines.append(divider([(what, "muted i"), (f"  H {key} them", "faint")], setting.width,
+                             "hidden"))
+    return lines
+
+
+def _content(item: Item, setting: Setting, block: Block) -> None:
+    role = item.message.role
+    block.bar = _BARS.get(role, "muted")
+    origin = str(item.metadata.get("origin") or "")
+    if item.flags & QUEUED:
+        _queued(item, setting, block)
+    elif item.row is None:
+        _empty(item, setting, block)
+    elif item.type == "text":
+        _text(item, setting, block, role, origin)
+    elif item.type == "reasoning":
+        block.lines, block.folded = reasoning_lines(item, setting)
+        block.bar = "reasoning"
+        if item.heads:
+            _facts(block.lines[0], item, setting)
+    elif item.type.startswith("tool-") or item.type == "dynamic-tool":
+        _tool(item, setting, block)
+    elif item.type not in SILENT:
+        block.lines, block.bar, block.folded = data_lines(item, setting)
+        if item.heads and role == "user":
+            block.lines.insert(0, _head(item, setting, "You", "user b"))
+    if item.last:
+        block.lines += _ending(item, setting)
+
+
+def _facts(line: Line, item: Item, setting: Setting) -> None:
+    """Put a message's facts at the right of a line, cutting the line for them."""
+    if not line.right:
+        facts = message_facts(item.message.role, item.message.created_at, item.metadata)
+        line.right = [(facts, "faint")]
+        line.runs = fitted(line.runs, max(8, setting.width - width_of(line.right) - 2))
+
+
+def _head(item: Item, setting: Setting, name: str, ink: str) -> Line:
+    line = Line([(name, ink)])
+    note = as_dict(item.metadata.get("backscroll"))
+    if note.get("sent_while_working"):
+        line.runs.append(("  sent while it worked", "faint"))
+    _facts(line, item, setting)
+    return line
+
+
+def _text(item: Item, setting: Setting, block: Block, role: str, origin: str) -> None:
+    details = {**item.metadata, **as_dict(item.metadata.get("backscroll"))}
+    if role != "assistant" and origin in _ASIDE and not details.get("interrupt"):
+        _aside(item, setting, block, _ASIDE[origin])
+        return
+    if details.get("interrupt"):
+        text = one_line(str(item.data.get("text") or "")).strip("[]")
+        block.lines = [Line([(f"{glyphs().failed} ", "error"), (text, "error")])]
+        block.bar = "error"
+        return
+    if origin in ("command", "shell"):
+        _command(item, setting, block, details)
+        return
+    lines = text_lines(item, setting, markdown=role == "assistant")
+    if not lines and not item.heads:
+        return
+    if item.heads:
+        name = _NAMES.get(role, one_line(role))
+        block.lines = [_head(item, setting, name, f"{_BARS.get(role, 'muted')} b"), *lines]
+    else:
+        block.lines = lines
+
+
+def _aside(item: Item, setting: Setting, block: Block, name: str) -> None:
+    """Words that the program put in: one faint line, which opens."""
+    text = str(item.data.get("text") or "")
+    block.bar, opened = "faint", item.level == "whole"
+    mark = glyphs().open if opened else glyphs().folded
+    lead: list[Run] = [(f"{mark} ", "faint"), (name, "muted"), ("  ", "faint")]
+    right: list[Run] = [(clock_time(item.message.created_at), "faint")]
+    if opened:
+        lines = text_lines(item, setting, markdown=False, ink="muted")
+        block.lines = [Line(lead, right=right, action="fold"), *lines]
+        return
+    line = first_line(text, setting.width - 8, lead, "faint")
+    line.right = right
+    block.lines, block.folded = [line], True
+
+
+def _command(
+    item: Item, setting: Setting, block: Block, details: dict[str, Any]
+) -> None:
+    """A slash command or shell line that a person typed, or what it printed."""
+    text = str(item.data.get("text") or "")
+    command, shell = as_dict(details.get("command")), details.get("shell")
+    right: list[Run] = [(clock_time(item.message.created_at), "faint")]
+    if command.get("name"):
+        runs: list[Run] = [(one_line(str(command["name"])), "user b"),
+                           (" " + one_line(str(command.get("args") or "")), "text")]
+        block.lines = [Line(fitted(runs, setting.width - 8), right=right)]
+    elif isinstance(shell, str):
+        block.lines = [Line(fitted([("! ", "user b"), (one_line(shell), "text")],
+                                   setting.width - 8), right=right)]
+    elif item.level == "whole" or (text.count("\n") < 4 and len(text) < 400):
+        block.lines = plain_lines(strip_tags(text), setting.width, "muted")
+    else:
+        block.lines = [first_line(text, setting.width, [(f"{glyphs().folded} ", "faint")], "muted")]
+        block.folded = True
+
+
+def _queued(item: Item, setting: Setting, block: Block) -> None:
+    text = one_line(str(item.data.get("text") or ""))
+    right: list[Run] = [(clock_time(item.message.created_at), "faint")]
+    lead: list[Run] = [(" queued ", "muted r"), ("  ", "text")]
+    room = max(4, setting.width - width_of(lead) - width_of(right) - 2)
+    block.lines = [Line([*lead, *fitted([(text, "text")], room)], right=right, bar="none")]
+
+
+def _empty(item: Item, setting: Setting, block: Block) -> None:
+    name = _NAMES.get(item.message.role, one_line(item.message.role))
+    line = _head(item, setting, name, f"{_BARS.get(item.message.role, 'muted')} b")
+    block.lines = [line, Line([("no content", "faint i")])]
+
+
+def _tool(item: Item, setting: Setting, block: Block) -> None:
+    assert item.row is not None
+    times = (item.row.created_at, item.row.updated_at)
+    call = describe(item.data, setting.root, times)
+    if call.status == "pending" and setting.now - item.row.updated_at < RUNNING_FOR:
+        call.status, call.word = "running", "running"
+        call.milliseconds = max(0, setting.now - item.row.created_at)
+    elif call.status == "pending":
+        call.milliseconds = None
+    block.lines, block.folded = tool_lines(call, item, setting)
+    block.bar = "error" if call.status in ("failed", "denied", "interrupted") else "tool"
+
+
+def _ending(item: Item, setting: Setting) -> list[Line]:
+    """Return what a message says of its end: an error, that it was broken off."""
+    details = as_dict(item.metadata.get("backscroll"))
+    lines: list[Line] = []
+    error = details.get("error")
+    if error and item.type != "data-error":
+        text = readable(as_dict(error).get("message") or error)
+        lead: list[Run] = [(f"{glyphs().failed} ", "error b")]
+        lines += [Line([*lead, (one_line(text), "error")], bar="error")]
+    if details.get("aborted_at") or details.get("aborted"):
+        lines.append(Line([(f"{glyphs().failed} ", "error"), ("broken off here", "error")],
+                          bar="error"))
+    return lines
+

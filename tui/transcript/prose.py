@@ -1,0 +1,101 @@
+"""Text and reasoning, and the caps that keep one part from filling the memory."""
+
+from __future__ import annotations
+
+import re
+
+from tui.glyphs import glyphs
+from tui.text import clean, one_line
+from tui.transcript.item import Item, Setting
+from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
+from tui.transcript.markdown import layout
+from tui.transcript.plain import as_dict, byte_size, duration
+
+CAP_CHARACTERS = 64_000
+CAP_LINES = 2_000
+_TAGS = re.compile(r"</?[a-z-]+>")
+
+
+def capped(text: str, pages: int) -> tuple[str, Line | None]:
+    """Cut text to what is shown, with the line that says what is left."""
+    limit = CAP_CHARACTERS * pages
+    if len(text) <= limit:
+        return text, None
+    cut = text.rfind("\n", limit // 2, limit)
+    cut = cut if cut > 0 else limit
+    rest = text[cut:]
+    left = f"{rest.count(chr(10)) + 1:,} more lines, {byte_size(len(rest))}"
+    return text[:cut], more_line(left)
+
+
+def capped_lines(lines: list[Line], pages: int) -> list[Line]:
+    """Cut lines to what is shown, with the line that says how many are left."""
+    limit = CAP_LINES * pages
+    if len(lines) <= limit:
+        return lines
+    return [*lines[:limit], more_line(f"{len(lines) - limit:,} more lines")]
+
+
+def more_line(left: str) -> Line:
+    """Return the line at the end of what is cut."""
+    return Line([(f"{glyphs().more} {left}  ", "muted"), ("o shows more", "faint")], action="more")
+
+
+def text_lines(item: Item, setting: Setting, *, markdown: bool, ink: str = "text") -> list[Line]:
+    """Lay out a text part."""
+    text = item.data.get("text")
+    shown, more = capped(text if isinstance(text, str) else "", item.pages)
+    if not shown.strip():
+        return []
+    if markdown:
+        lines = layout(shown, setting.measure, setting.width, ink)
+    else:
+        lines = plain_lines(shown.strip("\n"), setting.measure, ink)
+    lines = capped_lines(lines, item.pages)
+    return [*lines, more] if more is not None else lines
+
+
+def plain_lines(text: str, width: int, ink: str, indent: list[Run] | None = None) -> list[Line]:
+    """Lay out text line by line as it stands."""
+    return [
+        line for source in clean(text).split("\n")
+        for line in wrapped([(source, ink)], width, indent)
+    ]
+
+
+def reasoning_lines(item: Item, setting: Setting) -> tuple[list[Line], bool]:
+    """Lay out reasoning; returns the lines and whether something is folded away."""
+    raw = item.data.get("text")
+    text = raw.strip() if isinstance(raw, str) else ""
+    level = item.level or setting.reasoning
+    opened = level == "whole" and bool(text)
+    details = as_dict(as_dict(item.data.get("providerMetadata")).get("backscroll"))
+    took = details.get("duration_ms")
+    head = f"thought for {duration(took)}" if isinstance(took, int | float) and took else "thought"
+    if not text:
+        head += "" if item.data.get("state") == "streaming" else ", not recorded"
+    mark = glyphs().open if opened else glyphs().folded
+    runs: list[Run] = [(f"{mark} ", "faint"), (head, "reasoning i")]
+    if not opened:
+        first = one_line(text, 400).lstrip("#* ").replace("**", "")
+        runs += [("  ", "text"), (first, "faint i")]
+        room = min(setting.width, setting.measure + 4)
+        return [Line(fitted(runs, room), action="fold")], len(text) > 0
+    shown, more = capped(text, item.pages)
+    lines = [Line(runs, action="fold")]
+    body = layout(shown, setting.measure - 2, setting.width - 2, "muted i")
+    lines += [indented(line, 2) for line in capped_lines(body, item.pages)]
+    return ([*lines, more] if more is not None else lines), False
+
+
+def indented(line: Line, columns: int) -> Line:
+    """Move a line to the right."""
+    line.runs = [(" " * columns, "text"), *line.runs]
+    line.lead += columns
+    return line
+
+
+def first_line(text: str, width: int, lead: list[Run], ink: str) -> Line:
+    """Return text cut to one line behind its lead."""
+    words = one_line(_TAGS.sub(" ", text[:4000]))
+    return Line([*lead, *fitted([(words, ink)], max(4, width - width_of(lead)))], action="fold")

@@ -1,0 +1,129 @@
+"""Reads a session for the transcript: a window at once, the skeleton behind it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from functools import partial
+
+from store.database import Database
+from store.queries import transcript as queries
+from store.queries.transcript import Keyset, Opening
+from store.rows import SessionRow
+from store.store import Store
+from tui.transcript.document import Document, estimates
+from tui.transcript.heights import Heights
+from tui.transcript.item import Setting
+from tui.transcript.search import Search, chunks, find
+from tui.transcript.skeleton import QUEUED, Skeleton, build
+
+PAGE_MESSAGES = 400
+"""Messages in one read of the skeleton: some 10 ms, so that other reads go in between."""
+
+
+class SessionReader:
+    """One session of a store, read in small pieces."""
+
+    def __init__(self, store: Store, row: SessionRow) -> None:
+        """Take the session; nothing is read yet."""
+        self.store = store
+        self.row = row
+
+    async def open(self, setting: Setting, around: str | None, *, at_end: bool) -> Document:
+        """Return a document that holds a first window.
+
+        Args:
+            setting: How wide it is to be laid out, and the modes.
+            around: The message where the reader stood; None for an end of the session.
+            at_end: Which end.
+        """
+        row = self.row
+        opening: Opening = await self.store.read(
+            queries.opening, row.id, row.parent_id, around, at_end=at_end
+        )
+        setting.root = row.workspace_root
+        setting.now = self.store.clock()
+        setting.parent = opening.parent_title or ""
+        setting.children = {
+            child.tool_call_id: child for child in opening.children if child.tool_call_id
+        }
+        document = Document(setting)
+        window = opening.window
+        document.put(window.messages, window.parts)
+        skeleton = build(window.outlines)
+        document.use(
+            skeleton, estimates(skeleton, setting),
+            complete=window.at_start and window.at_end, at_start=window.at_start,
+        )
+        return document
+
+    async def skeleton(self, setting: Setting) -> tuple[Skeleton, Heights]:
+        """Return the whole skeleton with estimated heights, made on the store's thread."""
+        skeleton = Skeleton()
+        waiting: list[queries.Outline] = []
+        after: Keyset | None = None
+        while True:
+            after = await self.store.read(_extend, self.row.id, skeleton, waiting, after)
+            if after is None:
+                break
+        for outline in waiting:
+            skeleton.add(outline)
+        heights = await self.store.read(lambda _db: estimates(skeleton, setting))
+        return skeleton, heights
+
+    async def have(self, document: Document, parts: range) -> bool:
+        """Read the rows of parts that are not here yet; say whether any were missing."""
+        parts = range(max(0, parts.start), min(len(document), parts.stop))
+        spans = document.missing(parts)
+        if not spans:
+            return False
+        messages, rows = await self.store.read(queries.rows_of, spans)
+        document.put(messages, rows)
+        return True
+
+    async def read_again(self, document: Document, parts: range) -> None:
+        """Read the rows of parts again, as somebody wrote to the store."""
+        spans: dict[str, tuple[int, int]] = {}
+        for part in parts:
+            message_id, index = document.skeleton.key(part)
+            low, high = spans.get(message_id, (index, index))
+            spans[message_id] = (min(low, index), max(high, index))
+        messages, rows = await self.store.read(
+            queries.rows_of, [(name, low, high) for name, (low, high) in spans.items()]
+        )
+        document.put(messages, rows)
+
+    async def scan(self, search: Search, document: Document) -> AsyncIterator[None]:
+        """Look through the session; yields whenever more of it was looked at."""
+        skeleton = document.skeleton
+        for messages in chunks(skeleton):
+            ids = skeleton.message_ids[messages.start: messages.stop]
+            found = await self.store.read(partial(_find, ids, search))
+            search.add(skeleton, messages, found)
+            yield
+        search.done = True
+        yield
+
+
+def _extend(
+    db: Database, session_id: str, skeleton: Skeleton, waiting: list[queries.Outline],
+    after: Keyset | None,
+) -> Keyset | None:
+    """Add a page to a skeleton; returns where the next one begins, None at the end."""
+    page = queries.outline_page(db, session_id, after, PAGE_MESSAGES)
+    for outline in page:
+        if outline.cancelled_at is not None and outline.hidden_at:
+            continue
+        if outline.queued_at is not None:
+            waiting.append(outline)
+        else:
+            skeleton.add(outline)
+    return (page[-1].created_at, page[-1].message_id) if page else None
+
+
+def _find(ids: list[str], search: Search, db: Database) -> list[tuple[str, int, int]]:
+    return find(db, ids, search.needle, search.pattern)
+
+
+def is_queued(document: Document, part: int) -> bool:
+    """Say whether a part belongs to a prompt that was not sent yet."""
+    return bool(document.skeleton.flags_of(part) & QUEUED)

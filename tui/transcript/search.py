@@ -1,0 +1,137 @@
+"""Search within a session: every part, folded or not, in its decoded text."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+from store.database import Database
+from store.queries.transcript import matches
+from tui.text import clean
+from tui.transcript.calls import describe
+from tui.transcript.plain import as_dict, decode, readable
+from tui.transcript.skeleton import Skeleton
+
+PARTS_AT_ONCE = 1_500
+_SAFE = re.compile(r"[A-Za-z0-9 _-]+")
+
+
+def compiled(needle: str) -> re.Pattern[str]:
+    """Return the pattern of what was typed: with a capital in it, case matters."""
+    flags = 0 if any(letter.isupper() for letter in needle) else re.IGNORECASE
+    return re.compile(re.escape(clean(needle)), flags)
+
+
+def searched_text(data: dict[str, Any]) -> str:
+    """Return what of a part can be found: what shows when it is open whole."""
+    kind = str(data.get("type") or "")
+    if kind in ("text", "reasoning"):
+        text = data.get("text")
+        return clean(text) if isinstance(text, str) else ""
+    if kind.startswith("tool-") or kind == "dynamic-tool":
+        return clean(describe(data).searched)
+    if kind == "file":
+        return clean(str(data.get("filename") or data.get("mediaType") or ""))
+    inner = {name: value for name, value in data.items() if name != "type"}
+    return clean(f"{kind} {readable(inner)}")
+
+
+def find(
+    db: Database, message_ids: Sequence[str], needle: str, pattern: re.Pattern[str]
+) -> list[tuple[str, int, int]]:
+    """Return ``(message id, index, hits)`` of the parts of some messages that match.
+
+    Runs on the store's thread. Words of plain ASCII are looked for by the engine first;
+    anything else may be escaped in the JSON text, so that all parts are decoded.
+    """
+    containing = needle if _SAFE.fullmatch(needle) else None
+    found = []
+    for message_id, index, text in matches(db, message_ids, containing):
+        hits = len(pattern.findall(searched_text(as_dict(decode(text)))))
+        if hits:
+            found.append((message_id, index, hits))
+    return found
+
+
+@dataclass(slots=True)
+class Search:
+    """A needle, and the parts where it was found so far.
+
+    Attributes:
+        parts: In order.
+        counts: Hits in each of them.
+        scanned: Messages that were looked at.
+        done: Whether all were.
+        part: The part of the current hit, None before the first step.
+        ordinal: Which of its hits it is, from 0.
+    """
+
+    needle: str
+    pattern: re.Pattern[str]
+    parts: array[int] = field(default_factory=lambda: array("l"))
+    counts: array[int] = field(default_factory=lambda: array("l"))
+    scanned: int = 0
+    done: bool = False
+    part: int | None = None
+    ordinal: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many hits are known."""
+        return sum(self.counts)
+
+    @property
+    def number(self) -> int:
+        """Which hit the current one is, from 1; 0 before the first step."""
+        if self.part is None:
+            return 0
+        place = bisect_left(self.parts, self.part)
+        before = next(
+            (total for n, total in enumerate(accumulate(self.counts), 1) if n == place), 0
+        ) if place else 0
+        return before + self.ordinal + 1
+
+    def add(
+        self, skeleton: Skeleton, messages: range, found: Iterable[tuple[str, int, int]]
+    ) -> None:
+        """Take what was found in some messages, which follow those already scanned."""
+        numbers = {skeleton.message_ids[number]: number for number in messages}
+        hits: list[tuple[int, int]] = []
+        for message_id, index, count in found:
+            parts = skeleton.parts_of(numbers[message_id])
+            place = bisect_left(skeleton.index, index, parts.start, parts.stop)
+            if place < parts.stop and skeleton.index[place] == index:
+                hits.append((place, count))
+        for part, count in sorted(hits):
+            self.parts.append(part)
+            self.counts.append(count)
+        self.scanned = messages.stop
+
+    def next_part(self, start: int, step: int) -> int | None:
+        """Return the next part with hits, going round at the ends; None where there is none."""
+        if not self.parts:
+            return None
+        place = bisect_right(self.parts, start) if step > 0 else bisect_left(self.parts, start) - 1
+        return self.parts[place % len(self.parts)]
+
+    def count_in(self, part: int) -> int:
+        """Return the hits in a part."""
+        place = bisect_left(self.parts, part)
+        there = place < len(self.parts) and self.parts[place] == part
+        return self.counts[place] if there else 0
+
+
+def chunks(skeleton: Skeleton) -> Iterable[range]:
+    """Yield ranges of messages that hold some 1,500 parts each."""
+    start, count = 0, len(skeleton.message_ids)
+    while start < count:
+        stop, first = start + 1, skeleton.first[start]
+        while stop < min(count, start + 400) and skeleton.first[stop] - first < PARTS_AT_ONCE:
+            stop += 1
+        yield range(start, stop)
+        start = stop

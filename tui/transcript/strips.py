@@ -1,0 +1,79 @@
+"""Lines as strips: gutter, content on its ground, facts at the right edge."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from textual.strip import Strip
+
+from tui.glyphs import glyphs
+from tui.text import Span, cells, column_offset
+from tui.transcript.lines import Block, Line, Run, slice_runs, width_of
+from tui.transcript.paint import Paint
+
+GUTTER = 3
+"""Columns left of the content: the mark of the focused message, the bar, a blank."""
+MARGIN = 2
+"""Columns right of the content: a blank, and the scroll bar."""
+
+
+def strip_of(
+    block: Block, line: Line, width: int, paint: Paint, *, ground: str = "background",
+    marked: bool = False, thumb: bool = False, spans: list[Span] | None = None,
+) -> Strip:
+    """Return one painted line, exactly ``width`` columns wide.
+
+    Args:
+        block: The part that the line belongs to.
+        line: What is painted.
+        width: Columns of the whole transcript.
+        paint: Resolves the inks.
+        ground: Role of the background.
+        marked: Whether the part belongs to the focused message.
+        thumb: Whether the scroll bar's thumb covers this row.
+        spans: Characters to mark as hits.
+    """
+    marks, dimmed = glyphs(), block.dimmed
+    bar = line.bar or block.bar
+    mark = Segment(marks.thick_bar if marked else " ", paint.style("user", ground))
+    shown = Segment(" ", paint.style("text", ground))
+    if bar != "none":
+        shown = Segment(marks.bar, paint.style(bar, ground, dimmed))
+    segments = [mark, shown, Segment(" ", paint.style("text", ground))]
+    room = width - GUTTER - MARGIN
+    runs = _with_hits(line.runs, spans) if spans else [(run, "") for run in line.runs]
+    used, lead = 0, line.lead if line.ground else 0
+    for (text, ink), hit in runs:
+        size = cells(text)
+        if used + size > room:
+            text = text[: column_offset(text, room - used)]
+            size = cells(text)
+        behind = hit or (line.ground if line.ground and lead <= 0 else ground)
+        segments.append(Segment(text, paint.style(ink, behind, dimmed)))
+        used += size
+        lead -= len(text)
+        if used >= room:
+            break
+    facts = width_of(line.right)
+    fill = room - used - (facts if used + facts <= room else 0)
+    segments.append(Segment(" " * max(0, fill), paint.style("text", line.ground or ground)))
+    used += max(0, fill)
+    if line.right and used + facts <= room:
+        segments += [Segment(text, paint.style(ink, ground, dimmed)) for text, ink in line.right]
+        used += facts
+    edge = paint.style("text", ground)
+    segments.append(Segment(" " * (width - GUTTER - used - 1), edge))
+    end = Segment("▐" if marks.bar == "▎" else "#", paint.style("rule", ground)) if thumb else (
+        Segment(" ", edge))
+    segments.append(end)
+    return Strip(segments, width)
+
+
+def _with_hits(runs: list[Run], spans: list[Span]) -> list[tuple[Run, str]]:
+    """Cut runs at the hits, and name the ground of each piece."""
+    pieces: list[tuple[Run, str]] = []
+    at, length = 0, sum(len(text) for text, _ink in runs)
+    for start, end in spans:
+        pieces += [(run, "") for run in slice_runs(runs, at, start)]
+        pieces += [(run, "hit") for run in slice_runs(runs, start, end)]
+        at = max(at, end)
+    return pieces + [(run, "") for run in slice_runs(runs, at, length)]

@@ -1,0 +1,168 @@
+"""A tool call laid out: one line that tells what it did, and what came of it below."""
+
+from __future__ import annotations
+
+import re
+
+from tui.glyphs import glyphs
+from tui.text import cells, clean, fit, fit_path
+from tui.transcript import diff
+from tui.transcript.calls import Call, ended_in
+from tui.transcript.highlight import code_lines
+from tui.transcript.item import Item, Level, Setting
+from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
+from tui.transcript.markdown import layout
+from tui.transcript.plain import byte_size
+from tui.transcript.prose import CAP_CHARACTERS, CAP_LINES, capped_lines, indented, more_line
+
+_NUMBERED = re.compile(r"^\s*(\d+)(?:→|\t)(.*)$")
+STATUS_INKS = {
+    "running": "tool", "waiting": "tool b", "ok": "faint", "failed": "error", "denied": "error b",
+    "interrupted": "error", "pending": "muted",
+}
+RUNNING_FOR = 60_000
+"""A call without result counts as running for so long after it was last written (ms)."""
+
+
+def status_glyph(call: Call) -> str:
+    """Return the glyph of how a call ended."""
+    marks = glyphs()
+    return {
+        "running": marks.running, "waiting": marks.waiting, "ok": marks.done,
+        "pending": marks.idle,
+    }.get(call.status, marks.failed)
+
+
+def tool_lines(call: Call, item: Item, setting: Setting) -> tuple[list[Line], bool]:
+    """Lay out a call; returns the lines and whether something is folded away."""
+    level: Level = item.level or setting.tools
+    child = setting.children.get(call.call_id)
+    body = _body(call, item, setting, level)
+    opened = bool(body)
+    lines = [_summary(call, setting, opened=opened, child=child is not None)]
+    lines += [indented(line, 2) for line in body]
+    return lines, bool(call.body) and level != "whole"
+
+
+def _summary(call: Call, setting: Setting, *, opened: bool, child: bool) -> Line:
+    marks = glyphs()
+    facts: list[Run] = []
+    status = [status_glyph(call), call.word, ended_in(call)]
+    ink = STATUS_INKS[call.status]
+    facts.append((" ".join(word for word in status[:2] if word), ink))
+    if status[2]:
+        facts.append(((" " if not call.word else "  ") + status[2], ink))
+    if call.size and call.status == "ok":
+        facts.append((f"  {call.size}", "faint"))
+    if child:
+        facts.append((f"  opens {marks.subagent}", "user"))
+    if call.is_agent:
+        opened = opened and not child
+    mark = marks.open if opened else marks.folded
+    head: list[Run] = [(f"{mark} ", "faint"), (call.name, "tool b"), (" ", "text")]
+    room = setting.width - width_of(head) - width_of(facts) - 2
+    beside = [(f"  {text}", ink) for text, ink in call.marks]
+    room_what = max(8, room - width_of(beside))
+    cut = fit_path if "/" in call.what and " " not in call.what else fit
+    what = cut(call.what, room_what)
+    runs = fitted([*head, (what, "text"), *beside], max(8, setting.width - width_of(facts) - 2))
+    return Line(runs, right=facts, action="child" if child else "fold")
+
+
+def _body(call: Call, item: Item, setting: Setting, level: Level) -> list[Line]:
+    if level == "off" or not call.body:
+        return []
+    whole = level == "whole"
+    limit = CAP_LINES * item.pages if whole else call.lead_lines
+    if limit == 0:
+        return []
+    width = setting.width - 2
+    if call.kind == "diff":
+        return _cut(diff.layout(call.body[: limit + 1], width), call.body, limit)
+    if call.kind == "todo":
+        return _cut(_todo_lines(call, width), call.body, limit)
+    if call.kind == "markdown":
+        lines = layout(call.body[: CAP_CHARACTERS * item.pages], setting.measure, width, "muted")
+        return _cut(lines, lines, limit)
+    return _text_body(call, item, width, whole=whole)
+
+
+def _cut(lines: list[Line], source: list[object] | list[Line], limit: int) -> list[Line]:
+    """Keep the first lines, and say how many there are besides."""
+    if len(lines) <= limit + 1 and len(source) <= limit + 1:
+        return lines
+    left = max(len(source), len(lines)) - limit
+    return [*lines[:limit], _rest(left)]
+
+
+def _rest(left: int, above: bool = False) -> Line:
+    word = "earlier" if above else "more"
+    return Line(
+        [(f"{glyphs().more} {left:,} {word} line{'s' * (left != 1)}", "faint")], action="fold"
+    )
+
+
+def _todo_lines(call: Call, width: int) -> list[Line]:
+    marks = glyphs()
+    looks = {
+        "completed": (marks.done, "ok", "muted"), "in_progress": (marks.waiting, "tool", "text b"),
+        "cancelled": (marks.failed, "faint", "faint s"),
+    }
+    lines: list[Line] = []
+    for state, text in call.body:
+        mark, edge, ink = looks.get(state, (marks.idle, "faint", "text"))
+        lines += wrapped([(text, ink)], width, [(f"{mark} ", edge)], [("  ", edge)])
+    return lines
+
+
+def _text_body(call: Call, item: Item, width: int, *, whole: bool) -> list[Line]:
+    text: str = call.body
+    if whole:
+        limit = CAP_CHARACTERS * item.pages
+        lines = _output_lines(call, text[:limit].split("\n"), width)
+        lines = capped_lines(lines, item.pages)
+        if len(text) > limit and (not lines or lines[-1].action != "more"):
+            rest = text[limit:]
+            left = f"{rest.count(chr(10)) + 1:,} more lines, {byte_size(len(rest))}"
+            lines.append(more_line(left))
+        return lines
+    total = text.count("\n") + 1
+    keep = call.lead_lines if total > call.lead_lines + 1 else total
+    if call.from_end and total > keep:
+        tail = text.rsplit("\n", keep)[1:]
+        return [_rest(total - keep, above=True), *_short(call, tail, width)]
+    head = text.split("\n", keep)[:keep]
+    lines = _short(call, head, width)
+    return [*lines, _rest(total - keep)] if total > keep else lines
+
+
+def _short(call: Call, sources: list[str], width: int) -> list[Line]:
+    """Lay out the lines of the short form: each at most three rows."""
+    lines: list[Line] = []
+    for source in sources:
+        rows = _output_lines(call, [source[: width * 4]], width)
+        if len(rows) > 3 or len(source) > width * 4:
+            rows = rows[:3]
+            rows[-1].runs = [*fitted(rows[-1].runs, width - 2), (glyphs().more, "faint")]
+        lines += rows
+    return lines
+
+
+def _output_lines(call: Call, sources: list[str], width: int) -> list[Line]:
+    ink = "muted"
+    if call.kind == "code" and call.language:
+        lines = []
+        for runs in code_lines("\n".join(sources), call.language):
+            lines += wrapped(runs, width)
+        return lines
+    made: list[Line] = []
+    for source in sources:
+        text = clean(source)
+        numbered = _NUMBERED.match(source) if call.kind == "code" else None
+        if numbered:
+            edge = f"{numbered[1]:>5}  "
+            made += wrapped([(clean(numbered[2]), ink)], width, [(edge, "faint")],
+                            [(" " * cells(edge), "faint")])
+        else:
+            made += wrapped([(text, ink)], width)
+    return made

@@ -1,0 +1,309 @@
+"""The virtual list itself: paints the rows of the screen, and turns the mouse into places.
+
+Only what stands on the screen is laid out and painted. Painting goes through
+``render_lines``; ``render_line`` is asked by the mouse alone, and carries offsets.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from textual import events
+from textual.geometry import Offset, Region
+from textual.message import Message
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui.theme import palette_of
+from tui.transcript.cache import WeightedCache
+from tui.transcript.document import Document
+from tui.transcript.item import Setting
+from tui.transcript.lines import Action, Block, Line
+from tui.transcript.paint import Paint
+from tui.transcript.scroller import Row, Scroller
+from tui.transcript.selection import offset_y, painted, place_of, selected_text
+from tui.transcript.strips import GUTTER, MARGIN, strip_of
+
+PAINTED_LINES = 1_200
+LEAST_MEASURE, MOST_MEASURE = 60, 100
+WHEEL_LINES = 3
+
+
+def setting_for(width: int) -> Setting:
+    """Return how wide content and prose are in a transcript of a width."""
+    content = max(8, width - GUTTER - MARGIN)
+    return Setting(width=content, measure=max(min(content, LEAST_MEASURE),
+                                              min(content - 8, MOST_MEASURE)))
+
+
+class TranscriptView(Widget, can_focus=True):
+    """Shows a document from an anchor on; knows no store and no keys."""
+
+    ALLOW_SELECT = True
+    DEFAULT_CSS = """
+    TranscriptView { height: 1fr; width: 1fr; }
+    """
+
+    @dataclass
+    class Clicked(Message):
+        """A line was clicked."""
+
+        part: int
+        action: Action
+
+    @dataclass
+    class Wheeled(Message):
+        """The wheel asks for other lines."""
+
+        lines: int
+
+    @dataclass
+    class Dragged(Message):
+        """The scroll bar asks for a place, as a share of the whole."""
+
+        share: float
+
+    class Resized(Message):
+        """The width or height is another one; the document was told."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Start with an empty document."""
+        super().__init__(id=id)
+        self.document = Document(setting_for(80))
+        self.scroller = Scroller(self.document)
+        self.cursor = 0
+        self.pattern: re.Pattern[str] | None = None
+        self.at_end = False
+        self._rows: list[Row] | None = None
+        self._paint: Paint | None = None
+        self._strips: WeightedCache[tuple[object, ...], tuple[Block, Strip]] = WeightedCache(
+            PAINTED_LINES)
+        self._dragging = False
+
+    # What is shown
+
+    def show(self, document: Document) -> None:
+        """Take another document; the caller sets the place."""
+        document.setting.width = self.content_setting.width
+        document.setting.measure = self.content_setting.measure
+        self.document = document
+        self.scroller = Scroller(document)
+        self.scroller.height = max(1, self.size.height)
+        self.cursor = 0
+        self.pattern = None
+        self._strips.clear()
+        self.changed()
+
+    @property
+    def content_setting(self) -> Setting:
+        """How wide things are at the present size."""
+        return setting_for(self.size.width or 80)
+
+    def changed(self) -> None:
+        """Paint again what stands on the screen."""
+        self._rows = None
+        self.refresh()
+
+    def rows(self) -> list[Row]:
+        """Return what stands on the screen."""
+        if self._rows is None:
+            self._rows = self.scroller.rows()
+        return self._rows
+
+    def shown_parts(self) -> range:
+        """Return the parts on the screen."""
+        rows = self.rows()
+        return range(rows[0].part, rows[-1].part + 1) if rows else range(0)
+
+    # Size and theme
+
+    def on_mount(self) -> None:
+        """Follow the theme."""
+        self.app.theme_changed_signal.subscribe(self, lambda _theme: self.repaint())
+
+    def repaint(self) -> None:
+        """Resolve all colours again."""
+        self._paint = None
+        self._strips.clear()
+        self.changed()
+
+    def notify_style_update(self) -> None:
+        """Resolve the colours again when the style sheet changed."""
+        super().notify_style_update()
+        self._paint = None
+
+    @property
+    def paint(self) -> Paint:
+        """What resolves the inks."""
+        palette = palette_of(self.app)
+        if self._paint is None or self._paint.palette is not palette:
+            self._paint = Paint(palette)
+            self._strips.clear()
+        return self._paint
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay out for the new width; the line at the top stays."""
+        setting = self.content_setting
+        if setting.width != self.document.setting.width:
+            self.document.setting.width = setting.width
+            self.document.setting.measure = setting.measure
+            self.document.relayout()
+            self._strips.clear()
+        self.scroller.height = max(1, self.size.height)
+        if len(self.document):
+            if self.at_end:
+                self.scroller.to_end()
+            else:
+                self.scroller.to(self.scroller.part, self.scroller.line)
+        self.changed()
+        self.post_message(self.Resized())
+
+    def on_focus(self) -> None:
+        """The selected part is brighter while the keys act here."""
+        self.changed()
+
+    def on_blur(self) -> None:
+        """See ``on_focus``."""
+        self.changed()
+
+    # Painting
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return the painted rows of a region."""
+        rows, paint, width = self.rows(), self.paint, self.size.width
+        selection = self.text_selection
+        thumb = self._thumb()
+        chosen = self.screen.get_component_rich_style("screen--selection") if selection else None
+        blank = Strip([*Strip.blank(width, paint.style("text"))], width)
+        strips: list[Strip] = []
+        for y in range(crop.y, crop.bottom):
+            if y >= len(rows):
+                strips.append(blank)
+                continue
+            strip = self._strip(rows[y], paint, thumb=y in thumb)
+            if selection is not None and chosen is not None:
+                span = selection.get_span(offset_y(rows[y].part, rows[y].line))
+                strip = painted(strip, span, chosen)
+            strips.append(strip)
+        filters = self.get_line_filters()
+        if filters:
+            background = self.background_colors[1]
+            for line_filter in filters:
+                strips = [strip.apply_filter(line_filter, background) for strip in strips]
+        if crop.x or crop.width != width:
+            strips = [strip.crop(crop.x, crop.right) for strip in strips]
+        return strips
+
+    def render_line(self, y: int) -> Strip:
+        """Return a row with the offsets that text selection asks for."""
+        rows = self.rows()
+        if y >= len(rows):
+            return Strip.blank(self.size.width)
+        row = rows[y]
+        return self._strip(row, self.paint).apply_offsets(0, offset_y(row.part, row.line))
+
+    def _strip(self, row: Row, paint: Paint, *, thumb: bool = False) -> Strip:
+        block = self.document.block(row.part)
+        width = self.size.width
+        if block is None or row.line >= len(block.lines):
+            return strip_of(Block([]), Line([]), width, paint, thumb=thumb)
+        own = row.line >= block.top
+        selected = row.part == self.cursor and own
+        skeleton = self.document.skeleton
+        marked = own and skeleton.message[row.part] == skeleton.message[self.cursor]
+        ground = ("focus" if self.has_focus else "raised") if selected else "background"
+        spans = block.hits(self.pattern).spans.get(row.line) if self.pattern is not None else None
+        key = (row.part, row.line, width, ground, marked, thumb)
+        known = self._strips.get(key) if spans is None else None
+        if known is not None and known[0] is block:
+            return known[1]
+        strip = strip_of(
+            block, block.lines[row.line], width, paint, ground=ground, marked=marked, thumb=thumb,
+            spans=spans,
+        )
+        if spans is None:
+            self._strips.put(key, (block, strip), 1)
+        return strip
+
+    def _thumb(self) -> range:
+        """Return the rows that the scroll bar's thumb covers; none where all fits."""
+        total, height = self.document.heights.total, self.size.height
+        if total <= height or height < 3:
+            return range(0)
+        size = max(1, height * height // total)
+        at_end = self.at_end or self.scroller.position >= total - height
+        top = height - size if at_end else (
+            min(height - size, self.scroller.position * (height - size) // max(1, total - height)))
+        return range(top, top + size)
+
+    # Mouse
+
+    def on_click(self, event: events.Click) -> None:
+        """Select the part under the mouse; a summary line folds or opens."""
+        rows = self.rows()
+        if event.x == self.size.width - 1 or event.y >= len(rows):
+            return
+        row = rows[event.y]
+        block = self.document.block(row.part)
+        action: Action = ""
+        if block is not None and row.line < len(block.lines) and self.text_selection is None:
+            action = block.lines[row.line].action
+        self.post_message(self.Clicked(row.part, action))
+
+    def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.post_message(self.Wheeled(WHEEL_LINES))
+
+    def _on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.post_message(self.Wheeled(-WHEEL_LINES))
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Take hold of the scroll bar."""
+        if event.x == self.size.width - 1 and self._thumb():
+            event.stop()
+            self._dragging = True
+            self.capture_mouse()
+            self._drag(event.y)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Drag the scroll bar."""
+        if self._dragging:
+            self._drag(event.y)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """Let go of the scroll bar."""
+        if self._dragging:
+            self._dragging = False
+            self.release_mouse()
+
+    def _drag(self, y: int) -> None:
+        self.post_message(self.Dragged(max(0.0, min(1.0, y / max(1, self.size.height - 1)))))
+
+    # Selection
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Paint the selection."""
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the selected text as its source has it."""
+        return selected_text(self.document, selection), "\n"
+
+    def text_select_all(self) -> None:
+        """Select the part under the last click: a session may be too long to copy whole."""
+        block = self.document.block(self.cursor) if len(self.document) else None
+        if block is not None and block.lines:
+            start = Offset(0, offset_y(self.cursor, block.top))
+            end = Offset(1 << 20, offset_y(self.cursor, len(block.lines) - 1))
+            self.screen.selections = {self: Selection(start, end)}
+
+    def part_at(self, y: int) -> int | None:
+        """Return the part at a row of the screen."""
+        rows = self.rows()
+        return rows[y].part if 0 <= y < len(rows) else None
+
+
+__all__ = ["TranscriptView", "place_of", "setting_for"]
