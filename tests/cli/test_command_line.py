@@ -1,0 +1,97 @@
+"""The command line as a whole: dispatch, help, real processes, broken pipes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tui.cli import COMMAND_NAMES, command_in
+
+START = "import sys; from tui.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+def process(*arguments: str | Path, **more: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-c", START, *map(str, arguments)],
+        capture_output=True, check=False, stdin=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **more},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["sessions", "--json"], "sessions"),
+        (["--store", "x.db", "show", "y"], "show"),
+        (["--store=x.db", "export"], "export"),
+        (["some/folder"], None),
+        (["--demo"], None),
+        ([], None),
+        (["--store", "sessions"], None),
+    ],
+)
+def test_finds_the_command(arguments: list[str], name: str | None) -> None:
+    assert command_in(arguments) == name
+
+
+@pytest.mark.parametrize("name", COMMAND_NAMES)
+def test_every_command_has_help(run: Run, name: str) -> None:
+    result = run(name, "--help")
+    assert result.code == 0
+    assert result.out.startswith(f"usage: backscroll {name}")
+    assert "--store PATH_OR_URL" in result.out
+
+
+@pytest.mark.parametrize("name", ["sessions", "show", "sources", "sync", "import", "forget"])
+def test_help_documents_the_json(run: Run, name: str) -> None:
+    assert "--json prints" in run(name, "--help").out
+
+
+def test_no_command(run: Run) -> None:
+    assert run("nonsense").code == 2
+
+
+def test_store_may_stand_before_the_command(run: Run, demo: Path, tmp_path: Path) -> None:
+    other = tmp_path / "missing.db"
+    assert run("--store", other, "sessions").code == 1
+    assert run(f"--store={demo}", "sessions").code == 0
+
+
+def test_a_reader_that_goes_away_is_no_failure(demo: Path) -> None:
+    command = f'"{sys.executable}" -c "{START}" export port-tests --to jsonl | head -n 1'
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stderr == b""
+    assert done.stdout.startswith(b'{"type":"session"')
+
+
+def test_output_is_utf_8_whatever_the_locale(demo: Path) -> None:
+    done = process("show", "ryoko", LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.returncode == 0
+    assert done.stdout.decode("utf-8").startswith("京都旅行の計画 🧳\n")
+
+
+def test_a_process_ends_with_the_code(demo: Path) -> None:
+    done = process("show", "nope")
+    assert done.returncode == 1 and done.stdout == b""
+    assert process("sessions", "--wrong").returncode == 2
+
+
+def test_reading_commands_import_no_textual(demo: Path) -> None:
+    check = (
+        "import sys; from tui.cli import main; main(['sessions']); main(['show', 'odd-text']);"
+        "loaded = {'textual', 'pydantic', 'aiosqlite', 'markdown_it', 'rich'} & set(sys.modules);"
+        "sys.exit(f'loaded: {loaded}' if loaded else 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", check], capture_output=True, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+
+@pytest.mark.parametrize("to", ["json", "jsonl", "ui-messages", "markdown"])
+def test_to_stdout_and_to_a_file_are_the_same(
+    run: Run, demo: Path, tmp_path: Path, to: str
+) -> None:
+    result = run("export", "retry-loop", "--to", to)
+    assert result.code == 0 and result.out
+    file = tmp_path / "out"
+    assert run("export", "retry-loop", "--to", to, "--out", file).code == 0
+    assert file.read_text(encoding="utf-8") == result.out
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_whole_formats_hold_hidden_rows_and_say_nothing(run: Run, demo: Path) -> None:
+    for to in ("json", "jsonl"):
+        result = run("export", "retry-loop", "--to", to)
+        assert "far too much" in result.out and result.err == ""
+
+
+def test_other_formats_leave_hidden_messages_out_and_say_so(run: Run, demo: Path) -> None:
+    for to in ("ui-messages", "markdown"):
+        result = run("export", "retry-loop", "--to", to)
+        assert "far too much" not in result.out
+        assert result.err == "4 hidden messages left out; --hidden shows them\n"
+        result = run("export", "retry-loop", "--to", to, "--hidden")
+        assert "far too much" in result.out and result.err == ""
+
+
+def test_context_view_of_every_format(run: Run, demo: Path) -> None:
+    for to in ("json", "jsonl", "ui-messages", "markdown"):
+        out = run("export", "search-page", "--to", to, "--context").out
+        assert "310 kB" not in out and "17 tests pass" in out
+
+
+def test_never_overwrites_without_force(run: Run, demo: Path, tmp_path: Path) -> None:
+    file = tmp_path / "notes.md"
+    file.write_text("mine")
+    result = run("export", "retry-loop", "--to", "markdown", "--out", file)
+    assert result.code == 1
+    assert result.err == f"backscroll: {file} is there already; --force replaces it\n"
+    assert file.read_text() == "mine"
+    assert run("export", "retry-loop", "--to", "markdown", "--out", file, "--force").code == 0
+    assert file.read_text(encoding="utf-8").startswith("# Retry loop")
+    assert [each.name for each in tmp_path.iterdir() if "partial" in each.name] == []
+
+
+def test_into_a_folder(run: Run, demo: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    run("export", "retry-loop", "--to", "jsonl", "--out", folder)
+    (file,) = folder.iterdir()
+    assert file.name.startswith("ses_") and file.suffix == ".jsonl"
+
+
+def test_into_a_folder_that_is_missing(run: Run, demo: Path, tmp_path: Path) -> None:
+    result = run("export", "retry-loop", "--to", "json", "--out", tmp_path / "no" / "file")
+    assert result.code == 1 and "No such file or directory" in result.err
+
+
+def test_round_trip_through_the_command_line(run: Run, demo: Path, tmp_path: Path) -> None:
+    file, target = tmp_path / "one.jsonl", tmp_path / "target.db"
+    before = run("export", "retry-loop", "--to", "jsonl", "--out", file)
+    assert before.code == 0
+    result = run("import", file, "--store", target, "--json")
+    assert [item["outcome"] for item in result.json] == ["added"]
+    again = run("export", "retry-loop", "--to", "jsonl", "--store", target)
+    assert again.out == file.read_text(encoding="utf-8")
+    document = json.loads(run("export", "retry-loop", "--to", "json", "--store", target).out)
+    assert document["session"]["metadata"]["source"]["id"] == "retry-loop"
+
+
+def test_an_unknown_format_is_wrong_usage(run: Run, demo: Path) -> None:
+    assert run("export", "retry-loop", "--to", "pdf").code == 2
+    assert run("export", "retry-loop").code == 2

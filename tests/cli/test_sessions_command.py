@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+CONTRACT = {
+    "id", "agent", "workspace_root", "model", "parent_id", "parent_message_id", "permissions",
+    "metadata", "prompt_tokens", "completion_tokens", "reasoning_tokens", "cache_read",
+    "cache_write", "total_tokens", "cost_usd", "created_at", "updated_at", "archived_at",
+}  # fmt: skip
+COMPUTED = {
+    "title", "source", "lineage", "activity", "activity_from", "message_count", "hidden_count",
+    "queued_count", "turn_count",
+}  # fmt: skip
+
+
+def source_ids(found: list[dict[str, object]]) -> list[object]:
+    return [summary["source"]["id"] for summary in found]  # type: ignore[index]
+
+
+def test_json_has_the_columns_and_what_is_computed(run: Run, demo: Path) -> None:
+    found = run("sessions", "--json").json
+    assert all(set(summary) == CONTRACT | COMPUTED for summary in found)
+    first = found[0]
+    assert first["title"] == "Retry loop in the sync worker"
+    assert first["model"] == {"provider_id": "anthropic", "model_id": "claude-sonnet-4-5"}
+    assert first["permissions"][0]["action"] == "allow"
+    assert first["source"]["kind"] == "claude-code"
+    assert first["lineage"] is None
+    assert (first["activity"], first["activity_from"]) == ("running", "stored")
+    assert (first["message_count"], first["hidden_count"], first["queued_count"]) == (11, 4, 1)
+    assert first["turn_count"] == 4
+
+
+def test_children_are_listed_with_their_lineage(run: Run, demo: Path) -> None:
+    by_id = {summary["source"]["id"]: summary for summary in run("sessions", "--json").json}
+    parent = by_id["retry-loop"]
+    fork, subagent = by_id["backoff-fork"], by_id["retry-loop-explore"]
+    assert fork["lineage"]["kind"] == "fork" and subagent["lineage"]["kind"] == "subagent"
+    assert fork["lineage"]["parent_id"] == parent["id"] == subagent["parent_id"]
+    assert fork["lineage"]["parent_message_id"] == fork["parent_message_id"] is not None
+
+
+def test_order_is_newest_first(run: Run, demo: Path) -> None:
+    keys = [(s["updated_at"], s["id"]) for s in run("sessions", "--json").json]
+    assert keys == sorted(keys, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--archived", "only"], ["rate-limits"]),
+        (["--agent", "pi"], ["broken-anchors"]),
+        (["--source", "gemini"], ["ci-3-13", "murajaa"]),
+        (["--workspace", "/home/mira/notes/"], ["weekly-review", "ryoko", "murajaa"]),
+        (["--query", "Überlange zeilen"], ["lange-zeilen"]),
+        (["--query", "100%"], []),
+        (["--agent", "codex", "--workspace", "/home/mira/code/api"], ["postgres-move"]),
+        (["--limit", "2"], ["retry-loop", "retry-loop-explore"]),
+        (["--limit", "0"], []),
+    ],
+)
+def test_filters(run: Run, demo: Path, arguments: list[str], expected: list[str]) -> None:
+    assert source_ids(run("sessions", "--json", *arguments).json) == expected
+
+
+def test_archived_sessions_are_excluded_by_default(run: Run, demo: Path) -> None:
+    default = source_ids(run("sessions", "--json").json)
+    every = source_ids(run("sessions", "--json", "--archived", "include").json)
+    assert set(every) - set(default) == {"rate-limits"}
+
+
+def test_pages_by_cursor_make_the_whole_list(run: Run, demo: Path) -> None:
+    whole = source_ids(run("sessions", "--json").json)
+    paged: list[object] = []
+    arguments = ["--limit", "5"]
+    while found := run("sessions", "--json", *arguments).json:
+        paged += source_ids(found)
+        cursor = f"{found[-1]['updated_at']}:{found[-1]['id']}"
+        arguments = ["--limit", "5", "--cursor", cursor]
+    assert paged == whole
+
+
+def test_says_that_there_are_more(run: Run, demo: Path) -> None:
+    result = run("sessions", "--limit", "1")
+    assert len(result.out.splitlines()) == 1
+    assert result.err.startswith("there are more: --cursor 1790000000000:ses_")
+    assert "more" not in run("sessions").err
+
+
+def test_empty_sessions_only_with_children(run: Run, demo: Path) -> None:
+    insert = (
+        "INSERT INTO chat_sessions(id, agent, model_json, parent_id, created_at, updated_at) "
+        "VALUES (?, 'x', '{}', ?, 1, 1)"
+    )
+    with sqlite3.connect(demo) as connection:
+        connection.executemany(insert, [("ses_parent", None), ("ses_child", "ses_parent")])
+        connection.execute(
+            "INSERT INTO chat_messages VALUES ('msg_1', 'ses_child', 'user', '{}', 1, 1)"
+        )
+    connection.close()
+    found = run("sessions", "--json", "--agent", "x").json
+    assert [summary["id"] for summary in found] == ["ses_parent", "ses_child"]
+    with sqlite3.connect(demo) as connection:
+        connection.execute("DELETE FROM chat_sessions WHERE id = 'ses_child'")
+    connection.close()
+    assert run("sessions", "--json", "--agent", "x").json == []
+
+
+def test_lines_to_a_pipe_are_plain_and_whole(run: Run, demo: Path) -> None:
+    out = run("sessions").out
+    assert "\x1b" not in out
+    line = next(line for line in out.splitlines() if "京都" in line)
+    assert line.endswith("京都旅行の計画 🧳")
+    assert "↳ explore: where tokens expire" in out
+    assert "● waiting-approval" in out
+
+
+def test_an_empty_list_says_why(run: Run, demo: Path, tmp_path: Path) -> None:
+    result = run("sessions", "--agent", "nobody")
+    assert (result.code, result.out) == (0, "")
+    assert result.err == "none of the 18 sessions of the store is what was asked for\n"
+    with sqlite3.connect(demo) as connection:
+        connection.execute("DELETE FROM chat_sessions")
+    connection.close()
+    assert run("sessions").err == "the store holds no sessions; run: backscroll sync\n"
+
+
+def test_a_library_that_was_not_made_yet(run: Run) -> None:
+    result = run("sessions", "--json")
+    assert (result.code, result.json) == (0, [])
+    assert result.err == "the library is empty; run: backscroll sync\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--limit", "x"], ["--limit", "-1"], ["--cursor", "abc"], ["--cursor", "1:"],
+     ["--archived", "maybe"], ["--nonsense"], ["extra"]],
+)
+def test_wrong_usage_ends_with_2(run: Run, demo: Path, arguments: list[str]) -> None:
+    result = run("sessions", *arguments)
+    assert result.code == 2 and "usage: backscroll sessions" in result.err

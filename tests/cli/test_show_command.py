@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import io
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+
+def test_prints_a_readable_transcript(run: Run, demo: Path) -> None:
+    result = run("show", "retry-loop")
+    lines = result.out.splitlines()
+    assert lines[0] == "Retry loop in the sync worker"
+    assert lines[1].startswith("claude-code · claude-sonnet-4-5 · /home/mira/code/api · main")
+    assert any(line.startswith("▌ You  2026-") for line in lines)
+    assert "  ▸ Read src/sync/worker.py  ✔ ok, 0.1 s" in lines
+    assert "  ▸ Bash pytest -q tests/sync  ✗ failed, exit 1, 3.2 s" in lines
+    assert "  ▸ Bash git push --force origin main  ✗ denied, 4.0 s" in lines
+    assert "      … 29 more lines" in lines and "      … 10 lines before" in lines
+    assert "      -            raise Retry(error) from error" in lines
+    assert "      ● Give up after one refresh that does not help" in lines
+    assert "\x1b" not in result.out
+
+
+def test_hidden_messages_are_left_out_and_counted(run: Run, demo: Path) -> None:
+    result = run("show", "retry-loop")
+    assert "far too much" not in result.out
+    assert result.err == "4 hidden messages left out; --hidden shows them\n"
+    result = run("show", "retry-loop", "--hidden")
+    assert "far too much" in result.out and "  hidden\n" in result.out
+    assert result.err == ""
+
+
+def test_queued_messages_come_last(run: Run, demo: Path) -> None:
+    assert run("show", "retry-loop").out.endswith(
+        "\n▌ You  queued\nthen also update the changelog\n"
+    )
+
+
+def test_full_shortens_nothing(run: Run, demo: Path) -> None:
+    assert "more lines" in run("show", "search-page").out
+    result = run("show", "search-page", "--full")
+    assert "more lines" not in result.out and "line 120 of the old page" in result.out
+    assert "19,600 more characters" in run("show", "odd-text").out
+
+
+def test_context_view_starts_with_the_summary(run: Run, demo: Path) -> None:
+    out = run("show", "search-page", "--context").out
+    assert out.index("── compacted ──") < out.index("Fine.") < out.index("Go on with the highlight")
+    assert "310 kB" not in out
+
+
+def test_controls_are_harmless(run: Run, demo: Path) -> None:
+    out = run("show", "odd-text").out
+    assert "\x1b" not in out and "\x07" not in out and "\u202e" not in out
+    assert "␛[31mred" in out
+
+
+def test_json_is_documented(run: Run, demo: Path) -> None:
+    document = run("show", "retry-loop", "--json").json
+    assert list(document) == ["session", "view", "messages", "queued", "hidden_left_out"]
+    assert document["view"] == "display" and document["hidden_left_out"] == 4
+    assert len(document["messages"]) == 11 == document["session"]["message_count"]
+    assert document["queued"][0]["parts"][0]["data"]["text"] == "then also update the changelog"
+
+
+@pytest.mark.parametrize("name", ["retry-loop", "ses_eb37c8923e7b9hPlQDHL7nyoSb", "ses_eb37",
+                                  "lange"])
+def test_names_are_ids_source_ids_and_prefixes(run: Run, demo: Path, name: str) -> None:
+    assert run("show", name).code == 0
+
+
+def test_a_name_that_fits_several_lists_them(run: Run, demo: Path) -> None:
+    result = run("show", "ses_")
+    assert result.code == 1 and result.out == ""
+    assert result.err.startswith("backscroll: ses_ names several sessions: ses_")
+    assert result.err.count("\n") == 1
+
+
+def test_an_unknown_name(run: Run, demo: Path) -> None:
+    result = run("show", "nope")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("backscroll: no session has the id")
+
+
+def test_hidden_and_context_do_not_go_together(run: Run, demo: Path) -> None:
+    result = run("show", "retry-loop", "--hidden", "--context")
+    assert result.code == 2 and "do not go together" in result.err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_gets_colour_unless_no_color_is_set(
+    run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    from tui.cli import main
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    assert main(["show", "odd-text"]) == 0
+    assert "\x1b[1mEscapes, [bold]markup[/] and other odd text\x1b[0m" in terminal.getvalue()
+    assert "\x1b[31mred" not in terminal.getvalue()
+    monkeypatch.setenv("NO_COLOR", "1")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    main(["show", "odd-text"])
+    assert "\x1b" not in terminal.getvalue()
+
+
+def test_data_that_is_no_json_is_shown(run: Run, demo: Path) -> None:
+    with sqlite3.connect(demo) as connection:
+        connection.execute(
+            "UPDATE chat_parts SET data_json = 'not json {' WHERE session_id = "
+            "(SELECT id FROM chat_sessions WHERE metadata_json LIKE '%\"weekly-review\"%')"
+        )
+    connection.close()
+    result = run("show", "weekly-review")
+    assert result.code == 0 and "      not json {" in result.out.splitlines()

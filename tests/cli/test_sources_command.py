@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+
+def test_says_where_was_looked(run: Run, home: Path) -> None:
+    found = run("sources", "--json").json
+    place = next(each for each in found if each["path"] == str(home / ".claude"))
+    assert place == {
+        "kind": "claude-code", "label": "Claude Code", "path": str(home / ".claude"),
+        "found": False, "enabled": True, "files": 0, "sessions": 0, "size_bytes": 0,
+        "changed_at": None, "problems": 0,
+    }
+    assert "nothing there" in run("sources").out
+
+
+def test_counts_what_lies_there_and_lists_problems(run: Run, claude_home: Path) -> None:
+    (file,) = claude_home.rglob("*.jsonl")
+    before = next(p for p in run("sources", "--json").json if p["found"])
+    assert (before["files"], before["sessions"]) == (1, 0)
+    assert before["size_bytes"] == file.stat().st_size
+    run("sync")
+    place = next(p for p in run("sources", "--json", "--problems").json if p["found"])
+    assert (place["files"], place["sessions"], place["problems"]) == (1, 1, 1)
+    (problem,) = place["problem_list"]
+    assert (problem["path"], problem["line"]) == (str(file), 2)
+    out = run("sources", "--problems").out
+    assert "1 sessions, 1 files" in out and f"{file.name}:2" in out
+
+
+def test_a_place_that_sync_was_given(run: Run, claude_home: Path, tmp_path: Path) -> None:
+    moved = claude_home.rename(tmp_path / "elsewhere")
+    run("sync", moved)
+    assert str(moved) in [place["path"] for place in run("sources", "--json").json]

@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+
+def test_the_usual_places_into_the_library(run: Run, claude_home: Path) -> None:
+    result = run("sync", "--json")
+    assert result.code == 0
+    assert set(result.json) == {"units", "read", "new", "updated", "problems", "stopped",
+                                "seconds"}
+    assert (result.json["new"], result.json["read"], result.json["problems"]) == (1, 1, 1)
+    assert "1 problems; see: backscroll sources --problems" in result.err
+    (summary,) = run("sessions", "--json").json
+    assert summary["source"]["id"] == "11111111-2222-4333-8444-555555555555"
+    assert summary["message_count"] == 2 and summary["workspace_root"] == "/home/mira/code"
+    again = run("sync", "--json").json
+    assert (again["new"], again["updated"], again["read"]) == (0, 0, 0)
+
+
+def test_a_folder_and_a_kind_by_name(run: Run, claude_home: Path, tmp_path: Path) -> None:
+    moved = claude_home.rename(tmp_path / "elsewhere")
+    store = tmp_path / "other.db"
+    result = run("sync", moved, "--store", store)
+    assert result.code == 0
+    assert result.out.startswith("1 new and 0 changed sessions from 1 of 1 files")
+    assert run("sync", "claude-code", "--store", store).out.startswith("no sessions found")
+
+
+def test_what_cannot_be_synced(run: Run, tmp_path: Path, demo: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for name, reason in ((tmp_path / "missing", "does not exist"),
+                         (tmp_path / "empty", "holds no sessions")):
+        result = run("sync", name)
+        assert result.code == 1 and reason in result.err and result.err.count("\n") == 1
