@@ -61,15 +61,18 @@ class Discovery:
         self._owners: dict[tuple[str, int], str] = {}
 
     def projects(self, root: str, problems: list[Problem]) -> Iterator[str]:
-        """Return the project folders below a root of any form."""
+        """Return the project folders below a root of any form.
+
+        Where session files lie in the root itself, it is a project; folders below it
+        count only when they hold some too (others are its sessions' side files).
+        """
         below = os.path.join(root, "projects")
-        if os.path.isdir(below):
-            root = below
-        elif holds_sessions(root):
+        root = below if os.path.isdir(below) else root
+        is_project = holds_sessions(root)
+        if is_project:
             yield root
-            return
         for entry in sorted(_scan(root, problems), key=lambda entry: entry.name):
-            if _is_folder(entry):
+            if _is_folder(entry) and (not is_project or holds_sessions(entry.path)):
                 yield entry.path
 
     def sessions(self, folder: str, problems: list[Problem]) -> Iterator[SessionFiles]:
@@ -116,7 +119,7 @@ class Discovery:
             elif entry.name == "subagents" and _is_folder(entry):
                 self._agent_files(entry.path, agents, side, problems)
             elif entry.name == RESULTS and _is_folder(entry):
-                side += _stamps(_scan(entry.path, problems), problems)
+                side += _stamps(_results(entry.path, problems), problems)
         if session_id in found or agents:
             session = found.setdefault(session_id, SessionFiles(folder, session_id))
             session.agents += agents
@@ -201,6 +204,15 @@ def _scan(folder: str, problems: list[Problem]) -> list[os.DirEntry[str]]:
     except OSError as error:
         problems.append(Problem(folder, 0, error.strerror or str(error)))
         return []
+
+
+def _results(folder: str, problems: list[Problem]) -> list[os.DirEntry[str]]:
+    """List a ``tool-results`` folder without keys, links and folders."""
+    return [
+        entry
+        for entry in _scan(folder, problems)
+        if entry.is_file(follow_symlinks=False) and not entry.name.endswith(".key")
+    ]
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -1,0 +1,230 @@
+"""Roots of every form, units, side files, and what is never opened."""
+
+from __future__ import annotations
+
+import builtins
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.errors import NotFound
+from store.sources import registry
+from store.sources.claude_code import ClaudeCodeSource
+from store.sources.protocol import Problem, Source
+from tests.sources.claude_rows import SESSION, File, read, tool
+
+
+def config(folder: Path) -> Path:
+    """Make a config folder with one session, an agent of it, and side files."""
+    root = folder / ".claude"
+    project = root / "projects" / "-w"
+    file = File()
+    file.user("go")
+    file.assistant(tool("t1", "Agent", prompt="p"), id="msg_1")
+    file.write(project)
+    agents = project / SESSION / "subagents"
+    agent = File()
+    agent.user("p", isSidechain=True, agentId="abc")
+    agent.write(agents, "agent-abc")
+    (agents / "agent-abc.meta.json").write_text('{"agentType":"Plan","toolUseId":"t1"}')
+    results = project / SESSION / "tool-results"
+    results.mkdir()
+    (results / "out.txt").write_text("whole output")
+    return root
+
+
+def test_every_form_of_root_gives_the_same_session(tmp_path: Path) -> None:
+    root = config(tmp_path)
+    source = ClaudeCodeSource()
+    project = root / "projects" / "-w"
+    forms = [root, root / "projects", project, project / f"{SESSION}.jsonl"]
+    renamed = tmp_path / "elsewhere"
+    root.rename(renamed)
+    renamed.rename(root)
+    found = []
+    for form in forms:
+        assert source.recognise(form) == form
+        drafts, problems = read(form)
+        assert problems == []
+        keys = [unit.key for unit in source.units(form, [])]
+        found.append((sorted(drafts), keys))
+    assert found == [([SESSION, f"agent-abc:{SESSION}"], [f"-w/{SESSION}"])] * 4
+    agent_file = project / SESSION / "subagents" / "agent-abc.jsonl"
+    assert source.recognise(agent_file) == agent_file
+    drafts, _ = read(agent_file)
+    assert list(drafts) == [f"agent-abc:{SESSION}"]
+    lineage = drafts[f"agent-abc:{SESSION}"].lineage
+    assert lineage is not None
+    assert (lineage.parent_source_id, lineage.tool_call_id) == (SESSION, "t1")
+
+
+def test_what_is_no_source(tmp_path: Path) -> None:
+    source = ClaudeCodeSource()
+    (tmp_path / "data.jsonl").write_text('{"text":"hello"}\n')
+    (tmp_path / "chat.jsonl").write_text('{"type":"user","message":"hi"}\n')
+    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "notes.txt").write_text("x")
+    for name in ("data.jsonl", "chat.jsonl", "empty.jsonl", "notes.txt", "missing"):
+        assert source.recognise(tmp_path / name) is None
+    assert source.recognise(tmp_path) is None
+    (tmp_path / "projects").mkdir()
+    assert source.recognise(tmp_path) is None
+    (tmp_path / ".claude" / "projects").mkdir(parents=True)
+    assert source.recognise(tmp_path / ".claude") == tmp_path / ".claude"
+
+
+def test_old_session_that_begins_with_summaries_is_recognised(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"type":"summary","summary":"s","leafUuid":"l"}\n')
+    assert ClaudeCodeSource().recognise(path) == path
+
+
+def test_default_roots(tmp_path: Path) -> None:
+    source = ClaudeCodeSource()
+    usual = [tmp_path / ".claude", tmp_path / ".config" / "claude"]
+    assert source.default_roots({}, tmp_path) == usual
+    named = source.default_roots({"CLAUDE_CONFIG_DIR": "/a, /b ,,"}, tmp_path)
+    assert named == [Path("/a"), Path("/b"), *usual]
+    assert source.default_roots({"CLAUDE_CONFIG_DIR": str(usual[0])}, tmp_path) == usual
+    moved = source.default_roots({"XDG_CONFIG_HOME": "/x"}, tmp_path)
+    assert moved == [tmp_path / ".claude", Path("/x/claude")]
+
+
+def test_unit_stamps_cover_all_files_and_tell_changes(tmp_path: Path) -> None:
+    root = config(tmp_path)
+    source = ClaudeCodeSource()
+    (before,) = source.units(root, [])
+    names = [Path(stamp.path).name for stamp in before.stamps]
+    assert names == [
+        f"{SESSION}.jsonl",
+        "agent-abc.jsonl",
+        "agent-abc.meta.json",
+        "out.txt",
+    ]
+    (again,) = source.units(root, [])
+    assert again == before
+    reading = source.read(root, before)
+    assert reading.stamps == before.stamps
+    newest = Path(before.stamps[1].path)
+    os.utime(newest, ns=(10**18 * 2, 10**18 * 2))
+    (after,) = source.units(root, [])
+    assert after.changed_at == 2 * 10**12
+    assert after.stamps != before.stamps
+
+
+def test_projects_that_share_a_folder_name_stay_apart_by_cwd(tmp_path: Path) -> None:
+    folder = tmp_path / "-home-a-b-c"
+    for number, cwd in enumerate(("/home/a/b_c", "/home/a/b.c")):
+        file = File(session=f"s{number}", cwd=cwd)
+        file.user("go")
+        file.write(folder)
+    drafts, _ = read(folder)
+    assert {draft.workspace_root for draft in drafts.values()} == {"/home/a/b_c", "/home/a/b.c"}
+
+
+def test_session_that_lies_in_two_folders_is_read_once(tmp_path: Path) -> None:
+    short, long = File(), File()
+    short.user("go")
+    long.user("go")
+    long.assistant("more", id="msg_1")
+    kept = long.write(tmp_path / "projects" / "-b")
+    other = short.write(tmp_path / "projects" / "-a")
+    problems: list[Problem] = []
+    (unit,) = ClaudeCodeSource().units(tmp_path, problems)
+    assert unit.stamps[0].path == str(kept)
+    assert [problem.path for problem in problems] == [str(other)]
+
+
+def test_empty_session_is_kept_for_its_agents(tmp_path: Path) -> None:
+    (tmp_path / f"{SESSION}.jsonl").touch()
+    agent = File(version="2.0.77")
+    agent.user("Warmup", isSidechain=True, agentId="abc")
+    agent.write(tmp_path, "agent-abc")
+    drafts, problems = read(tmp_path)
+    assert problems == []
+    parent, child = drafts[SESSION], drafts[f"agent-abc:{SESSION}"]
+    assert parent.messages == []
+    assert (parent.created_at, parent.updated_at) == (child.created_at, child.updated_at)
+    assert parent.workspace_root == "/w"
+
+
+def test_agents_without_their_session_are_kept(tmp_path: Path) -> None:
+    agent = File(version="2.0.77")
+    agent.user("p", isSidechain=True, agentId="abc")
+    agent.write(tmp_path, "agent-abc")
+    drafts, _ = read(tmp_path)
+    assert list(drafts) == [f"agent-abc:{SESSION}"]
+
+
+def test_only_known_files_are_opened_and_none_is_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = config(tmp_path)
+    (root / "sessions").mkdir()
+    for place in (root, root / "sessions", root / "projects" / "-w", root / "projects"):
+        (place / "1234.key").write_text("secret")
+    (root / "projects" / "-w" / SESSION / "x.key").write_text("secret")
+    (root / "projects" / "-w" / SESSION / "subagents" / "agent-x.key").write_text("secret")
+    (root / "projects" / "-w" / "memory").mkdir()
+    (root / "projects" / "-w" / "memory" / "MEMORY.md").write_text("private")
+    before = {path: path.stat() for path in sorted(tmp_path.rglob("*"))}
+    opened: list[str] = []
+    real = builtins.open
+
+    def watching(file: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
+        opened.append(str(file))
+        assert mode == "rb"
+        return real(file, mode, *rest, **named)
+
+    monkeypatch.setattr(builtins, "open", watching)
+    read(root)
+    monkeypatch.undo()
+    assert sorted({Path(path).name for path in opened}) == [
+        f"{SESSION}.jsonl",
+        "agent-abc.jsonl",
+        "agent-abc.meta.json",
+        "out.txt",
+    ]
+    after = {path: path.stat() for path in sorted(tmp_path.rglob("*"))}
+    assert list(after) == list(before)
+    for path, stat in before.items():
+        assert (after[path].st_mtime_ns, after[path].st_size) == (stat.st_mtime_ns, stat.st_size)
+
+
+def test_secret_files_in_tool_results_are_left_out(tmp_path: Path) -> None:
+    root = config(tmp_path)
+    results = root / "projects" / "-w" / SESSION / "tool-results"
+    (results / "1.key").write_text("secret")
+    (tmp_path / "outside.txt").write_text("outside")
+    (results / "link.txt").symlink_to(tmp_path / "outside.txt")
+    drafts, _ = read(root)
+    assert [a.name for a in drafts[SESSION].attachments] == ["out.txt"]
+
+
+def test_stray_session_file_beside_the_projects_hides_none(tmp_path: Path) -> None:
+    root = config(tmp_path)
+    stray = File(session="stray")
+    stray.user("go")
+    stray.write(root / "projects")
+    drafts, problems = read(root)
+    assert problems == []
+    assert sorted(drafts) == [SESSION, f"agent-abc:{SESSION}", "stray"]
+
+
+def test_watch_paths(tmp_path: Path) -> None:
+    root = config(tmp_path)
+    source = ClaudeCodeSource()
+    project = root / "projects" / "-w"
+    assert list(source.watch_paths(root)) == [root / "projects"]
+    assert list(source.watch_paths(project)) == [project]
+    assert list(source.watch_paths(project / f"{SESSION}.jsonl")) == [project]
+
+
+def test_registry() -> None:
+    sources: tuple[Source, ...] = registry.all_sources()
+    assert "claude-code" in [source.kind for source in sources]
+    assert registry.source("claude-code").label == "Claude Code"
+    with pytest.raises(NotFound, match="claude-code"):
+        registry.source("nothing")
