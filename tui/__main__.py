@@ -12,12 +12,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-SUBCOMMANDS = frozenset({
-    "sync", "sources", "sessions", "show", "search", "fork", "rewind", "restore", "archive",
-    "unarchive", "rename", "undo", "redo", "star", "tag", "label", "forget", "tree", "export",
-    "resume", "record", "import", "stats", "backup", "checkpoint", "vacuum", "prune", "doctor",
-    "screenshots", "help",
-})
+from tui.cli import COMMAND_NAMES
+
 USAGE = 2
 
 
@@ -62,7 +58,7 @@ def browser_request(arguments: Sequence[str]) -> Request | None:
         elif argument.startswith("-"):
             request.problem = f"unknown option {argument}"
             return request
-        elif request.target is None and argument in SUBCOMMANDS:
+        elif request.target is None and argument in COMMAND_NAMES:
             return None
         elif request.target is None:
             request.target = argument

@@ -52,6 +52,17 @@ def test_help_documents_the_json(run: Run, name: str) -> None:
     assert "--json prints" in run(name, "--help").out
 
 
+def test_help_names_every_command(run: Run) -> None:
+    result = run("--help")
+    assert result.code == 0
+    listed = [line.split()[0] for line in result.out.split("commands (")[1].splitlines()[1:]]
+    assert listed == list(COMMAND_NAMES)
+
+
+def test_version(run: Run) -> None:
+    assert run("--version").out.startswith("backscroll 0.")
+
+
 def test_no_command(run: Run) -> None:
     assert run("nonsense").code == 2
 

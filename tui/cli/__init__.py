@@ -6,13 +6,14 @@ Exit codes: 0; 1 when something was refused or not found, with the reason on std
 
 from __future__ import annotations
 
-import argparse
 import os
-import sqlite3
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    import argparse
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "sync": ("tui.cli.sync", "bring what agents wrote into the store"),
@@ -21,12 +22,41 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("tui.cli.show", "print a session as a readable transcript"),
     "export": ("tui.cli.export", "write a session as JSON, Markdown and other formats"),
     "import": ("tui.cli.imports", "take exported sessions into the store"),
+    "fork": ("tui.cli.fork", "make a new session up to a message of one"),
+    "rewind": ("tui.cli.rewind", "hide what comes after a message"),
+    "restore": ("tui.cli.restore", "show again what a rewind hid"),
+    "archive": ("tui.cli.archive", "take sessions out of the list"),
+    "unarchive": ("tui.cli.unarchive", "take sessions out of the archive"),
+    "rename": ("tui.cli.rename", "give a session a title"),
+    "star": ("tui.cli.star", "star sessions"),
+    "tag": ("tui.cli.tag", "tag a session"),
+    "undo": ("tui.cli.undo", "take the newest change back"),
+    "redo": ("tui.cli.redo", "do again what was undone"),
+    "tree": ("tui.cli.tree", "print families of sessions"),
+    "resume": ("tui.cli.resume", "go on with a session in its agent"),
     "record": ("tui.cli.record", "record a UI message stream from stdin into the store"),
     "forget": ("tui.cli.forget", "remove sessions for good; no sync brings them back"),
 }
 """Module and one line of help by command."""
 
 COMMAND_NAMES = tuple(COMMANDS)
+_HELP = """\
+usage: backscroll [TARGET] [--store PATH_OR_URL] [--demo]
+       backscroll COMMAND ...
+
+Without a command it opens the browser: on your library, synced with the agents it finds,
+or on TARGET, which is a store (a SQLite file with the three tables), the file or folder of
+an agent, or a workspace folder.
+
+options:
+  --store PATH_OR_URL   the store in place of your library (also $BACKSCROLL_STORE)
+  --demo                a demo store, made on the spot
+  --version             print the version
+  -h, --help            print this
+
+commands (backscroll COMMAND --help tells more):
+{commands}"""
+
 USAGE, FAILED, INTERRUPTED = 2, 1, 130
 
 
@@ -61,8 +91,7 @@ def main(argv: Sequence[str]) -> int:
     """
     name = command_in(argv)
     if name is None:
-        print(f"backscroll: no command; there are {', '.join(COMMANDS)}", file=sys.stderr)
-        return USAGE
+        return _without_command(argv)
     arguments = list(argv)
     arguments.remove(name)
     command = cast(Command, import_module(COMMANDS[name][0]))
@@ -75,7 +104,27 @@ def main(argv: Sequence[str]) -> int:
     return _guarded(command, options)
 
 
+def _without_command(argv: Sequence[str]) -> int:
+    """Print help or the version where they are asked for; anything else is wrong usage."""
+    if "--version" in argv:
+        from importlib.metadata import version
+
+        print(f"backscroll {version('backscroll')}")
+        return 0
+    if any(argument in ("-h", "--help", "help") for argument in argv):
+        print(_HELP.format(commands=_command_lines()))
+        return 0
+    print("backscroll: no command; see backscroll --help", file=sys.stderr)
+    return USAGE
+
+
+def _command_lines() -> str:
+    return "\n".join(f"  {name:<12} {help}" for name, (_, help) in COMMANDS.items())
+
+
 def _parser(name: str, command: Command) -> argparse.ArgumentParser:
+    import argparse
+
     parser = argparse.ArgumentParser(
         prog=f"backscroll {name}",
         description=command.__doc__,
@@ -94,6 +143,8 @@ def _parser(name: str, command: Command) -> argparse.ArgumentParser:
 
 def _guarded(command: Command, options: argparse.Namespace) -> int:
     """Run a command; what goes wrong becomes one line on stderr."""
+    import sqlite3
+
     from store.errors import BackscrollError
     from store.neutral import neutral
     from tui.cli.output import UsageError, prepare_streams, silence_streams
