@@ -201,22 +201,25 @@ def _named(db: Database, ids: Sequence[str]) -> str:
 def counts(db: Database, ids: Sequence[str]) -> dict[str, Counts]:
     """Return the counts of each of these sessions; one without messages has zeros."""
     form = db.form
+    # Grouped by what each row is, so that its metadata is looked at once.
     sql = f"""
-        SELECT session_id, sum(state = 0), sum(state = 1), sum(state = 2),
-               sum(state = 0 AND role = 'user' AND human)
-        FROM (
-            SELECT m.session_id, m.role,
-                   CASE WHEN {form.cancelled("m")} THEN 3
-                        WHEN {form.hidden_at("m")} IS NOT NULL THEN 1
-                        WHEN {form.queued("m")} THEN 2 ELSE 0 END AS state,
-                   m.role = 'user' AND
-                   coalesce({form.rare_fact("m", "origin")}, 'human') = 'human' AS human
-            FROM chat_messages m WHERE m.session_id = $1
-        ) GROUP BY session_id"""
+        SELECT CASE WHEN {form.cancelled("m")} THEN 'cancelled'
+                    WHEN {form.hidden_at("m")} IS NOT NULL THEN 'hidden'
+                    WHEN {form.queued("m")} THEN 'queued' ELSE 'shown' END AS state,
+               m.role = 'user' AND coalesce({form.fact("m", "origin")}, 'human') = 'human' AS human,
+               count(*)
+        FROM chat_messages m WHERE m.session_id = $1 GROUP BY 1, 2"""
     found = {}
     for session_id in ids:
-        row = db.connection.execute(sql, {"1": session_id}).fetchone() or (session_id, 0, 0, 0, 0)
-        found[session_id] = Counts(number(row[1]), number(row[2]), number(row[4]), number(row[3]))
+        counted = found[session_id] = Counts()
+        for state, human, rows in db.connection.execute(sql, {"1": session_id}).fetchall():
+            if state == "shown":
+                counted.messages += rows
+                counted.turns += rows if human else 0
+            elif state == "hidden":
+                counted.hidden += rows
+            elif state == "queued":
+                counted.queued += rows
     return found
 
 
