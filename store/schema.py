@@ -167,6 +167,10 @@ CREATE TABLE session_links (
     pending           INTEGER NOT NULL
 );
 CREATE INDEX session_links_parent ON session_links(parent_id);
+CREATE TABLE exported_sessions (
+    imported_id TEXT PRIMARY KEY,
+    session_id  TEXT NOT NULL REFERENCES chat_sessions(id) ON DELETE CASCADE
+);
 CREATE TABLE forgotten_sessions (
     session_id   TEXT PRIMARY KEY,
     forgotten_at INTEGER NOT NULL
@@ -182,7 +186,7 @@ CREATE TABLE original_records (
 CREATE TABLE record_refs (
     message_id   TEXT PRIMARY KEY REFERENCES chat_messages(id) ON DELETE CASCADE,
     records_json TEXT NOT NULL
-);
+) WITHOUT ROWID;
 CREATE TABLE attachments (
     session_id TEXT NOT NULL REFERENCES chat_sessions(id) ON DELETE CASCADE,
     name       TEXT NOT NULL,
@@ -192,7 +196,7 @@ CREATE TABLE attachments (
     PRIMARY KEY (session_id, name)
 );
 CREATE TABLE changes (
-    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+    seq        INTEGER PRIMARY KEY,
     session_id TEXT NOT NULL,
     message_id TEXT,
     changed_at INTEGER NOT NULL
@@ -205,13 +209,16 @@ CREATE TABLE changes (
 while a root was listed.
 ``session_links``: which session an imported one comes from, by the id that its parent has
 or will have; ``pending`` is 1 while something of the parent is not there yet.
+``exported_sessions``: the id that a file which was written for an agent has when it is
+imported, and the session that it was made of.
 ``original_records``: a session's source records in order, in zstd blocks of lines joined
 by newlines; ``first`` is the number of the block's first record, from 0; ``checksum`` is
 the CRC-32 of the block before compression.
 ``record_refs``: for each message, a JSON array with one array of record numbers per part
 (and a last one for records of the message as a whole).
 ``attachments``: side files of a source, zstd; ``size`` in bytes before compression.
-``changes``: what a poller of ours reads again. ``verb_log``: what undo and redo act on.
+``changes``: what a poller of ours reads again; the newest row is never trimmed, so ``seq``
+needs no AUTOINCREMENT (which would cost each small transaction as much as its rows). ``verb_log``: what undo and redo act on.
 """
 
 MIGRATIONS: tuple[str, ...] = (

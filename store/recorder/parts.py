@@ -72,7 +72,8 @@ class Part:
     def grow(self, piece: str) -> None:
         """Append to ``text``."""
         self._pieces.append(piece)
-        self._halves = self._halves or has_surrogate(piece)
+        if not piece.isascii() and has_surrogate(piece):
+            self._halves = True
 
     @property
     def data(self) -> dict[str, Any]:

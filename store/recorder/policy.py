@@ -7,6 +7,17 @@ from typing import Literal
 
 SaveOn = Literal["chunk", "step", "turn"]
 
+_BLOCK_ENDS = frozenset((
+    "text-end", "reasoning-end", "tool-input-start", "tool-input-available", "tool-input-error",
+    "tool-approval-request", "tool-approval-response", "tool-output-error",
+    "tool-output-denied", "finish-step", "reset-step", "finish", "abort", "error",
+))
+TURN_ENDS = frozenset(("finish", "abort"))
+_STEP_ENDS = frozenset(("finish-step", "error")) | TURN_ENDS
+_SAVES_NOW: dict[str, frozenset[str]] = {
+    "chunk": _BLOCK_ENDS, "step": _STEP_ENDS, "turn": TURN_ENDS,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class SavePolicy:
@@ -34,3 +45,15 @@ class SavePolicy:
         for name in ("save_buffer_size", "save_buffer_ms"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} is not negative")
+
+    @property
+    def saves_now(self) -> frozenset[str]:
+        """The types of chunks after which nothing may wait."""
+        return _SAVES_NOW[self.save_on]
+
+    @property
+    def full(self) -> float:
+        """How many bytes may wait; with ``step`` and ``turn`` there is no limit."""
+        if self.save_on != "chunk":
+            return float("inf")
+        return self.save_buffer_size if self.save_buffer_ms else 0

@@ -14,18 +14,11 @@ from store.recorder.json_text import dump
 from store.recorder.message import RecordedMessage
 from store.recorder.part_list import Chunk, ProtocolError
 from store.recorder.partial_json import MISSING
+from store.recorder.policy import TURN_ENDS
 from store.recorder.procedures import Operation, Procedure
 from store.recorder.reducer import MessageState, is_known
 
 TITLE_LENGTH = 80
-_IMMEDIATE = frozenset((
-    "text-end", "reasoning-end", "tool-input-start", "tool-input-available", "tool-input-error",
-    "tool-approval-request", "tool-approval-response", "tool-output-error",
-    "tool-output-denied", "finish-step", "reset-step", "finish", "abort", "error",
-))
-_TURN_ENDS = frozenset(("finish", "abort"))
-_STEP_ENDS = frozenset(("finish-step", "error")) | _TURN_ENDS
-_SAVES_NOW = {"chunk": _IMMEDIATE, "step": _STEP_ENDS, "turn": _TURN_ENDS}
 _TOUCHES = frozenset(("finish-step", "finish", "abort", "error"))
 _DELTAS = {"text-delta": "delta", "reasoning-delta": "delta", "tool-input-delta": "inputTextDelta"}
 _SMALL = 256
@@ -156,7 +149,7 @@ class Recording(Answers):
     def absorb(self, chunk: Chunk, size: int = 0) -> bool:
         """Take a chunk of the message that is being recorded; as ``receive`` otherwise."""
         message = self.message
-        kind = chunk["type"]
+        kind: str = chunk["type"]
         if message is None or message.failed is not None:
             if not is_known(kind):
                 self._unknown(kind)
@@ -169,17 +162,15 @@ class Recording(Answers):
             self._unknown(kind)
             return False
         delta = _DELTAS.get(kind)
-        if delta is None:
-            self._note(message, chunk, kind)
-        self.waiting += size or (len(chunk[delta]) if delta else _size_of(chunk))
-        policy = self.policy
-        if kind in _SAVES_NOW[policy.save_on]:
+        if delta is not None:
+            self.waiting += size or len(chunk[delta])
+            return self.waiting >= self._full
+        self._note(message, chunk, kind)
+        self.waiting += size or _size_of(chunk)
+        if kind in self._saves_now or self.waiting >= self._full:
             return True
-        if policy.save_on != "chunk":
-            return False
-        if kind == "tool-output-available" and message.state.changed_state:
-            return True
-        return self.waiting >= policy.save_buffer_size or not policy.save_buffer_ms
+        moved = kind == "tool-output-available" and message.state.changed_state
+        return moved and self.policy.save_on == "chunk"
 
     def _note(self, message: RecordedMessage, chunk: Chunk, kind: str) -> None:
         """Keep what a chunk means for the message, the session and its activity."""
@@ -190,7 +181,7 @@ class Recording(Answers):
         metadata = chunk.get("messageMetadata")
         if isinstance(metadata, dict) and isinstance(metadata.get("model"), dict):
             self._set_model(metadata["model"])
-        if kind in _TURN_ENDS:
+        if kind in TURN_ENDS:
             self._set_activity(self._settled(message))
         elif kind == "error":
             self._set_activity("error")

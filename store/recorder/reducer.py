@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from store.recorder.json_text import can_merge, merge
-from store.recorder.part_list import Chunk, ProtocolError, SdkVersion, copy_given, text_of
+from store.recorder.part_list import Chunk, ProtocolError, SdkVersion, copy_given
 from store.recorder.partial_json import MISSING, Missing
 from store.recorder.parts import Part, ToolCall, assign
 from store.recorder.tool_chunks import ToolCalls
@@ -105,23 +105,27 @@ class MessageState(ToolCalls):
         self._reasonings[key] = self._add(data)
 
     def _open_block(self, chunk: Chunk) -> tuple[dict[str, Part], Part]:
-        kind, key = chunk["type"], chunk["id"]
-        what = "text" if kind.startswith("text") else "reasoning"
-        blocks = self._texts if what == "text" else self._reasonings
-        part = blocks.get(key)
+        kind = chunk["type"]
+        blocks = self._texts if kind[0] == "t" else self._reasonings
+        part = blocks.get(chunk["id"])
         if part is None:
+            what = "text" if kind[0] == "t" else "reasoning"
             raise ProtocolError(
-                f'Received {kind} for missing {what} part with ID "{key}". '
+                f'Received {kind} for missing {what} part with ID "{chunk["id"]}". '
                 f'Ensure a "{what}-start" chunk is sent before any "{kind}" chunks.'
             )
         return blocks, part
 
     def _block_delta(self, chunk: Chunk) -> None:
         _, part = self._open_block(chunk)
-        part.grow(text_of(chunk, "delta"))
+        delta = chunk["delta"]
+        if type(delta) is not str:
+            raise ProtocolError(f"{chunk['type']} chunk whose delta is no text")
+        part.grow(delta)
         if chunk.get("providerMetadata") is not None:
             part.shape["providerMetadata"] = chunk["providerMetadata"]
-        self.touch(part)
+        if not part.dirty:
+            self.touch(part)
 
     def _block_end(self, chunk: Chunk) -> None:
         blocks, part = self._open_block(chunk)

@@ -50,6 +50,7 @@ class Saving:
             unknown: Told the type of each chunk that is ignored.
         """
         self.policy = policy or SavePolicy()
+        self._saves_now, self._full = self.policy.saves_now, self.policy.full
         self.session_id = ""
         self.message: RecordedMessage | None = None
         self.waiting = 0

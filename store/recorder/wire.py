@@ -16,7 +16,7 @@ DONE = b"[DONE]"
 _OTHER_FIELDS = (b"event:", b"id:", b"retry:", b":")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Received:
     """One object of the stream: a chunk (``type``), or a whole UIMessage (``role``).
 

@@ -1,0 +1,152 @@
+"""CPU of recording 1,000 chunks a second, beside parsing them and writing the same rows.
+
+Each run is a process of its own that reads the same stream from a pipe, paced by this
+one; its CPU is counted from before the first chunk until everything is saved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tests.bench.record_stream import chunks, rows_by_transaction
+
+PER_SECOND = 1_000
+TRANSACTION_MS = 16
+FULL_SECONDS, QUICK_SECONDS = 8, 2
+ROUNDS = 3
+_INSERT_PART = (
+    'INSERT INTO chat_parts(id, message_id, session_id, "index", type, data_json, tool_call_id,'
+    " tool_state, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT(id) DO UPDATE SET data_json = excluded.data_json,"
+    " tool_state = excluded.tool_state, updated_at = excluded.updated_at"
+)
+
+
+def measure(quick: bool) -> dict[str, Any]:
+    """Record a paced stream with the command's recorder and the host's, and with the floor.
+
+    Returns:
+        ``chunks``, ``seconds``; ``record_cpu_s`` (what ``backscroll record`` runs),
+        ``host_cpu_s`` (``store.Recorder`` in an event loop), ``floor_cpu_s``, each a
+        median; ``ratio`` (record to floor) and ``host_ratio``.
+    """
+    seconds = QUICK_SECONDS if quick else FULL_SECONDS
+    count = seconds * PER_SECOND
+    found: dict[str, list[float]] = {"record": [], "host": [], "floor": []}
+    for _ in range(1 if quick else ROUNDS):
+        for way, runs in found.items():
+            runs.append(_run(way, count))
+    record, host, floor = (statistics.median(found[way]) for way in ("record", "host", "floor"))
+    return {
+        "chunks": count, "seconds": seconds, "record_cpu_s": record, "host_cpu_s": host,
+        "floor_cpu_s": floor, "ratio": record / floor, "host_ratio": host / floor,
+    }
+
+
+def _run(way: str, count: int) -> float:
+    """Return the CPU seconds of one process that is fed at the pace."""
+    lines = [orjson.dumps(chunk) + b"\n" for chunk in chunks(count)]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "tests.bench.record_bench", way, folder, str(count)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            assert child.stdin is not None and child.stdout is not None
+            child.stdout.readline()
+            _feed(child.stdin.fileno(), lines)
+            child.stdin.close()
+            return float(child.stdout.readline())
+
+
+def _feed(descriptor: int, lines: list[bytes]) -> None:
+    start = time.monotonic()
+    for number, line in enumerate(lines):
+        wait = start + number / PER_SECOND - time.monotonic()
+        if wait > 0:
+            time.sleep(wait)
+        os.write(descriptor, line)
+
+
+# -- the processes that are measured
+
+
+def _ready() -> float:
+    print("ready", flush=True)
+    return time.process_time()
+
+
+def _record(folder: Path, count: int) -> float:
+    from store.database import open_database
+    from store.recorder.direct import DirectRecorder
+    from store.recorder.procedures import drive
+    from store.recorder.recording import Recording
+
+    database = open_database(folder / "store.db", create=True)
+    recording = Recording()
+    drive(database, recording.start())
+    recorder = DirectRecorder(database, recording, lambda line, reason: None)
+    start = _ready()
+    recorder.pump(sys.stdin.fileno())
+    recorder.close()
+    return time.process_time() - start
+
+
+def _host(folder: Path, count: int) -> float:
+    return asyncio.run(_record_in_loop(folder))
+
+
+async def _record_in_loop(folder: Path) -> float:
+    from store.recorder import Recorder
+    from store.store import Store
+
+    async with await Store.open(folder / "store.db", create=True) as store:
+        recorder = await Recorder.open(store)
+        reader = asyncio.StreamReader()
+        loop = asyncio.get_running_loop()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        start = _ready()
+        async for line in reader:
+            await recorder.feed(orjson.loads(line), size=len(line))
+        await recorder.close()
+        return time.process_time() - start
+
+
+def _floor(folder: Path, count: int) -> float:
+    from store.database import open_database
+    from store.recorder.writing import NewSession, insert_session
+
+    database = open_database(folder / "store.db", create=True)
+    insert_session(database, NewSession("ses", "floor", None, "{}", 1))
+    connection = database.connection
+    connection.execute("INSERT INTO chat_messages VALUES ('msg', 'ses', 'assistant', '{}', 1, 1)")
+    transactions = rows_by_transaction(chunks(count), TRANSACTION_MS * PER_SECOND // 1000)
+    parsed, descriptor, torn = 0, sys.stdin.fileno(), b""
+    start = _ready()
+    while data := os.read(descriptor, 1 << 16):
+        *lines, torn = (torn + data).split(b"\n")
+        for line in lines:
+            orjson.loads(line)
+            parsed += 1
+        while transactions and parsed * 1000 // PER_SECOND >= TRANSACTION_MS:
+            parsed -= TRANSACTION_MS * PER_SECOND // 1000
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(_INSERT_PART, transactions.pop(0))
+            connection.execute("COMMIT")
+    return time.process_time() - start
+
+
+_WAYS = {"record": _record, "host": _host, "floor": _floor}
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        print(_WAYS[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3])), flush=True)
+    else:
+        print(orjson.dumps(measure("--quick" in sys.argv), option=orjson.OPT_INDENT_2).decode())
