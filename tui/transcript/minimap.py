@@ -23,9 +23,9 @@ def minimap(
         hits: Parts with hits, in order.
     """
     count = len(heights)
-    if not count:
-        return []
     cells = min(cells, count)
+    if cells <= 0:
+        return []
     edges = [count * cell // cells for cell in range(cells + 1)]
     above = [heights.above(edge) for edge in edges]
     sizes = [(above[n + 1] - above[n]) / (edges[n + 1] - edges[n]) for n in range(cells)]
