@@ -16,7 +16,7 @@ def records_of_part(database: Database, part_id: str) -> list[str]:
     Bytes that are no UTF-8 are shown as U+FFFD. Empty where nothing was kept.
     """
     row = database.connection.execute(
-        "SELECT session_id, message_id, \"index\" FROM chat_parts WHERE id = $1", {"1": part_id}
+        'SELECT session_id, message_id, "index" FROM chat_parts WHERE id = $1', {"1": part_id}
     ).fetchone()
     if row is None or database.form.name != "own":
         return []

@@ -47,9 +47,7 @@ class Place:
         return asdict(self)
 
 
-def places(
-    database: Database | None, environment: Mapping[str, str], home: Path
-) -> list[Place]:
+def places(database: Database | None, environment: Mapping[str, str], home: Path) -> list[Place]:
     """Return every place: the usual ones, configured ones, and those that sync was given.
 
     Args:
@@ -80,8 +78,11 @@ def _roots(
     existing = default_targets(settings, sources, environment, home)
     seen: set[tuple[str, str]] = set()
     given = _synced(database)
-    usual = [(source.label, root) for source in sources
-             for root in source.default_roots(environment, home)]
+    usual = [
+        (source.label, root)
+        for source in sources
+        for root in source.default_roots(environment, home)
+    ]
     for source in sources:
         roots = [target.root for target in existing if target.source.kind == source.kind]
         roots += [root for label, root in usual if label == source.label]

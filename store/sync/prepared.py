@@ -6,6 +6,7 @@ draft alone: a session that was followed live and one that was read once come ou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -110,17 +111,17 @@ def rollups(messages: list[MessageDraft]) -> tuple[int, int, int, int, int, int,
         if message.role != "assistant":
             continue
         usage = message.metadata.get("usage")
-        if isinstance(usage, Mapping):
+        if isinstance(usage, dict):
             for position, bucket in enumerate(USAGE_BUCKETS):
-                sums[position] += _count(usage.get(bucket))
+                value = usage.get(bucket)
+                if type(value) is int:
+                    sums[position] += value
+                elif isinstance(value, float) and math.isfinite(value):
+                    sums[position] += int(value)
         spent = message.metadata.get("cost_usd")
-        if isinstance(spent, int | float) and not isinstance(spent, bool):
+        if spent is not None and isinstance(spent, int | float):
             cost += spent
     return sums[0], sums[1], sums[2], sums[3], sums[4], sum(sums), cost
-
-
-def _count(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) and value == value else 0
 
 
 def _session_metadata(kind: str, draft: SessionDraft) -> dict[str, Any]:
@@ -199,6 +200,9 @@ def _add_parts(
     tail: str,
 ) -> None:
     for index, part in enumerate(message.parts):
+        data = part.data
+        if "resultProviderMetadata" in data:
+            data = _part_data(kind, part)
         call_id = part.tool_call_id
         prepared.parts.append(
             (
@@ -207,7 +211,7 @@ def _add_parts(
                 prepared.id,
                 index,
                 clean(part.type),
-                json_text(_part_data(kind, part)),
+                json_text(data),
                 None if call_id is None else clean(call_id),
                 part.tool_state,
                 part.created_at,

@@ -207,9 +207,13 @@ def _write_messages(
     connection = database.connection
     if new:
         messages = _linked(prepared, found, {})
-        connection.executemany(INSERT_MESSAGE, messages)
-        connection.executemany(INSERT_PART, prepared.parts)
-        connection.executemany(INSERT_REFS, prepared.refs)
+        for statement, rows in (
+            (INSERT_MESSAGE, messages),
+            (INSERT_PART, prepared.parts),
+            (INSERT_REFS, prepared.refs),
+        ):
+            # Nothing of a new session can be there yet.
+            connection.executemany(statement.partition(" ON CONFLICT")[0], rows)
         return [], False, bool(messages)
     stored, names = _stored_messages(database, prepared.id)
     texts = {name: stored[message_id][3] for name, message_id in names.items()}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from store.database import Database, open_database
+from store.errors import NotFound
 from store.ids import derived_session_id
 from store.queries import originals
 from store.sources.drafts import (
@@ -403,7 +404,7 @@ def test_attachments(database: Database) -> None:
     session_id = derived_session_id("fake", "one")
     assert originals.attachment(database, session_id, "out.txt") == b"long output" * 100
     assert originals.attachments(database, session_id) == [("out.txt", "text/plain", 1100)]
-    with pytest.raises(originals.NotFound, match="no file other.txt"):
+    with pytest.raises(NotFound, match="no file other.txt"):
         originals.attachment(database, session_id, "other.txt")
 
 
