@@ -40,8 +40,11 @@ class Spent:
 
     def add(self, other: Spent) -> None:
         """Count another usage in."""
-        for key in USAGE_KEYS:
-            setattr(self, key, getattr(self, key) + getattr(other, key))
+        self.input += other.input
+        self.output += other.output
+        self.reasoning += other.reasoning
+        self.cache_read += other.cache_read
+        self.cache_write += other.cache_write
         if other.cost is not None:
             self.cost = (self.cost or 0.0) + other.cost
 
@@ -103,6 +106,8 @@ def decoded(text: str | None) -> dict[str, Any]:
 
 
 def _count(value: Any) -> int:
+    if type(value) is int:
+        return value if abs(value) < 2**63 else 0
     is_number = isinstance(value, int | float) and abs(value) < 2**63
     return int(value) if is_number else 0
 

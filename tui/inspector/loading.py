@@ -16,8 +16,7 @@ T = TypeVar("T")
 class Latest(Generic[T]):
     """Handles the newest of many requests: those that came in between are skipped.
 
-    One request is handled at a time, so that reads never pile up behind each other, and
-    whoever waits may be cancelled without harm to the others.
+    One request is handled at a time, so that reads never pile up behind each other.
     """
 
     def __init__(self, handle: Callable[[T], Awaitable[None]]) -> None:
@@ -31,12 +30,16 @@ class Latest(Generic[T]):
         """Whether a newer request waits already."""
         return bool(self._wanted)
 
-    async def request(self, wanted: T) -> None:
-        """Ask for something and wait until it, or what was asked for later, is handled."""
+    def request(self, wanted: T) -> None:
+        """Ask for something; what was asked for before and waits is forgotten."""
         self._wanted = [wanted]
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run())
-        await asyncio.shield(self._task)
+
+    async def settled(self) -> None:
+        """Wait until the newest request is handled."""
+        if self._task is not None:
+            await asyncio.shield(self._task)
 
     def drop(self) -> None:
         """Forget a request that waits."""

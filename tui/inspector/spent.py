@@ -11,7 +11,7 @@ from tui.inspector.subject import Subject
 
 BUCKETS = (
     ("cache_read", "cache read", "tool"),
-    ("cache_write", "cache write", "fork"),
+    ("cache_write", "cache write", "ok"),
     ("input", "input", "user"),
     ("output", "output", "assistant"),
     ("reasoning", "thinking", "reasoning"),

@@ -94,10 +94,15 @@ class InspectorPane(InspectorActions, CommandPane, Vertical):
     async def show_part(self, store: Store, session_id: str, part_id: str) -> None:
         """Show a part; what was shown stays until it is read.
 
-        Requests that are overtaken by a newer one are skipped. The same part again is
-        shown in its newer state, with cursor, place and folds kept.
+        Returns at once; ``settled`` waits. Requests that are overtaken by a newer one are
+        skipped. The same part again is shown in its newer state, with cursor, place and
+        folds kept.
         """
-        await self._latest.request(Wanted(store, session_id, part_id))
+        self._latest.request(Wanted(store, session_id, part_id))
+
+    async def settled(self) -> None:
+        """Wait until what was asked for is shown."""
+        await self._latest.settled()
 
     def show_nothing(self, text: str) -> None:
         """Show a line in place of a part."""

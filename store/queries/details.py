@@ -1,0 +1,282 @@
+"""What the details of a session show: its facts at once, its turns in one pass."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from store.database import Database
+from store.errors import NotFound
+from store.queries import sessions
+from store.queries.inspection import LinkedSession, Spent, decoded, linked, spent_of, starts_turn
+from store.rows import SessionRow
+
+PROMPT_CHARACTERS = 200
+"""How much of a prompt stands in the timeline."""
+
+_BATCH = 400
+_FAILED_STATES = ("output-error", "output-denied")
+
+
+@dataclass(slots=True)
+class Overview:
+    """The facts of a session that cost nothing to read.
+
+    Attributes:
+        metadata: The decoded ``metadata_json``.
+        model: The decoded ``model_json``.
+        parent: The session it comes from, with the message where it parts.
+        children: How many sessions come from it, by kind of lineage.
+        records: How many original records the store keeps of it.
+    """
+
+    row: SessionRow
+    metadata: dict[str, Any]
+    model: dict[str, Any]
+    parent: LinkedSession | None
+    children: dict[str, int]
+    records: int
+
+
+@dataclass(slots=True)
+class Turn:
+    """A prompt and what came of it; the first may have no prompt.
+
+    Attributes:
+        number: From 1; 0 for what stands before the first prompt.
+        message_id: Its first message.
+        at: When it began, epoch ms.
+        ended: When its last part changed, epoch ms.
+        prompt: The start of its prompt, as it is.
+        spent: The sum over its assistant messages.
+        tools: How often each tool was called.
+        failed: How many of the calls failed or were denied.
+        models: The models that answered.
+        hidden: Whether a rewind hid its prompt.
+        copied: Whether it came with a fork from the parent.
+    """
+
+    number: int
+    message_id: str
+    at: int
+    ended: int
+    prompt: str = ""
+    spent: Spent = field(default_factory=Spent)
+    tools: Counter[str] = field(default_factory=Counter)
+    failed: int = 0
+    models: list[str] = field(default_factory=list)
+    messages: int = 0
+    hidden: bool = False
+    copied: bool = False
+
+    @property
+    def milliseconds(self) -> int:
+        """From the prompt to the last change of a part."""
+        return max(0, self.ended - self.at)
+
+
+class ToolCall(NamedTuple):
+    """A part of a message; ``name`` is None where it is no tool call."""
+
+    message_id: str
+    name: str | None
+    failed: bool
+    updated_at: int
+
+
+@dataclass(slots=True)
+class Timeline:
+    """All turns of a session, and what was counted on the way.
+
+    Attributes:
+        spent: What the session itself spent: hidden turns too, copied ones not.
+        models: Assistant messages by model, as ``provider/model`` and variant.
+        prompts: Assistant messages by the digest of their system prompt.
+        tools: Calls by tool.
+        failed: Failed and denied calls by tool.
+        turn_of: The turn of each message.
+    """
+
+    turns: list[Turn] = field(default_factory=list)
+    spent: Spent = field(default_factory=Spent)
+    models: Counter[str] = field(default_factory=Counter)
+    prompts: Counter[str] = field(default_factory=Counter)
+    tools: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    turn_of: dict[str, Turn] = field(default_factory=dict)
+
+    def count(self, calls: Iterable[ToolCall]) -> None:
+        """Count tool calls in, and let each turn last until its last part changed."""
+        for call in calls:
+            turn = self.turn_of[call.message_id]
+            turn.ended = max(turn.ended, call.updated_at)
+            if call.name is None:
+                continue
+            turn.tools[call.name] += 1
+            self.tools[call.name] += 1
+            if call.failed:
+                turn.failed += 1
+                self.failed[call.name] += 1
+
+
+def overview(db: Database, session_id: str) -> Overview:
+    """Return the facts of a session.
+
+    Raises:
+        NotFound: The store has no such session.
+    """
+    row = sessions.get(db, session_id)
+    if row is None:
+        raise NotFound(f"the session {session_id} is no longer in the store")
+    parent = linked(db, row.parent_id, row.parent_message_id) if row.parent_id else None
+    kinds: Counter[str] = Counter()
+    for (metadata_json,) in db.connection.execute(
+        "SELECT metadata_json FROM chat_sessions WHERE parent_id = $1", {"1": session_id}
+    ):
+        lineage = decoded(metadata_json).get("lineage")
+        kind = lineage.get("kind") if isinstance(lineage, dict) else None
+        kinds[str(kind or "unknown")] += 1
+    return Overview(
+        row, decoded(row.metadata_json), decoded(row.model_json), parent, dict(kinds),
+        _record_count(db, session_id),
+    )
+
+
+def _record_count(db: Database, session_id: str) -> int:
+    if db.form.name != "own":
+        return 0
+    (count,) = db.connection.execute(
+        "SELECT coalesce(sum(count), 0) FROM original_records WHERE session_id = $1",
+        {"1": session_id},
+    ).fetchone()
+    return int(count)
+
+
+def model_name(model: Any) -> str | None:
+    """Return a model reference as ``provider/model`` and variant; None when it is none."""
+    if not isinstance(model, dict) or not model.get("model_id"):
+        return None
+    name = f"{model['provider_id']}/{model['model_id']}" if model.get("provider_id") else (
+        str(model["model_id"])
+    )
+    return f"{name} {model['variant']}" if model.get("variant") else name
+
+
+def timeline(db: Database, session_id: str) -> Timeline:
+    """Return the turns of a session; one pass over its messages.
+
+    Queued messages belong to no turn, as they were not sent. The tool calls are counted
+    in afterwards: ``Timeline.count(tool_calls(db, ids))``.
+    """
+    found = Timeline()
+    for message_id, role, hidden_at, at, metadata in _messages(db, session_id):
+        if isinstance(metadata.get("queued_at"), int | float):
+            continue
+        begins = starts_turn(role, metadata)
+        if begins or not found.turns:
+            number = (found.turns[-1].number if found.turns else 0) + begins
+            found.turns.append(Turn(number, message_id, at, at))
+            found.turns[-1].hidden = hidden_at is not None
+            found.turns[-1].copied = "inherited_from" in metadata
+        turn = found.turn_of[message_id] = found.turns[-1]
+        turn.messages += 1
+        turn.ended = max(turn.ended, at)
+        if role == "assistant":
+            _count_answer(found, turn, metadata)
+    _read_prompts(db, found.turns)
+    return found
+
+
+def _messages(
+    db: Database, session_id: str
+) -> Iterator[tuple[str, str, int | None, int, dict[str, Any]]]:
+    cursor = db.connection.execute(
+        f"SELECT m.id, m.role, {db.form.hidden_at('m')}, m.created_at, m.metadata_json"
+        " FROM chat_messages m WHERE m.session_id = $1 ORDER BY m.created_at, m.id",
+        {"1": session_id},
+    )
+    for message_id, role, hidden_at, at, metadata_json in cursor:
+        yield message_id, role, hidden_at, at, decoded(metadata_json)
+
+
+def _count_answer(found: Timeline, turn: Turn, metadata: dict[str, Any]) -> None:
+    spent = spent_of(metadata)
+    turn.spent.add(spent)
+    if "inherited_from" not in metadata:
+        found.spent.add(spent)
+    name = model_name(metadata.get("model"))
+    if name is not None:
+        found.models[name] += 1
+        if name not in turn.models:
+            turn.models.append(name)
+    digest = metadata.get("system_prompt_digest")
+    if isinstance(digest, str):
+        found.prompts[digest] += 1
+
+
+def tool_calls(db: Database, message_ids: Sequence[str]) -> list[ToolCall]:
+    """Return the tool calls of some messages, and when each message's parts last changed.
+
+    Reading a part's state walks over its data, so a long session is read in batches,
+    between which other reads go.
+    """
+    found = []
+    for start in range(0, len(message_ids), _BATCH):
+        batch = message_ids[start : start + _BATCH]
+        rows = db.connection.execute(
+            "SELECT message_id, CASE type WHEN 'dynamic-tool' THEN CASE WHEN json_valid(data_json)"
+            " THEN 'tool-' || coalesce(json_extract(data_json, '$.toolName'), 'tool') END"
+            " ELSE type END, tool_state, updated_at"
+            f" FROM chat_parts WHERE message_id IN ({_marks(len(batch))})",
+            _numbered(batch),
+        )
+        for message_id, kind, state, updated_at in rows:
+            is_tool = kind is not None and kind.startswith("tool-")
+            name = kind[5:] if is_tool else None
+            found.append(ToolCall(message_id, name, state in _FAILED_STATES, updated_at))
+    return found
+
+
+def _marks(count: int) -> str:
+    return ", ".join(f"${number}" for number in range(1, count + 1))
+
+
+def _numbered(values: Sequence[str]) -> dict[str, str]:
+    return {str(number): value for number, value in enumerate(values, 1)}
+
+
+def _read_prompts(db: Database, turns: list[Turn]) -> None:
+    """Read how each turn's first message starts."""
+    by_message = {turn.message_id: turn for turn in turns}
+    ids = list(by_message)
+    for start in range(0, len(ids), _BATCH):
+        batch = ids[start : start + _BATCH]
+        rows = db.connection.execute(
+            "SELECT message_id, CASE WHEN json_valid(data_json) THEN"
+            f" substr(json_extract(data_json, '$.text'), 1, {PROMPT_CHARACTERS}) END"
+            f" FROM chat_parts WHERE message_id IN ({_marks(len(batch))}) AND type = 'text'"
+            ' ORDER BY message_id, "index" DESC',
+            _numbered(batch),
+        )
+        for message_id, text in rows:
+            if text:
+                by_message[message_id].prompt = str(text)
+
+
+def system_prompts(db: Database, digests: list[str]) -> dict[str, str]:
+    """Return the bodies of system prompts by digest, those that the store has."""
+    table = db.connection.execute(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'system_prompts'"
+    ).fetchone()
+    if table is None:
+        return {}
+    found = {}
+    for digest in digests:
+        row = db.connection.execute(
+            "SELECT body FROM system_prompts WHERE digest = $1", {"1": digest}
+        ).fetchone()
+        if row is not None:
+            found[digest] = row[0]
+    return found

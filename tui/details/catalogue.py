@@ -1,0 +1,83 @@
+"""The system prompts and the tools of a session as blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.queries.details import Overview, Timeline
+from tui.inspector.blocks import Block, Fixed, Text, plain
+from tui.inspector.borrowed import prose
+from tui.inspector.figures import count_of, size
+from tui.inspector.lines import BLANK, Line, Run, Value, heading
+from tui.inspector.tree_block import Tree
+from tui.text import one_line
+
+
+def prompt_blocks(timeline: Timeline, bodies: dict[str, str]) -> list[Block]:
+    """Return the system prompts by digest, with how many answers each had."""
+    if not timeline.prompts:
+        told = "No message names its system prompt: the source does not keep it."
+        return [Text(told, words=True, paint=plain("muted"))]
+    blocks: list[Block] = []
+    for digest, count in timeline.prompts.most_common():
+        blocks += _prompt(digest, count, bodies.get(digest))
+    return blocks
+
+
+def _prompt(digest: str, count: int, body: str | None) -> list[Block]:
+    facts = [count_of(count, "answer")]
+    if body is None:
+        told = "The store has its digest, not its text."
+        top = Fixed(lambda width: [heading(digest[:12], facts, width)])
+        return [top, Text(told, words=True, paint=plain("muted")), Fixed(lambda _: [BLANK])]
+    facts.append(size(len(body.encode("utf-8", "surrogatepass"))))
+    value = Value("system prompt", lambda: body, ".md")
+    top = Fixed(lambda width: [heading(digest[:12], facts, width, value=value)])
+    return [top, prose(body, value), Fixed(lambda _: [BLANK])]
+
+
+def tool_blocks(overview: Overview, timeline: Timeline, catalogue: Any) -> list[Block]:
+    """Return the tools that were called, and the catalogue where the source keeps one."""
+    blocks: list[Block] = [Fixed(lambda width: _called_lines(timeline, width))]
+    own = overview.metadata.get("backscroll")
+    names = own.get("tools") if isinstance(own, dict) else None
+    if catalogue:
+        facts = [count_of(len(catalogue), "tool")] if isinstance(catalogue, list) else []
+        blocks.append(Fixed(lambda width: [heading("Catalogue", facts, width)]))
+        blocks.append(Tree.of(_by_name(catalogue), name="$.tools"))
+    elif isinstance(names, list) and names:
+        facts = [count_of(len(names), "tool")]
+        blocks.append(Fixed(lambda width: [heading("Catalogue", facts, width)]))
+        text = ", ".join(str(name) for name in names)
+        blocks.append(Text(text, words=True, value=Value("catalogue", lambda: text)))
+    else:
+        told = "The source keeps no tool catalogue; these are the tools that were called."
+        blocks.append(Text(told, words=True, paint=plain("faint")))
+    return blocks
+
+
+def _by_name(catalogue: Any) -> Any:
+    """Return a list of tools as an object by name, folded tool by tool."""
+    if not isinstance(catalogue, list):
+        return catalogue
+    return {
+        str(tool.get("name", at)) if isinstance(tool, dict) else str(at): tool
+        for at, tool in enumerate(catalogue)
+    }
+
+
+def _called_lines(timeline: Timeline, width: int) -> list[Line]:
+    calls = timeline.tools.total()
+    lines = [heading("Called", [count_of(calls, "call")], width)]
+    if not calls:
+        return [*lines, Line((("no tool was called", "faint italic"),)), BLANK]
+    label = min(28, max(len(one_line(name, 60)) for name in timeline.tools))
+    most = max(timeline.tools.values())
+    cells = max(4, width - label - 24)
+    for name, count in timeline.tools.most_common():
+        bar = "█" * max(1, round(count / most * cells))
+        failed = timeline.failed[name]
+        right: tuple[Run, ...] = ((f"✗ {failed:,}  ", "error"),) if failed else ()
+        runs: tuple[Run, ...] = ((one_line(name, label).ljust(label) + " ", "text"), (bar, "tool"))
+        lines.append(Line(runs, (*right, (f"{count:,}", "muted"))))
+    return [*lines, BLANK]

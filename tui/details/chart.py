@@ -1,0 +1,110 @@
+"""The timeline of a session: a bar a turn, the whole session in the width of the screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from store.queries.details import Turn
+from tui.details.columns import Columns, cell_of, columns
+from tui.details.measures import MEASURES
+from tui.glyphs import speaks_unicode
+from tui.inspector.paint import style_of
+from tui.palette import Palette
+from tui.theme import palette_of
+
+EIGHTHS = " ▁▂▃▄▅▆▇█"
+ASCII_EIGHTHS = " ..::==##"
+MARGIN = 1
+
+
+class Chart(Widget, can_focus=False):
+    """Draws the turns as columns; a click selects one."""
+
+    DEFAULT_CSS = "Chart { height: 7; }"
+
+    @dataclass
+    class Chosen(Message):
+        """A column was clicked; ``turn`` counts from 0."""
+
+        turn: int
+
+    def __init__(self) -> None:
+        """Make an empty chart."""
+        super().__init__()
+        self.turns: list[Turn] = []
+        self.selected = 0
+        self.measure = MEASURES[0]
+        self._columns: tuple[int, Columns] | None = None
+
+    def show(self, turns: list[Turn]) -> None:
+        """Show other turns, or the same with more known of them."""
+        self.turns = turns
+        self._columns = None
+        self.refresh()
+
+    def select(self, turn: int) -> None:
+        """Mark a turn, counted from 0."""
+        self.selected = turn
+        self.refresh()
+
+    def next_measure(self) -> None:
+        """Let the bars stand for the next measure."""
+        at = MEASURES.index(self.measure)
+        self.measure = MEASURES[(at + 1) % len(MEASURES)]
+        self._columns = None
+        self.refresh()
+
+    @property
+    def columns(self) -> Columns:
+        """The columns at this width."""
+        width = max(1, self.size.width - 2 * MARGIN)
+        if self._columns is None or self._columns[0] != width:
+            self._columns = width, columns(self.turns, width, self.measure)
+        return self._columns[1]
+
+    def on_mount(self) -> None:
+        """Repaint with the colours of a new theme."""
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.refresh())
+
+    def render_line(self, y: int) -> Strip:
+        """Paint one row; the last one marks the selected column."""
+        palette = palette_of(self.app)
+        base = style_of("text", palette, "background")
+        segments = [Segment(" " * MARGIN, base)]
+        laid = self.columns
+        marked = laid.column_of(self.selected)
+        rows = self.size.height - 1
+        for number in range(len(laid.amounts)):
+            if y >= rows:
+                mark = ("▔" if speaks_unicode() else "^") * laid.bar
+                text = mark if number == marked else " " * laid.bar
+                segments.append(Segment(text, style_of("user bold", palette, "background")))
+            else:
+                segments.append(self._cell(laid, number, rows - 1 - y, rows, palette))
+            if laid.gap:
+                segments.append(Segment(" " * laid.gap, base))
+        return Strip(segments).adjust_cell_length(self.size.width, base)
+
+    def _cell(self, laid: Columns, number: int, row: int, rows: int, palette: Palette) -> Segment:
+        stack = laid.amounts[number]
+        eighths, look, above = cell_of(stack, laid.highest, row, rows)
+        chosen = number == laid.column_of(self.selected)
+        ground = palette.focus if chosen else palette.background
+        turn = self.turns[number * laid.per]
+        dim = (turn.hidden or turn.copied) and not chosen
+        colour = getattr(palette, "muted" if dim and look != "rule" else look)
+        upper = getattr(palette, "muted" if dim else above) if above else ground
+        glyphs = EIGHTHS if speaks_unicode() else ASCII_EIGHTHS
+        return Segment(glyphs[eighths] * laid.bar, Style(color=colour, bgcolor=upper))
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the column under the mouse."""
+        if self.turns:
+            self.post_message(self.Chosen(self.columns.turn_at(event.x - MARGIN)))

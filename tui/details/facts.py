@@ -1,0 +1,154 @@
+"""The facts of a session as blocks: where it comes from, what it may, what it cost."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from store.queries.details import Overview, Timeline, model_name
+from store.queries.inspection import Spent
+from tui.inspector.blocks import Block, Fixed
+from tui.inspector.figures import count_of, duration, moment, money, tokens
+from tui.inspector.lines import BLANK, Line, Link, Run, Value, heading, middle_cut, pair
+from tui.inspector.spent import bar_lines
+from tui.inspector.tree_block import Tree
+from tui.text import fit_path, one_line
+
+LABEL = 11
+
+
+def title_of(overview: Overview) -> str:
+    """Return the session's title: the user's, else the stored one, else its id."""
+    user = overview.metadata.get("user")
+    own = user.get("title") if isinstance(user, dict) else None
+    return one_line(str(own or overview.row.title or overview.row.id))
+
+
+def fact_blocks(overview: Overview, timeline: Timeline | None) -> list[Block]:
+    """Return the facts; what comes from the timeline follows once that is read."""
+    blocks: list[Block] = [
+        Fixed(lambda width: _session_lines(overview, timeline, width)),
+        Fixed(lambda width: _place_lines(overview, width)),
+        Fixed(lambda width: _lineage_lines(overview, width)),
+        Fixed(lambda width: _spent_lines(overview, timeline, width)),
+    ]
+    permissions = _decoded(overview.row.permissions_json)
+    count = len(permissions) if isinstance(permissions, list) else 0
+    blocks.append(Fixed(lambda width: _permission_lines(permissions, count, width)))
+    rest = {key: item for key, item in overview.metadata.items() if key not in ("source", "title")}
+    if rest:
+        blocks.append(Fixed(lambda width: [heading("Metadata", [], width)]))
+        blocks.append(Tree.of(rest, name="$.metadata"))
+    return blocks
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _fact(name: str, text: str, width: int, look: str = "text") -> Line:
+    value = Value(name, lambda: text)
+    return pair(name, [(one_line(text), look)], width, label=LABEL, value=value)
+
+
+def _session_lines(overview: Overview, timeline: Timeline | None, width: int) -> list[Line]:
+    row = overview.row
+    lines = [heading("Session", [], width)]
+    shown = middle_cut(one_line(row.id, 200), width - LABEL - 1)
+    value = Value("id", lambda: row.id)
+    lines.append(pair("id", [(shown, "text")], width, label=LABEL, value=value))
+    lines.append(_fact("agent", row.agent, width))
+    lines.append(_fact("model", model_name(overview.model) or "unknown", width))
+    for name, count in (timeline.models.most_common() if timeline else ()):
+        if name != model_name(overview.model):
+            lines.append(_fact("also", f"{name}  {count_of(count, 'answer')}", width, "muted"))
+    lines.append(_fact("began", moment(row.created_at), width))
+    ended = f"{moment(row.updated_at)}  {duration(max(0, row.updated_at - row.created_at))}"
+    lines.append(_fact("last", ended, width))
+    if row.archived_at is not None:
+        lines.append(_fact("archived", moment(row.archived_at), width, "fork"))
+    return [*lines, BLANK]
+
+
+def _place_lines(overview: Overview, width: int) -> list[Line]:
+    row, metadata = overview.row, overview.metadata
+    source = metadata.get("source")
+    source = source if isinstance(source, dict) else {}
+    lines = [heading("Place", [], width)]
+    for name, text in (
+        ("workspace", row.workspace_root), ("branch", metadata.get("git_branch")),
+        ("source", source.get("kind")), ("path", source.get("path")),
+        ("source id", source.get("id")), ("version", metadata.get("version")),
+    ):
+        if text:
+            value = Value(name, lambda text=text: str(text))  # type: ignore[misc]
+            shown = fit_path(one_line(str(text)), width - LABEL - 1)
+            lines.append(pair(name, [(shown, "text")], width, label=LABEL, value=value))
+    kept = count_of(overview.records, "original record")
+    if overview.records:
+        lines.append(_fact("kept", kept, width, "muted"))
+    return [*lines, BLANK] if len(lines) > 1 else []
+
+
+def _lineage_lines(overview: Overview, width: int) -> list[Line]:
+    lines = []
+    parent = overview.parent
+    if parent is not None:
+        lineage = overview.metadata.get("lineage")
+        kind = lineage.get("kind") if isinstance(lineage, dict) else None
+        title = one_line(parent.title or parent.id)
+        runs: list[Run] = [("↱ ", "fork"), (title, "user underline")]
+        link = Link("session", parent.id, parent.message_id)
+        lines.append(pair(f"{kind or 'child'} of", runs, width, label=LABEL, link=link,
+                          value=Value("parent id", lambda: parent.id)))
+    for kind, count in sorted(overview.children.items()):
+        mark = "↳" if kind == "subagent" else "↱"
+        plural = kind if kind == "unknown" else kind + ("s" if count > 1 else "")
+        runs = [(f"{mark} ", "fork"), (f"{count:,}", "text")]
+        lines.append(pair(plural, runs, width, label=LABEL))
+    return [heading("Lineage", [], width), *lines, BLANK] if lines else []
+
+
+def _spent_lines(overview: Overview, timeline: Timeline | None, width: int) -> list[Line]:
+    row = overview.row
+    rolled = Spent(
+        row.prompt_tokens, row.completion_tokens, row.reasoning_tokens, row.cache_read,
+        row.cache_write, row.cost_usd or None,
+    )
+    cost, told_by = _cost(overview, rolled)
+    facts = [f"{tokens(rolled.total)} tokens"]
+    if cost is not None:
+        facts.append(money(cost) + (f" by {told_by}" if told_by else ""))
+    lines = [heading("Tokens", facts, width)]
+    if rolled.total:
+        lines += bar_lines(rolled, width)
+    if timeline is not None and timeline.spent.total and timeline.spent.total != rolled.total:
+        told = f"{tokens(timeline.spent.total)} without what was copied from the parent"
+        lines.append(_fact("spent", told, width, "muted"))
+    if cost is None:
+        lines.append(_fact("cost", "the source tells none", width, "faint"))
+    return [*lines, BLANK]
+
+
+def _cost(overview: Overview, rolled: Spent) -> tuple[float | None, str]:
+    own = overview.metadata.get("backscroll")
+    told = own.get("cost") if isinstance(own, dict) else None
+    if isinstance(told, dict) and isinstance(told.get("usd"), int | float):
+        return float(told["usd"]), one_line(str(told.get("from") or ""), 30)
+    return rolled.cost, ""
+
+
+def _permission_lines(rules: Any, count: int, width: int) -> list[Line]:
+    lines = [heading("Permissions", [count_of(count, "rule") if count else "none"], width)]
+    for rule in rules if isinstance(rules, list) else ():
+        rule = rule if isinstance(rule, dict) else {"permission": rule}
+        action = one_line(str(rule.get("action") or ""), 20)
+        look = {"allow": "ok", "deny": "error"}.get(action, "tool")
+        runs: list[Run] = [(action.ljust(7), look), (one_line(str(rule.get("permission"))), "text")]
+        if rule.get("pattern"):
+            runs.append((f"  {one_line(str(rule['pattern']))}", "muted"))
+        lines.append(Line(tuple(runs), value=Value("rule", lambda rule=rule: json.dumps(rule))))  # type: ignore[misc]
+    return [*lines, BLANK]

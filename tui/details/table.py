@@ -1,0 +1,185 @@
+"""The table of turns: a line each, with what fits in the width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from store.queries.details import Turn
+from tui.details.columns import horizontal
+from tui.details.measures import Measure
+from tui.inspector.blocks import Spot
+from tui.inspector.figures import count_of, duration, moment, money, tokens
+from tui.inspector.lines import Line, Link, Run, cut, set_width
+from tui.inspector.spent import BUCKETS
+from tui.text import one_line
+
+SHORT = {"cache_read": "read", "cache_write": "write", "input": "in", "output": "out",
+         "reasoning": "think"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Which columns the table has at a width.
+
+    Attributes:
+        buckets: One for each bucket, in place of one for all tokens.
+        names: Tools by name, in place of their number.
+        dates: Room for the date beside the time of day.
+        cost: One for the cost.
+        bar: Cells of the bar.
+    """
+
+    buckets: bool
+    names: bool
+    dates: bool
+    cost: bool
+    bar: int
+
+    @classmethod
+    def at(cls, width: int, cost: bool) -> Shape:
+        """Return the columns for a width; ``cost`` says whether any is known."""
+        return cls(width >= 132, width >= 96, width >= 96, cost, 12 if width >= 96 else 8)
+
+    @property
+    def tools(self) -> int:
+        """Cells of the column of tools."""
+        return 24 if self.names else 8
+
+    @property
+    def began(self) -> int:
+        """Cells of the column of times."""
+        return 12 if self.dates else 6
+
+
+def has_cost(turns: Sequence[Turn]) -> bool:
+    """Say whether the cost of any turn is known."""
+    return any(turn.spent.cost is not None for turn in turns)
+
+
+def head_line(turns: Sequence[Turn], width: int) -> Line:
+    """Return the names of the columns."""
+    shape = Shape.at(width, has_cost(turns))
+    began = "began".rjust(shape.began - 1) + " "
+    runs: list[Run] = [("turn".rjust(5) + "  " + began + "took".rjust(8), "faint")]
+    if shape.buckets:
+        for key, _, look in BUCKETS:
+            runs.append((SHORT[key].rjust(7), look))
+    else:
+        runs.append(("tokens".rjust(8), "faint"))
+    if shape.cost:
+        runs.append(("cost".rjust(9), "faint"))
+    runs.append((" " * (shape.bar + 4) + "tools".ljust(shape.tools) + "  prompt", "faint"))
+    return Line(cut(runs, width))
+
+
+class TurnTable:
+    """A block with one line a turn."""
+
+    def __init__(self, session_id: str, turns: Sequence[Turn], measure: Measure) -> None:
+        """Take the turns and what their bars stand for."""
+        self._session_id, self._turns, self._measure = session_id, turns, measure
+        sums = (sum(amount for amount, _ in measure.of(turn)) for turn in turns)
+        self._highest = max(sums, default=0.0)
+        self._cost = has_cost(turns)
+
+    def height(self, width: int) -> int:
+        """Return the number of turns."""
+        return len(self._turns)
+
+    def changed(self) -> None:
+        """Do nothing: a line is built when it is drawn."""
+
+    def line(self, number: int, width: int) -> Line:
+        """Return the line of a turn."""
+        turn, shape = self._turns[number], Shape.at(width, self._cost)
+        text, support = ("muted", "faint") if turn.hidden or turn.copied else ("text", "muted")
+        runs: list[Run] = [
+            (str(turn.number).rjust(5) + "  ", support),
+            (self._began(number, shape).rjust(shape.began - 1) + " ", support),
+            (duration(turn.milliseconds).rjust(8) if turn.milliseconds else "·".rjust(8), text),
+            *_token_runs(turn, shape, text),
+        ]
+        runs += [("  ", "text"), *self._bar(turn, shape.bar), ("  ", "text")]
+        runs += set_width(tool_runs(turn, shape.names), shape.tools)
+        runs += [("  ", "text"), *_prompt_runs(turn, text)]
+        return Line(cut(runs, width), link=Link("turn", self._session_id, turn.message_id))
+
+    def _began(self, number: int, shape: Shape) -> str:
+        """Return the time of day, and the date where it is another than the line above's."""
+        shown = moment(self._turns[number].at)
+        before = moment(self._turns[number - 1].at) if number else ""
+        if before[:10] == shown[:10]:
+            return shown[11:16]
+        return shown[5:16] if shape.dates else shown[5:10]
+
+    def _bar(self, turn: Turn, width: int) -> list[Run]:
+        pieces = horizontal(self._measure.of(turn), self._highest, width)
+        runs: list[Run] = [("█" * cells, look) for cells, look in pieces]
+        return [*set_width(runs, width)]
+
+    def find(self, needle: str, width: int) -> list[Spot]:
+        """Return the turns whose prompt or tools hold the needle."""
+        return [
+            number for number, turn in enumerate(self._turns)
+            if needle in turn.prompt.casefold()
+            or any(needle in tool.casefold() for tool in turn.tools)
+        ]
+
+    def locate(self, spot: Spot, width: int) -> int:
+        """Return the turn's line."""
+        return int(spot)
+
+
+def _token_runs(turn: Turn, shape: Shape, look: str) -> list[Run]:
+    runs: list[Run] = []
+    if shape.buckets:
+        for key, _, _ in BUCKETS:
+            count = getattr(turn.spent, key)
+            runs.append((tokens(count).rjust(7), look) if count else ("·".rjust(7), "faint"))
+    else:
+        runs.append((tokens(turn.spent.total).rjust(8), look))
+    if shape.cost:
+        cost = turn.spent.cost
+        runs.append((("" if cost is None else money(cost)).rjust(9), look))
+    return runs
+
+
+def tool_runs(turn: Turn, names: bool) -> list[Run]:
+    """Return the tools of a turn: with their names, or just how many calls."""
+    if not turn.tools:
+        return [("·", "faint")]
+    failed: list[Run] = [(f"✗{turn.failed} ", "error")] if turn.failed else []
+    if not names:
+        return [(f"{turn.tools.total()} ", "tool"), *failed]
+    told = "  ".join(
+        f"{one_line(name, 24)} {count}" if count > 1 else one_line(name, 24)
+        for name, count in turn.tools.most_common()
+    )
+    return [*failed, (told, "tool")]
+
+
+def _prompt_runs(turn: Turn, look: str) -> list[Run]:
+    mark: list[Run] = []
+    if turn.hidden:
+        mark.append(("hidden ", "fork"))
+    if turn.copied:
+        mark.append(("copied ", "fork"))
+    if not turn.number:
+        return [*mark, ("before the first prompt", "faint italic")]
+    return [*mark, (one_line(turn.prompt), look)]
+
+
+def turn_line(turn: Turn, width: int) -> Line:
+    """Return the selected turn in one line: its buckets, cost, tools and model."""
+    runs: list[Run] = [(f"turn {turn.number}", "text bold"), ("  ", "text")]
+    for key, _, look in BUCKETS:
+        runs += [(f"{SHORT[key]} ", "faint"), (tokens(getattr(turn.spent, key)), look),
+                 ("  ", "text")]
+    if turn.spent.cost is not None:
+        runs.append((f"{money(turn.spent.cost)}  ", "text"))
+    runs += tool_runs(turn, True)
+    told = count_of(turn.messages, "message")
+    models = "  ".join(one_line(model.rpartition("/")[2], 40) for model in turn.models)
+    return Line(cut(runs, max(10, width - len(told) - len(models) - 5)),
+                ((f"{models}  ", "muted"), (told, "faint")))
