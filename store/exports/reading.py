@@ -7,8 +7,9 @@ decoded and lose their ``_json`` suffix.
 from __future__ import annotations
 
 import sqlite3
+import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from store.database import Database
@@ -40,16 +41,22 @@ class SessionReading:
     """A session that is being read.
 
     Attributes:
+        db: The store that it is read from.
         session: Its row.
         messages: Its messages in the order of the view; can be walked once.
         hidden_left_out: How many hidden messages the view leaves out.
         queued: How many messages wait and are in no view but ``all``.
+        export_id: A UUID, for a format that gives what it makes an id of its own.
+        remarks: What a writer has to say to the user about what it wrote.
     """
 
+    db: Database
     session: Row
     messages: Iterator[MessageReading]
     hidden_left_out: int
     queued: int
+    export_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    remarks: list[str] = field(default_factory=list)
 
 
 def read_session(db: Database, session_id: str, view: View = "all") -> SessionReading:
@@ -70,7 +77,7 @@ def read_session(db: Database, session_id: str, view: View = "all") -> SessionRe
     hidden, queued = _left_out(db, session_id)
     messages = _in_context(db, session_id) if view == "context" else _walk(db, session_id, view)
     left_out = hidden if view in ("display", "context") else 0
-    return SessionReading(found[0], messages, left_out, queued)
+    return SessionReading(db, found[0], messages, left_out, queued)
 
 
 def queued_messages(db: Database, session_id: str) -> list[MessageReading]:

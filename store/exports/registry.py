@@ -22,6 +22,7 @@ class Format:
         suffix: The usual end of such a file's name.
         whole: Whether it holds every row, hidden ones too, unless a view is asked for.
         writer: ``module:function`` of its ``Writer``.
+        context: Whether it is always made of the context view.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Format:
     suffix: str
     whole: bool
     writer: str
+    context: bool = False
 
 
 FORMATS = {
@@ -42,6 +44,8 @@ FORMATS = {
                "store.exports.ui_messages:write_ui_messages"),
         Format("markdown", "a readable document", ".md", False,
                "store.exports.markdown:write_markdown"),
+        Format("claude-code", "a session file that Claude Code resumes", ".jsonl", False,
+               "store.exports.claude_code.chain:write_claude_code", context=True),
     )
 }  # fmt: skip
 

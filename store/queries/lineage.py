@@ -138,6 +138,17 @@ def _node(db: Database, row: tuple[object, ...], depth: int, last: bool) -> Fami
     )
 
 
+def families(db: Database) -> list[str]:
+    """Return the roots of all families of more than one session, the newest first."""
+    rows = db.connection.execute(
+        "SELECT p.id FROM chat_sessions p WHERE EXISTS"
+        " (SELECT 1 FROM chat_sessions c WHERE c.parent_id = p.id) AND NOT EXISTS"
+        " (SELECT 1 FROM chat_sessions g WHERE g.id = p.parent_id)"
+        " ORDER BY p.updated_at DESC, p.id DESC"
+    )
+    return [row[0] for row in rows]
+
+
 def turn_counts(db: Database, session_ids: Iterable[str]) -> dict[str, int]:
     """Return the number of turns (visible user messages of a human) of each session."""
     human = f"coalesce({db.form.rare_fact('m', 'origin')}, 'human') = 'human'"

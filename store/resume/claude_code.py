@@ -18,9 +18,11 @@ from store.database import Database
 from store.errors import Refused
 from store.exports.claude_code.chain import ClaudeFile, claude_file
 from store.exports.reading import read_session
+from store.ids import derived_session_id
 from store.rows import SessionRow
 
 PROGRAM = "claude"
+KIND = "claude-code"
 _SLUG_LENGTH = 200
 
 
@@ -94,7 +96,7 @@ def plan(
         cwd = session.workspace_root or str(home)
         return ResumePlan((PROGRAM, "--resume", source_id), cwd, None, path, program)
     cwd = session.workspace_root or str(home)
-    file = claude_file(db, read_session(db, session.id, "context"), cwd=cwd)
+    file = claude_file(read_session(db, session.id, "context"), cwd=cwd)
     if not file.lines and file.prompt is None:
         raise Refused("this session has no message that an agent could go on from")
     folder = project_folder(config_folder(environment, home), cwd)
@@ -107,7 +109,7 @@ def _unchanged(db: Database, session: SessionRow) -> tuple[str, Path] | None:
     """Return the agent's own id and file where the session is as the agent has it."""
     metadata = orjson.loads(session.metadata_json) if session.metadata_json else {}
     source = metadata.get("source") if isinstance(metadata, dict) else None
-    if not isinstance(source, dict) or source.get("kind") != "claude-code":
+    if not isinstance(source, dict) or source.get("kind") != KIND:
         return None
     lineage = metadata.get("lineage")
     if isinstance(lineage, dict) and lineage.get("kind") == "subagent":
@@ -141,3 +143,16 @@ def write_file(plan: ResumePlan) -> None:
     descriptor = os.open(plan.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
         stream.writelines(f"{line}\n" for line in plan.file.lines)
+
+
+def note_exported(db: Database, session_id: str, plan: ResumePlan) -> None:
+    """Remember which session an exported file came from, so that sync links what follows.
+
+    Only a store of our own form has a place for it.
+    """
+    if db.form.name == "own" and plan.file is not None:
+        imported = derived_session_id(KIND, plan.file.session_id)
+        db.connection.execute(
+            "INSERT INTO exported_sessions(imported_id, session_id) VALUES ($1, $2)",
+            {"1": imported, "2": session_id},
+        )

@@ -51,7 +51,7 @@ def library(synced: Path, tmp_path: Path) -> Iterator[Database]:
 
 
 def exported(db: Database, session_id: str) -> ClaudeFile:
-    return claude_file(db, read_session(db, session_id, "context"))
+    return claude_file(read_session(db, session_id, "context"))
 
 
 def forked(db: Database, session_id: str, message_id: str) -> str:

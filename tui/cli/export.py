@@ -6,6 +6,8 @@ Formats:
   jsonl        {"type": "session"|"message"|"part", "data": row}, one a line; import reads it
   ui-messages  the AI SDK's UIMessage array
   markdown     a readable document
+  claude-code  a session file that Claude Code resumes, made of what the model would be
+               sent now; a folder given as --out gets it under its session's UUID
 
 json and jsonl hold every row. The others leave hidden messages out, and say how many on
 stderr, unless --hidden; messages that still wait to be sent are in json and jsonl only.
@@ -16,10 +18,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
-from store.exports.reading import read_session
+from store.exports.reading import SessionReading, read_session
 from store.exports.registry import FORMATS, Format, writer
 from store.queries.sessions import resolve
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
@@ -38,28 +41,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write it."""
     format = FORMATS[options.to]
-    view = view_of(options, whole=format.whole)
+    view = "context" if format.context else view_of(options, whole=format.whole)
     write = writer(format.name)
     with store_for_reading(options) as opened:
         database = needs_store(opened)
         session_id = resolve(database, options.session).id
         database.connection.execute("BEGIN")
         reading = read_session(database, session_id, view)
+        if format.context and options.out is not None and _is_uuid(options.out.stem):
+            reading.export_id = options.out.stem
         pieces = write(reading)
         if options.out is None:
             for piece in pieces:
                 sys.stdout.write(piece)
         else:
-            path = _path(options.out, session_id, format)
+            path = _path(options.out, reading, format)
             _write_file(path, pieces, replace=options.force)
             note(f"written to {path}")
         tell_left_out(reading)
+        for remark in reading.remarks:
+            note(remark)
     return 0
 
 
-def _path(out: Path, session_id: str, format: Format) -> Path:
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def _path(out: Path, reading: SessionReading, format: Format) -> Path:
     out = out.expanduser()
-    return out / f"{session_id}{format.suffix}" if out.is_dir() else out
+    name = reading.export_id if format.context else reading.session["id"]
+    return out / f"{name}{format.suffix}" if out.is_dir() else out
 
 
 def _write_file(path: Path, pieces: Iterable[str], *, replace: bool) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from store.database import Database
 from store.exports.claude_code.originals import Originals
 from store.exports.claude_code.turns import Turn, turns
 from store.exports.encoding import encode
@@ -36,20 +35,25 @@ class ClaudeFile:
     prompt: str | None
 
 
-def claude_file(
-    db: Database, reading: SessionReading, *, session_id: str | None = None, cwd: str | None = None
-) -> ClaudeFile:
+def write_claude_code(reading: SessionReading) -> Iterator[str]:
+    """Yield the lines of a new session file, whose name is the reading's ``export_id``."""
+    made = claude_file(reading)
+    if made.prompt is not None:
+        reading.remarks.append(f"the last prompt is not in the file, but yours: {made.prompt}")
+    for line in made.lines:
+        yield f"{line}\n"
+
+
+def claude_file(reading: SessionReading, *, cwd: str | None = None) -> ClaudeFile:
     """Turn a session into a file that Claude Code resumes.
 
     Args:
-        db: The store that is read.
         reading: The session in its context view.
-        session_id: A UUID; None makes a new one.
         cwd: The folder; None takes the session's workspace.
     """
-    name = session_id or str(uuid.uuid4())
+    name = reading.export_id
     folder = cwd or reading.session["workspace_root"] or "/"
-    said = list(turns(reading.messages, Originals(db)))
+    said = list(turns(reading.messages, Originals(reading.db)))
     prompt = None
     if said and said[-1].prompt:
         prompt = "\n\n".join(b["text"] for b in said[-1].content if b["type"] == "text") or None

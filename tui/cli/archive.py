@@ -1,0 +1,26 @@
+"""Archive sessions: they leave the list, and stay in the store.
+
+--json prints {"archived": [id, ...]}: those that it changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from store.verbs.shelf import archive
+from tui.cli.verbs import add_json, add_sessions, answer, working
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_sessions(parser)
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do it, as one step of undo."""
+    with working(options) as work:
+        sessions = [work.session(name) for name in options.sessions]
+        changed = work.do(archive, sessions, now=work.now)
+    answer(options, {"archived": changed}, *(f"archived  {session}" for session in changed))
+    return 0

@@ -1,0 +1,43 @@
+"""Fork a session at a message: a new session with what is visible up to and with it.
+
+With --before the message, which must be a user's, is left out and its text is printed
+after the id, for editing. The new session's id stands alone on the first line.
+
+--json prints {"session_id", "title", "messages", "parts", "tool_calls", "prompt"}.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from store.ids import IdMinter
+from store.verbs.fork import fork
+from tui.cli.verbs import add_json, add_message, add_session, answer, working
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_session(parser)
+    add_message(parser)
+    parser.add_argument("--before", action="store_true", help="leave the user message out")
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Fork it."""
+    with working(options) as work:
+        session = work.session(options.session)
+        message = work.message(session, options.message)
+        made = work.do(fork, session, message, before=options.before, ids=IdMinter(), now=work.now)
+    preview = made.preview
+    value = {
+        "session_id": made.session_id,
+        "title": preview.title,
+        "messages": preview.messages,
+        "parts": preview.parts,
+        "tool_calls": preview.tool_calls,
+        "prompt": preview.prompt,
+    }
+    prompt = [preview.prompt] if preview.prompt else []
+    answer(options, value, made.session_id, *prompt)
+    return 0

@@ -1,0 +1,25 @@
+"""Do again what was undone last; a new change in between ends that.
+
+--json prints {"verb", "summary", "session_id"}.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from store.verbs.undo import redo
+from tui.cli.verbs import add_json, answer, working
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_json(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do it."""
+    with working(options) as work:
+        step = work.do(redo, now=work.now)
+    value = {"verb": step.verb, "summary": step.summary, "session_id": step.session_id}
+    answer(options, value, f"redone: {step.summary}")
+    return 0

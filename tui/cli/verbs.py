@@ -1,0 +1,90 @@
+"""What the commands that change sessions share: names, one transaction, the answer."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Concatenate, ParamSpec, TypeVar
+
+from store.clock import system_clock
+from store.database import Database
+from store.queries.messages import resolve_message
+from store.queries.sessions import resolve
+from store.store import in_transaction
+from tui.cli.output import Printer, print_json
+from tui.cli.stores import store_for_writing
+
+P = ParamSpec("P")
+T = TypeVar("T")
+NAME_HELP = "its id, its source id, or the beginning of one"
+
+
+def add_session(parser: argparse.ArgumentParser) -> None:
+    """Declare the session that is meant."""
+    parser.add_argument("session", metavar="SESSION", help=NAME_HELP)
+
+
+def add_sessions(parser: argparse.ArgumentParser) -> None:
+    """Declare the sessions that are meant, one or more."""
+    parser.add_argument("sessions", metavar="SESSION", nargs="+", help=NAME_HELP)
+
+
+def add_message(parser: argparse.ArgumentParser) -> None:
+    """Declare the message that is meant."""
+    parser.add_argument("message", metavar="MESSAGE", help=NAME_HELP)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Declare ``--json``."""
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
+
+
+class Work:
+    """The open store of a command that changes something.
+
+    Attributes:
+        now: Epoch ms, the same for all that the command does.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """Work on an open store."""
+        self.database = database
+        self.now = system_clock()
+
+    def session(self, name: str) -> str:
+        """Return the id of the session that the user names."""
+        return resolve(self.database, name).id
+
+    def message(self, session_id: str, name: str) -> str:
+        """Return the id of the message that the user names.
+
+        A message of another session goes on to the verb, whose refusal says so.
+        """
+        row = self.database.connection.execute(
+            "SELECT id FROM chat_messages WHERE id = $1", {"1": name}
+        ).fetchone()
+        return str(row[0]) if row else resolve_message(self.database, session_id, name).id
+
+    def do(
+        self, verb: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a verb in one transaction."""
+        return in_transaction(self.database, verb, *args, **kwargs)
+
+
+@contextmanager
+def working(options: argparse.Namespace) -> Iterator[Work]:
+    """Open the store that a command changes."""
+    with store_for_writing(options) as database:
+        yield Work(database)
+
+
+def answer(options: argparse.Namespace, value: object, *words: str) -> None:
+    """Print what was done: as JSON where that is wanted, else as lines of text."""
+    if options.json:
+        print_json(value)
+        return
+    printer = Printer()
+    for line in words:
+        printer.line(printer.paint(line))
