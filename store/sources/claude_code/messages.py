@@ -84,7 +84,12 @@ class Thread:
 
     def _add(self, message: MessageDraft, row: Row) -> MessageDraft:
         """Append a message that begins with this row."""
+        first = not self.messages
+        if not first:
+            self._flush_quiet()
         self.messages.append(message)
+        if first:
+            self._flush_quiet()
         self.owner[row.uuid] = message
         message.metadata["source"] = {"id": message.source_id}
         if row.uuid in self._left:
@@ -93,10 +98,14 @@ class Thread:
         for name, key, usual in self._usual:
             if key in data and data[key] != usual:
                 message.metadata.setdefault("backscroll", {})[name] = data[key]
-        if self._quiet:
-            message.records = tuple(self._quiet)
-            self._quiet.clear()
         return message
+
+    def _flush_quiet(self) -> None:
+        """Give the quiet rows that were gathered to the last message."""
+        if self._quiet and self.messages:
+            last = self.messages[-1]
+            last.records = (*last.records, *self._quiet)
+            self._quiet.clear()
 
     def _take_quiet(self, row: Row) -> None:
         attachment = mapping(row.data.get("attachment"))
@@ -105,12 +114,9 @@ class Thread:
         if self._assistant is not None and row.data.get("subtype") == "turn_duration":
             turn = self._assistant.metadata.setdefault("backscroll", {})
             turn["turn_duration_ms"] = number(row.data.get("durationMs"))
+        self._quiet.append(row.number)
         if self.messages:
-            last = self.messages[-1]
-            last.records = (*last.records, row.number)
-            self.owner[row.uuid] = last
-        else:
-            self._quiet.append(row.number)
+            self.owner[row.uuid] = self.messages[-1]
 
     def _take_assistant(self, row: Row) -> None:
         group = self._groups.get(row.message_id)
@@ -223,6 +229,7 @@ class Thread:
 
     def _close(self) -> None:
         """Place results that came before their call or without one, and the compactions' tails."""
+        self._flush_quiet()
         early, self._early = self._early, []
         for block, row in early:
             if string(block.get("tool_use_id")) in self.calls:

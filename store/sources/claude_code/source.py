@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from store.sources.claude_code.assemble import KIND, build_thread
+from store.sources.claude_code.collection import paused_collection
 from store.sources.claude_code.discovery import AGENT, ROWS, Discovery, SessionFiles, stamp_of
 from store.sources.claude_code.lines import CHUNK, LINE_LIMIT
 from store.sources.claude_code.neighbours import Neighbours
@@ -107,6 +108,10 @@ class ClaudeCodeSource:
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one unit whole; a file that went away meanwhile costs just itself."""
+        with paused_collection():
+            return self._read(unit)
+
+    def _read(self, unit: Unit) -> Reading:
         reader = self.reader(unit)
         stamps: list[FileStamp] = []
         problems: list[Problem] = []

@@ -89,7 +89,7 @@ class Transcript:
             if not line or line.isspace():
                 continue
             records.append(line)
-            if line.startswith(UNREAD_NOTES):
+            if line.startswith(UNREAD_NOTES) and line.endswith(b"}"):
                 continue
             try:
                 data, repaired = parse_line(line)
