@@ -21,9 +21,9 @@ class PartDraft:
     """One AI SDK part.
 
     What names another row does it by source id, for sync to replace once ids are minted:
-    ``data.tail_start_id`` and ``data.tail_end_id`` of a ``data-compaction`` part (the first
-    and last message left standing before the summary), and
-    ``resultProviderMetadata.backscroll.child_session_source_id`` of a tool part.
+    ``data.tail_start_id`` of a ``data-compaction`` part (the first message left standing
+    before the summary), and ``resultProviderMetadata.backscroll.child_session_source_id``
+    of a tool part.
 
     Attributes:
         type: ``text``, ``reasoning``, ``tool-<name>``, ``dynamic-tool``, ``file``, ``data-...``.

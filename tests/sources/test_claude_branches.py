@@ -153,7 +153,6 @@ def test_compaction_with_a_preserved_tail(tmp_path: Path) -> None:
     assert message.parts[0].data["data"] == {
         "summary": "the summary",
         "tail_start_id": head,
-        "tail_end_id": "msg_2",
         "auto": False,
         "trigger": "manual",
         "pre_tokens": 900,

@@ -44,9 +44,9 @@ def add_summary(message: MessageDraft, row: Row) -> None:
 
 
 def set_tail(message: MessageDraft, row: Row, owner: Mapping[str, MessageDraft]) -> None:
-    """Name the messages that a compaction left standing before its summary.
+    """Name the first of the messages that a compaction left standing before its summary.
 
-    Sets ``tail_start_id`` and ``tail_end_id`` to source ids; sync replaces them by ids.
+    Sets ``tail_start_id`` to a source id; sync replaces it by the message's id.
 
     Args:
         message: The compaction's message.
@@ -61,5 +61,4 @@ def set_tail(message: MessageDraft, row: Row, owner: Mapping[str, MessageDraft])
         uuids = [segment.get("headUuid"), segment.get("tailUuid")]
     kept = [owner[uuid] for uuid in uuids if isinstance(uuid, str) and uuid in owner]
     if kept:
-        data = message.parts[0].data["data"]
-        data["tail_start_id"], data["tail_end_id"] = kept[0].source_id, kept[-1].source_id
+        message.parts[0].data["data"]["tail_start_id"] = kept[0].source_id

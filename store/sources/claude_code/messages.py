@@ -165,7 +165,9 @@ class Thread:
 
     def _take_block(self, group: MessageDraft, block: dict[str, Any], row: Row) -> None:
         kind = block.get("type")
-        if kind in ("thinking", "redacted_thinking"):
+        if kind == "text":
+            group.parts.append(plain_part(block, row.at, row.number))
+        elif kind in ("thinking", "redacted_thinking"):
             duration = row.data.get("thinkingDurationMs")
             group.parts.append(reasoning_part(block, duration, row.at, row.number))
         elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
@@ -186,13 +188,14 @@ class Thread:
         if row.data.get("isCompactSummary"):
             self._take_summary(row)
             return
-        words = [block for block in row.blocks if block.get("type") != "tool_result"]
-        if len(words) < len(row.blocks):
-            for block in row.blocks:
-                if block.get("type") == "tool_result":
-                    self._take_result(block, row)
-            if not words:
-                return
+        words = []
+        for block in row.blocks:
+            if block.get("type") == "tool_result":
+                self._take_result(block, row)
+            else:
+                words.append(block)
+        if not words and row.blocks:
+            return
         text = text_of(words)
         origin = origin_of(row, text)
         metadata: dict[str, Any] = {"origin": origin}
