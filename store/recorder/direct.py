@@ -20,6 +20,8 @@ READ_SIZE = 1 << 16
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _RETRY_S = 1.0
 _LAST_TRIES = 6
+_NAP_S = 0.008
+"""While chunks come faster than this, they are read together: fewer wake-ups, less CPU."""
 
 
 class DirectRecorder:
@@ -42,6 +44,7 @@ class DirectRecorder:
         self._database, self._recording, self._tell = database, recording, tell
         self._reader = ChunkReader()
         self._deadline: float | None = None
+        self._read_at = 0.0
         self.line = 0
 
     def say(self, text: str) -> None:
@@ -61,37 +64,50 @@ class DirectRecorder:
         self.take(self._reader.end())
 
     def _readable(self, descriptor: int) -> bool:
-        left = (self._deadline or 0.0) - time.monotonic()
-        return left > 0 and bool(select.select((descriptor,), (), (), left)[0])
+        """Wait until there is more, or what waits is due; say whether there is more."""
+        assert self._deadline is not None
+        now = time.monotonic()
+        left = self._deadline - now
+        if left <= 0:
+            return False
+        if now - self._read_at < _NAP_S:
+            nap = min(left, _NAP_S)
+            time.sleep(nap)
+            left -= nap
+        self._read_at = time.monotonic()
+        return bool(select.select((descriptor,), (), (), max(left, 0.0))[0])
 
     def take(self, items: Iterable[Item]) -> None:
-        """Take what the wire gave."""
+        """Take what one read gave; what is urgent in it is saved together."""
+        urgent = False
         for item in items:
             if isinstance(item, Received):
                 self.line = item.line
-                self._receive(item)
+                urgent = self._receive(item) or urgent
+                if self._recording.waiting >= self._recording.policy.full:
+                    self._save()
             elif isinstance(item, EndOfTurn):
                 self._insist(self._recording.end_turn)
             elif isinstance(item, Malformed):
                 self._tell(item.line, item.reason)
+        if urgent:
+            self._save()
+        elif self._deadline is None and self._recording.waiting:
+            policy = self._recording.policy
+            if policy.save_on == "chunk":
+                self._deadline = time.monotonic() + policy.save_buffer_ms / 1000
 
-    def _receive(self, item: Received) -> None:
+    def _receive(self, item: Received) -> bool:
         recording = self._recording
         if "type" not in item.value:
             try:
                 self._insist(lambda: recording.add_message(item.value))
             except Refused as error:
                 self._tell(item.line, str(error))
-            return
+            return False
         if recording.begins_message(item.value):
-            now = self._insist(lambda: recording.receive(item.value, item.size))
-        else:
-            now = recording.absorb(item.value, item.size)
-        policy = recording.policy
-        if now:
-            self._save()
-        elif recording.waiting and self._deadline is None and policy.save_on == "chunk":
-            self._deadline = time.monotonic() + policy.save_buffer_ms / 1000
+            return self._insist(lambda: recording.receive(item.value, item.size))
+        return recording.absorb(item.value, item.size)
 
     def _save(self) -> None:
         """Save what waits; where another program writes for long, try again later."""

@@ -38,6 +38,7 @@ class Recorder:
         self._lock = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
         self._saving: asyncio.Task[None] | None = None
+        self._in_background = False
         self._closed = False
 
     @classmethod
@@ -138,11 +139,20 @@ class Recorder:
         """
         if not isinstance(chunk.get("type"), str):
             raise ValueError("a chunk is an object with a type")
-        async with self._lock:
-            if await self._run(self._recording.receive(chunk, size)):
-                await self._save()
-            elif self._recording.waiting and self._timer is None:
-                self._start_timer()
+        recording = self._recording
+        if (not self._lock.locked() or self._in_background) and not recording.begins_message(chunk):
+            # Nothing to wait for: a save that runs has its rows already.
+            now = recording.absorb(chunk, size)
+            if now:
+                async with self._lock:
+                    await self._save()
+        else:
+            async with self._lock:
+                now = await self._run(recording.receive(chunk, size))
+                if now:
+                    await self._save()
+        if not now and recording.waiting and self._timer is None:
+            self._start_timer()
 
     async def feed_all(self, chunks: AsyncIterable[Chunk]) -> None:
         """Take a whole stream."""
@@ -249,6 +259,7 @@ class Recorder:
         async with self._lock:
             if not self._recording.waiting:
                 return
+            self._in_background = True
             try:
                 await self._run(self._recording.save())
             except Refused as error:
@@ -258,6 +269,8 @@ class Recorder:
                 self._recording.waiting = self._recording.waiting or 1
             except BackscrollError as error:
                 self._recording.report(str(error))
+            finally:
+                self._in_background = False
 
     async def _run(self, procedure: Procedure[T]) -> T:
         store = self._store

@@ -36,20 +36,20 @@ def measure(quick: bool) -> dict[str, Any]:
     """Record a paced stream with the command's recorder and the host's, and with the floor.
 
     Returns:
-        ``chunks``, ``seconds``; ``record_cpu_s`` (what ``backscroll record`` runs),
-        ``host_cpu_s`` (``store.Recorder`` in an event loop), ``floor_cpu_s``, each a
-        median; ``ratio`` (record to floor) and ``host_ratio``.
+        ``chunks``, ``seconds``; ``record_cpu_s`` (what ``backscroll record`` runs) and
+        ``floor_cpu_s``, ``host_cpu_s`` (``store.Recorder``) and ``host_floor_cpu_s`` (both
+        read in an event loop), each a median; ``ratio`` and ``host_ratio``.
     """
     seconds = QUICK_SECONDS if quick else FULL_SECONDS
     count = seconds * PER_SECOND
-    found: dict[str, list[float]] = {"record": [], "host": [], "floor": []}
+    found: dict[str, list[float]] = {way: [] for way in _WAYS}
     for _ in range(1 if quick else ROUNDS):
         for way, runs in found.items():
             runs.append(_run(way, count))
-    record, host, floor = (statistics.median(found[way]) for way in ("record", "host", "floor"))
+    cpu = {way: statistics.median(runs) for way, runs in found.items()}
     return {
-        "chunks": count, "seconds": seconds, "record_cpu_s": record, "host_cpu_s": host,
-        "floor_cpu_s": floor, "ratio": record / floor, "host_ratio": host / floor,
+        "chunks": count, "seconds": seconds, **{f"{way}_cpu_s": cpu[way] for way in cpu},
+        "ratio": cpu["record"] / cpu["floor"], "host_ratio": cpu["host"] / cpu["host_floor"],
     }
 
 
@@ -109,9 +109,7 @@ async def _record_in_loop(folder: Path) -> float:
 
     async with await Store.open(folder / "store.db", create=True) as store:
         recorder = await Recorder.open(store)
-        reader = asyncio.StreamReader()
-        loop = asyncio.get_running_loop()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        reader = await _stdin()
         start = _ready()
         async for line in reader:
             await recorder.feed(orjson.loads(line), size=len(line))
@@ -119,31 +117,63 @@ async def _record_in_loop(folder: Path) -> float:
         return time.process_time() - start
 
 
-def _floor(folder: Path, count: int) -> float:
-    from store.database import open_database
-    from store.recorder.writing import NewSession, insert_session
+async def _stdin() -> asyncio.StreamReader:
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    return reader
 
-    database = open_database(folder / "store.db", create=True)
-    insert_session(database, NewSession("ses", "floor", None, "{}", 1))
-    connection = database.connection
-    connection.execute("INSERT INTO chat_messages VALUES ('msg', 'ses', 'assistant', '{}', 1, 1)")
-    transactions = rows_by_transaction(chunks(count), TRANSACTION_MS * PER_SECOND // 1000)
-    parsed, descriptor, torn = 0, sys.stdin.fileno(), b""
+
+class _Floor:
+    """Parses each line, and writes the rows of 16 ms of them in one transaction."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        from store.database import open_database
+        from store.recorder.writing import NewSession, insert_session
+
+        database = open_database(folder / "store.db", create=True)
+        insert_session(database, NewSession("ses", "floor", None, "{}", 1))
+        self._connection = database.connection
+        self._connection.execute(
+            "INSERT INTO chat_messages VALUES ('msg', 'ses', 'assistant', '{}', 1, 1)"
+        )
+        self._each = TRANSACTION_MS * PER_SECOND // 1000
+        self._transactions = iter(rows_by_transaction(chunks(count), self._each))
+        self._parsed = 0
+
+    def take(self, line: bytes) -> None:
+        orjson.loads(line)
+        self._parsed += 1
+        if self._parsed % self._each == 0:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany(_INSERT_PART, next(self._transactions, ()))
+            self._connection.execute("COMMIT")
+
+
+def _floor(folder: Path, count: int) -> float:
+    floor = _Floor(folder, count)
+    descriptor, torn = sys.stdin.fileno(), b""
     start = _ready()
     while data := os.read(descriptor, 1 << 16):
         *lines, torn = (torn + data).split(b"\n")
         for line in lines:
-            orjson.loads(line)
-            parsed += 1
-        while transactions and parsed * 1000 // PER_SECOND >= TRANSACTION_MS:
-            parsed -= TRANSACTION_MS * PER_SECOND // 1000
-            connection.execute("BEGIN IMMEDIATE")
-            connection.executemany(_INSERT_PART, transactions.pop(0))
-            connection.execute("COMMIT")
+            floor.take(line)
     return time.process_time() - start
 
 
-_WAYS = {"record": _record, "host": _host, "floor": _floor}
+def _host_floor(folder: Path, count: int) -> float:
+    return asyncio.run(_floor_in_loop(_Floor(folder, count)))
+
+
+async def _floor_in_loop(floor: _Floor) -> float:
+    reader = await _stdin()
+    start = _ready()
+    async for line in reader:
+        floor.take(line)
+    return time.process_time() - start
+
+
+_WAYS = {"record": _record, "host": _host, "floor": _floor, "host_floor": _host_floor}
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:

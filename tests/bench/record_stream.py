@@ -12,7 +12,11 @@ from store.recorder.reducer import MessageState
 
 Chunk = dict[str, Any]
 Row = tuple[str, str, str, int, str, str, str | None, str | None, int, int]
-_WORDS = "the file has a test that fails when parser reads empty input so return early 漢字 – ok".split()
+_WORDS = [
+    "the", "file", "has", "a", "test", "that", "fails", "when",
+    "parser", "reads", "empty", "input", "so", "return", "early", "漢字",
+    "–", "ok",
+]
 PARAGRAPH_DELTAS, INPUT_DELTAS = 160, 40
 
 
