@@ -21,6 +21,7 @@ from tui.commands.registry import keymap
 from tui.library import Library
 from tui.messages import ProblemOccurred
 from tui.state import ViewState, load_state, save_state, state_path
+from tui.syncing import Syncing
 from tui.theme import OWN_THEMES, default_theme
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class BackscrollApp(App[None]):
         self.library = library
         self.settings = settings
         self._main: MainScreen | None = None
+        self._syncing = Syncing(library.path, self._sync_said, self.report)
         self.view_state: ViewState = load_state(state_path(library.path))
         self._poll_ms = settings.poll_ms if poll_ms is None else poll_ms
         for theme in OWN_THEMES:
@@ -93,17 +95,16 @@ class BackscrollApp(App[None]):
         await self._report_config()
         targets = self.library.sync_targets
         if targets is not None:
-            self._start_sync(targets)
+            await self._syncing.run(targets)
+
+    def _sync_said(self, words: str) -> None:
+        self.main.freshness.syncing = words
+        self.main.refresh_summary()
 
     async def _report_config(self) -> None:
         config = import_module("store.config").load_config()
         for mistake in list(config.mistakes)[:3]:
             self.notify(str(mistake), severity="warning", timeout=10)
-
-    def _start_sync(self, targets: tuple[str, ...]) -> None:
-        with contextlib.suppress(ModuleNotFoundError):
-            process = import_module("store.sync.process")
-            self._sync = process.start_sync(self.library.path, list(targets))
 
     async def on_event(self, event: events.Event) -> None:
         """Give keys to the filter while it is open, whatever the focus is doing.
@@ -165,10 +166,7 @@ class BackscrollApp(App[None]):
 
     async def on_unmount(self) -> None:
         """Remember the place and close the store."""
-        process = getattr(self, "_sync", None)
-        if process is not None:
-            with contextlib.suppress(AttributeError, OSError):
-                process.stop()
+        await self._syncing.stop()
         if self._main is not None:
             with contextlib.suppress(OSError):
                 save_state(state_path(self.library.path), self._main.remember())

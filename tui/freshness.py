@@ -12,6 +12,8 @@ SECOND = 1_000
 def ago(milliseconds: int) -> str:
     """Return a time that has gone by, in words."""
     seconds = max(0, milliseconds) // SECOND
+    if seconds < 1:
+        return "now"
     if seconds < 60:
         return f"{seconds} s ago"
     if seconds < 3_600:

@@ -118,14 +118,14 @@ def upper_bound(db: Database) -> int:
     return int(largest or 0)
 
 
-def _where(query: ListQuery, table: str = "s") -> tuple[str, list[Any]]:
-    clause = _SHELF[query.shelf].format(table)
+def _where(query: ListQuery) -> tuple[str, list[Any]]:
+    clause = _SHELF[query.shelf].format("s")
     if query.workspace is None:
         return clause, []
     below = query.workspace.rstrip("/") + "/"
     return (
-        f"{clause} AND ({table}.workspace_root = ? OR "
-        f"substr({table}.workspace_root, 1, {len(below)}) = ?)",
+        f"{clause} AND (s.workspace_root = ? OR "
+        f"substr(s.workspace_root, 1, {len(below)}) = ?)",
         [query.workspace, below],
     )
 
@@ -149,7 +149,7 @@ def all_keys(db: Database, query: ListQuery) -> ListKeys:
         values,
     )
     keys = _collect(rows, query)
-    keys.parents = _all_parents(db, query)
+    keys.parents = _all_parents(db, keys.rowids)
     return keys
 
 
@@ -180,15 +180,15 @@ def day_of(at: int) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(at / 1000))
 
 
-def _all_parents(db: Database, query: ListQuery) -> dict[int, int]:
-    child, values = _where(query, "c")
-    parent, parent_values = _where(query, "p")
+def _all_parents(db: Database, rowids: array[int]) -> dict[int, int]:
     rows = db.connection.execute(
-        f"SELECT c.rowid, p.rowid FROM chat_sessions c JOIN chat_sessions p ON p.id = c.parent_id "
-        f"WHERE c.parent_id IS NOT NULL AND {child} AND {parent}",
-        [*values, *parent_values],
-    )
-    return _without_loops(dict(rows.fetchall()))
+        "SELECT c.rowid, p.rowid FROM chat_sessions c JOIN chat_sessions p ON p.id = c.parent_id "
+        "WHERE c.parent_id IS NOT NULL"
+    ).fetchall()
+    if not rows:
+        return {}
+    listed = set(rowids)
+    return _without_loops({c: p for c, p in rows if c in listed and p in listed})
 
 
 def _without_loops(parents: dict[int, int]) -> dict[int, int]:

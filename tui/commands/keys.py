@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from textual.keys import _character_to_key, key_to_character
+import string
+
+from textual.keys import _character_to_key
 
 _SHOWN = {
     "escape": "esc", "up": "↑", "down": "↓", "left": "←", "right": "→",
     "pageup": "pgup", "pagedown": "pgdn", "delete": "del",
 }
+
+_CHARACTERS = {_character_to_key(character): character for character in string.punctuation}
 
 
 def key_name(key: str) -> str:
@@ -21,14 +25,7 @@ def key_name(key: str) -> str:
 
 def key_label(key: str) -> str:
     """Return a key as people read it: ``?``, ``esc``, ``ctrl+↓``."""
-    modifiers, plus, name = key.rpartition("+")
     if len(key) == 1:
-        modifiers, plus, name = "", "", key
-    character = key_to_character(name)
-    if name in _SHOWN:
-        shown = _SHOWN[name]
-    elif character is not None and character.isprintable() and character != " ":
-        shown = character
-    else:
-        shown = name
-    return f"{modifiers}{plus}{shown}"
+        return key
+    modifiers, plus, name = key.rpartition("+")
+    return f"{modifiers}{plus}{_SHOWN.get(name) or _CHARACTERS.get(name, name)}"

@@ -47,6 +47,10 @@ class PaneSlot(Widget):
 
     DEFAULT_CSS = "PaneSlot { height: 1fr; }"
 
+    def render(self) -> str:
+        """Draw nothing but the ground."""
+        return ""
+
 
 class MainScreen(CommandPane, Screen[None]):
     """Hands the store and the selection down to the panes, and their messages on."""
@@ -83,7 +87,7 @@ class MainScreen(CommandPane, Screen[None]):
         self._poll_ms = poll_ms
         self._poller: Poller | None = None
         self._preview: Timer | None = None
-        self._freshness = Freshness(library)
+        self.freshness = Freshness(library)
 
     def compose(self) -> ComposeResult:
         """Make lines, panes and borders."""
@@ -109,7 +113,7 @@ class MainScreen(CommandPane, Screen[None]):
         """Arrange the panes and give one the focus."""
         self.apply_layout()
         self.focus_pane("sessions")
-        self.query_one(TopLine).summary = self._freshness.at_start()
+        self.query_one(TopLine).summary = self.freshness.at_start()
         if self.library.notice:
             self.app.notify(self.library.notice, timeout=12, markup=False)
         self.call_after_refresh(self._start)
@@ -133,8 +137,8 @@ class MainScreen(CommandPane, Screen[None]):
         self._poller = Poller(self.library.database, self.store_changed, self._poll_failed)
         if self._poll_ms:
             self._poller.start(self, self._poll_ms)
-            self.set_interval(5, self._tick)
-        self._tick()
+            self.set_interval(5, self.refresh_summary)
+        self.refresh_summary()
 
     def _poll_failed(self, error: BaseException) -> None:
         self.post_message(ProblemOccurred("The store cannot be followed any more", error))
@@ -145,14 +149,15 @@ class MainScreen(CommandPane, Screen[None]):
         changed = getattr(self.transcript, "store_changed", None)
         if changed is not None:
             changed()
-        self._tick()
+        self.refresh_summary()
 
-    def _tick(self) -> None:
+    def refresh_summary(self) -> None:
+        """Count the store again for the top line."""
         self.run_worker(self._summarise(), group="summary", exclusive=True, exit_on_error=False)
 
     async def _summarise(self) -> None:
         try:
-            self.query_one(TopLine).summary = await self._freshness.summary()
+            self.query_one(TopLine).summary = await self.freshness.summary()
         except Exception as error:
             self.post_message(ProblemOccurred("The store could not be counted", error))
 

@@ -179,30 +179,42 @@ def _grouped(
     home = {r: n for r, n in zip(rowids, numbers, strict=True) if r in heads}
     placed: set[int] = set()
     for rowid, number in zip(rowids, numbers, strict=True):
-        at = rowid
-        while at in parents:
-            at = parents[at]
-        if at != rowid or at in home:
-            if at in placed:
+        if rowid in parents or rowid in home:
+            while rowid in parents:
+                rowid = parents[rowid]
+            if rowid in placed:
                 continue
-            placed.add(at)
-            number = home.get(at, number)
-        groups.setdefault(number, []).append(at)
+            placed.add(rowid)
+            number = home[rowid]
+        if number in groups:
+            groups[number].append(rowid)
+        else:
+            groups[number] = [rowid]
     return groups
 
 
 def _add_group(
     model: ListModel, name: str, roots: list[int], below: Mapping[int, list[int]]
 ) -> None:
-    start, sessions = len(model.rowids), len(roots)
-    if not below:
-        model.rowids.extend(roots)
-        model.depths.extend(bytes(len(roots)))
-        model.lasts.extend(bytes(len(roots)))
-        model.rails.frombytes(bytes(2 * len(roots)))
-    else:
-        sessions = sum(_add_thread(model, root, below) for root in roots)
+    start, sessions = len(model.rowids), 0
+    plain: list[int] = []
+    for root in roots if below else ():
+        if root in below:
+            sessions += _add_plain(model, plain) + _add_thread(model, root, below)
+            plain = []
+        else:
+            plain.append(root)
+    sessions += _add_plain(model, plain if below else roots)
     model.groups.append(GroupSpan(name, start, len(model.rowids) - start, sessions))
+
+
+def _add_plain(model: ListModel, roots: list[int]) -> int:
+    """Add sessions that have nothing below them; return how many."""
+    model.rowids.extend(roots)
+    model.depths.extend(bytes(len(roots)))
+    model.lasts.extend(bytes(len(roots)))
+    model.rails.frombytes(bytes(2 * len(roots)))
+    return len(roots)
 
 
 def _add_thread(model: ListModel, root: int, below: Mapping[int, list[int]]) -> int:

@@ -234,7 +234,7 @@ class RowPainter:
         look = style(self._faint(entry), self._ground(entry))
         money = figures.money(row.cost) if row.cost > 0 else ""
         spent = figures.tokens(row.tokens) if row.tokens else ""
-        pieces = [f"{self._length(row):>10}"]
+        pieces = [f"{self._length(row):>8}"]
         if self.query.sort == "cost" and self.width < 48:
             pieces.append(f"{money:>7}")
         else:

@@ -1,0 +1,76 @@
+"""Follows the sync that runs in a process of its own, in words for the top line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from store.sync.process import SyncProcess
+    from store.sync.progress import Progress, Summary
+
+
+class Syncing:
+    """Runs one sync."""
+
+    def __init__(
+        self, store: Path, said: Callable[[str], None],
+        failed: Callable[[str, BaseException | None], None],
+    ) -> None:
+        """Name the store.
+
+        Args:
+            store: The store that is written.
+            said: Takes words about how far it is; empty ones when it has ended.
+            failed: Takes a summary and the error.
+        """
+        self._store = store
+        self._said = said
+        self._failed = failed
+        self._process: SyncProcess | None = None
+
+    async def run(self, targets: Sequence[str]) -> None:
+        """Sync once; trouble is reported, not raised.
+
+        Args:
+            targets: Sources by path; none means the usual places.
+        """
+        try:
+            start_sync = import_module("store.sync.process").start_sync
+            self._process = await start_sync(self._store, [Path(name) for name in targets])
+            assert self._process is not None
+            async for progress in self._process:
+                self._said(progress_words(progress))
+            self._said("")
+            self._report(self._process.summary)
+        except Exception as error:
+            self._said("")
+            self._failed("Sync failed", error)
+
+    def _report(self, summary: Summary | None) -> None:
+        if summary is not None and summary.problems:
+            count = summary.problems
+            noun = "place" if count == 1 else "places"
+            self._failed(
+                f"Sync could not read {count:,} {noun}; backscroll sources --problems lists them",
+                None,
+            )
+
+    async def stop(self) -> None:
+        """Break the sync off; what it has done stays done."""
+        if self._process is not None:
+            await self._process.stop()
+
+
+def progress_words(progress: Progress) -> str:
+    """Return how far a sync is, such as ``syncing 120 of 2,000 files, 12 s left``."""
+    if progress.waiting:
+        return "waiting for another sync"
+    if not progress.files_total:
+        return "syncing"
+    words = f"syncing {progress.files_done:,} of {progress.files_total:,} files"
+    if progress.eta_s is not None and progress.eta_s >= 1:
+        words += f", {progress.eta_s:.0f} s left"
+    return words
