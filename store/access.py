@@ -177,7 +177,13 @@ def connect(path: Path, parameters: str) -> sqlite3.Connection:
         check_same_thread=False,
     )
     connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+    # SQLite's own LIKE and lower() know the case of ASCII letters only.
+    connection.create_function("casefold", 1, _casefold, deterministic=True)
     return connection
+
+
+def _casefold(value: object) -> str | None:
+    return None if value is None else str(value).casefold()
 
 
 def open_for_reading(

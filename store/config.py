@@ -185,7 +185,7 @@ def _checked(path: Path, text: str, decoded: dict[str, Any]) -> Config:
     from pydantic import TypeAdapter, ValidationError
 
     adapter: TypeAdapter[Settings] = TypeAdapter(Settings)
-    _single_keys_as_lists(decoded)
+    decoded = with_flat_keys(decoded)
     mistakes: list[Mistake] = []
     while True:
         try:
@@ -210,11 +210,13 @@ def _reason(location: tuple[str, ...], item: Mapping[str, Any]) -> str:
     return f"{name}: {message[:1].lower()}{message[1:]}; its default holds"
 
 
-def _single_keys_as_lists(decoded: dict[str, Any]) -> None:
-    """Let ``[keys]`` name one key without brackets."""
+def with_flat_keys(decoded: dict[str, Any]) -> dict[str, Any]:
+    """Return what TOML gave, with ``[keys]`` by command id and each a list.
+
+    One key may stand there without brackets.
+    """
     keys = decoded.get("keys")
-    if isinstance(keys, dict):
-        decoded["keys"] = _flat(keys)
+    return decoded | {"keys": _flat(keys)} if isinstance(keys, dict) else decoded
 
 
 def _flat(table: Mapping[str, Any], above: str = "") -> dict[str, Any]:

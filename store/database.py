@@ -216,4 +216,7 @@ def explained(error: sqlite3.Error, path: Path) -> StoreError:
         return StoreError(f"the disk of {path} is full; free some space and try again")
     if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return StoreError(f"{path} may not be written by you; check its permissions")
-    return StoreError(f"{path} cannot be opened as a store: {error}")
+    return StoreError(
+        f"{path} cannot be read as a store: SQLite says {str(error)!r}; check its disk, and the"
+        " permissions of the file and its folder"
+    )

@@ -218,7 +218,8 @@ the CRC-32 of the block before compression.
 (and a last one for records of the message as a whole).
 ``attachments``: side files of a source, zstd; ``size`` in bytes before compression.
 ``changes``: what a poller of ours reads again; the newest row is never trimmed, so ``seq``
-needs no AUTOINCREMENT (which would cost each small transaction as much as its rows). ``verb_log``: what undo and redo act on.
+needs no AUTOINCREMENT (which would cost each small transaction as much as its rows).
+``verb_log``: what undo and redo act on.
 """
 
 MIGRATIONS: tuple[str, ...] = (

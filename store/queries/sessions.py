@@ -5,6 +5,7 @@ Pages go by ``(updated_at, id)``, newest first; ids alone say nothing of the ord
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -248,9 +249,11 @@ def _conditions(db: Database, filter: SessionFilter) -> tuple[list[str], dict[st
         conditions.append(f"{db.form.source_kind('s')} = $3")
         parameters["3"] = filter.source
     if filter.query:
-        conditions.append(f"{db.form.title('s')} LIKE $4 ESCAPE '\\'")
-        escaped = filter.query.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        parameters["4"] = f"%{escaped}%"
+        title = db.form.title("s")
+        if not filter.query.isascii():
+            title = f"casefold({title})"
+        conditions.append(f"{title} LIKE $4 ESCAPE '\\'")
+        parameters["4"] = f"%{re.sub(r'([%_\\])', r'\\\1', filter.query.casefold())}%"
     if filter.skip_empty:
         conditions.append(
             "(EXISTS (SELECT 1 FROM chat_messages m WHERE m.session_id = s.id)"

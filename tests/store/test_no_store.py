@@ -221,6 +221,14 @@ class TestWithoutPermission:
         assert self.run(crashed / "s.db", "read").startswith("1 ")
         crashed.chmod(0o755)
 
+    def test_a_file_that_another_user_has_open_is_read(self, public: Path) -> None:
+        host = host_writes(contract(public / "s.db"), "one")
+        for name in ("s.db", "s.db-wal", "s.db-shm"):
+            (public / name).chmod(0o444)
+        public.chmod(0o555)
+        assert self.run(public / "s.db", "read").startswith("1 ")
+        host.close()
+
     def test_an_own_store_in_a_read_only_folder_is_read(self, public: Path) -> None:
         path = own(public / "s.db")
         host_writes(path, "one").close()

@@ -107,6 +107,26 @@ class TestNothingIsLeftBeside:
         assert not scratch.exists()
         assert listing(moved) == before
 
+    @pytest.mark.parametrize("shm", ["whole", "empty", "rubbish"])
+    def test_what_a_killed_host_left_is_read(self, folder: Path, shm: str) -> None:
+        host = host_writes(contract(folder / "s.db"), "one")
+        killed = folder / "killed"
+        killed.mkdir()
+        for name in ("s.db", "s.db-wal", "s.db-shm"):
+            shutil.copy2(folder / name, killed / name)
+        host.close()
+        if shm != "whole":
+            (killed / "s.db-shm").write_bytes(b"" if shm == "empty" else b"\xab" * 32768)
+        before = listing(killed)
+        database = open_database(killed / "s.db", write=False)
+        assert ids(database) == ["one"]
+        database.close()
+        after = listing(killed)
+        assert set(after) == set(before)
+        assert [after[name] for name in ("s.db", "s.db-wal")] == [
+            before[name] for name in ("s.db", "s.db-wal")
+        ]
+
     def test_a_hot_journal_is_rolled_back_in_a_private_copy(self, folder: Path) -> None:
         path = contract(folder / "s.db", wal=False)
         host_writes(path, "kept").close()
