@@ -253,7 +253,8 @@ def _conditions(db: Database, filter: SessionFilter) -> tuple[list[str], dict[st
         if not filter.query.isascii():
             title = f"casefold({title})"
         conditions.append(f"{title} LIKE $4 ESCAPE '\\'")
-        parameters["4"] = f"%{re.sub(r'([%_\\])', r'\\\1', filter.query.casefold())}%"
+        escaped = re.sub(r"([%_\\])", r"\\\1", filter.query.casefold())
+        parameters["4"] = f"%{escaped}%"
     if filter.skip_empty:
         conditions.append(
             "(EXISTS (SELECT 1 FROM chat_messages m WHERE m.session_id = s.id)"
