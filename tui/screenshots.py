@@ -1,0 +1,127 @@
+"""``python -m tui.screenshots``: draws the real app on the demo store into SVG files.
+
+Clock, time zone, home folder, locale and settings are fixed, so the same code draws the
+same bytes on every machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from textual.pilot import Pilot
+
+NOW = 1_790_000_000_000
+"""Epoch ms at which the pictures are taken: 2026-09-21 14:13:20 UTC."""
+HOME = "/home/mira"
+FOLDER = Path("screenshots")
+LOOK_S = 0.1
+SAME_LOOKS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One picture.
+
+    Attributes:
+        size: Columns and rows.
+        keys: What is pressed before it is taken.
+        theme: None for the default one.
+    """
+
+    name: str
+    size: tuple[int, int]
+    keys: tuple[str, ...] = ()
+    theme: str | None = None
+
+
+SHOTS = (
+    Shot("three-panes", (190, 50), ("enter", "E", "E")),
+    Shot("two-panes", (120, 40), ("enter", "E", "E")),
+    Shot("one-pane", (80, 24)),
+    Shot("details", (120, 40), ("d",)),
+    Shot("light", (120, 40), ("j", "j", "j", "enter"), theme="backscroll-light"),
+)
+
+
+def fixed_environment(folder: Path) -> dict[str, str]:
+    """Return the environment variables that make a run the same everywhere.
+
+    Args:
+        folder: An empty folder for settings and state.
+    """
+    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    places = {
+        f"XDG_{name}_HOME": str(folder / name.lower())
+        for name in ("CONFIG", "DATA", "CACHE", "STATE")
+    }
+    return {
+        **kept, **places, "HOME": HOME, "TZ": "UTC", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8",
+        "TERM": "xterm-256color", "COLORTERM": "truecolor", "TMPDIR": str(folder),
+        "TEXTUAL_ANIMATIONS": "none",
+    }  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Take all pictures.
+
+    Returns:
+        The exit code.
+    """
+    parser = argparse.ArgumentParser(prog="python -m tui.screenshots", description=__doc__)
+    parser.add_argument("--out", type=Path, default=FOLDER, help="the folder (screenshots)")
+    out = parser.parse_args(arguments).out.absolute()
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        os.environ.update(fixed_environment(Path(name)))
+        os.environ.pop("NO_COLOR", None)
+        time.tzset()
+        for shot in SHOTS:
+            path = out / f"{shot.name}.svg"
+            path.write_text(asyncio.run(_take(shot, Path(name))), encoding="utf-8")
+            print(path)
+    return 0
+
+
+async def _take(shot: Shot, folder: Path) -> str:
+    from store.demo import make_demo
+    from tui.app import BackscrollApp
+    from tui.library import Library
+    from tui.quick_settings import QuickSettings
+
+    def clock() -> int:
+        return NOW
+
+    path = make_demo(folder / f"{shot.name}.db", clock)
+    app = BackscrollApp(Library.open(path, "demo", clock=clock), QuickSettings())
+    if shot.theme is not None:
+        app.theme = shot.theme
+    async with app.run_test(size=shot.size) as pilot:
+        await _settle(pilot)
+        for key in shot.keys:
+            await pilot.press(key)
+            await _settle(pilot)
+        return app.export_screenshot(title="backscroll")
+
+
+async def _settle(pilot: Pilot[None]) -> None:
+    """Let loading and drawing come to rest: until some looks in a row show the same."""
+    seen, same = "", 0
+    while same < SAME_LOOKS:
+        await pilot.pause(LOOK_S)
+        now = pilot.app.export_screenshot()
+        same = same + 1 if now == seen else 0
+        seen = now
+
+
+if __name__ == "__main__":
+    sys.exit(main())
