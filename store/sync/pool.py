@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from store.errors import BackscrollError
+from store.sources.protocol import Problem
 from store.sync.children import child_environment
-from store.sync.reading import ReadUnit, read_unit
+from store.sync.reading import ReadUnit, path_of, read_unit
 from store.sync.units import Job
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ BULK_UNITS = 8
 IN_FLIGHT = 3
 """Units that a helper has been given and has not yet answered."""
 LENGTH_BYTES = 8
+ENDED_EARLY = "cannot be read: the process that read it ended (too little memory?)"
 
 Results = Iterator[tuple[Job, ReadUnit]]
 
@@ -74,23 +75,22 @@ def _known_to_helpers(jobs: list[Job]) -> bool:
 
 
 def _read_in_helpers(jobs: list[Job], settings: Settings, helpers: list[_Helper]) -> Results:
-    """Deal the jobs out in order and give the answers in order."""
+    """Deal the jobs out in order and take whichever answer is there first."""
     waiting = deque(jobs)
-    given: deque[tuple[Job, _Helper]] = deque()
-    for _ in range(IN_FLIGHT):
+    while waiting or any(helper.given for helper in helpers):
         for helper in helpers:
-            if waiting:
-                given.append((helper.give(waiting.popleft(), settings), helper))
-    while given:
-        # Whoever answers next is not always the first that was asked; order by helper
-        # keeps each pipe in step, and the newest sessions still come first.
-        job, helper = next(
-            ((job, helper) for job, helper in given if helper.has_answer()), given[0]
-        )
-        given.remove((job, helper))
+            while waiting and len(helper.given) < IN_FLIGHT:
+                helper.give(waiting.popleft(), settings)
+        busy = [helper for helper in helpers if helper.given]
+        helper = next((one for one in busy if one.has_answer()), busy[0])
         result = helper.take()
-        if waiting:
-            given.append((helper.give(waiting.popleft(), settings), helper))
+        job = helper.given.popleft()
+        if result is None:
+            # Only the unit it was at is to blame; the others go to a new helper.
+            waiting.extendleft(reversed(helper.given))
+            helper.close()
+            helpers[helpers.index(helper)] = _Helper()
+            result = ReadUnit([], [Problem(path_of(job.root, job.unit), 0, ENDED_EARLY)])
         yield job, result
 
 
@@ -104,36 +104,27 @@ class _Helper:
             stdout=subprocess.PIPE,
             env=child_environment(),
         )
+        self.given: deque[Job] = deque()
         self._answers: queue.Queue[bytes | None] = queue.Queue()
         threading.Thread(target=self._drain, daemon=True).start()
 
-    def give(self, job: Job, settings: Settings) -> Job:
-        """Ask for a unit."""
+    def give(self, job: Job, settings: Settings) -> None:
+        """Ask for a unit; a helper that is gone answers with None."""
         assert self._process.stdin is not None
-        question = (
-            job.source.kind,
-            job.root,
-            job.unit,
-            settings.keep_originals,
-            job.stored is None,
-        )
-        try:
+        compress = job.stored is None
+        question = (job.source.kind, job.root, job.unit, settings.keep_originals, compress)
+        self.given.append(job)
+        with contextlib.suppress(BrokenPipeError):
             _send(self._process.stdin, pickle.dumps(question, protocol=5))
-        except BrokenPipeError as error:
-            raise BackscrollError("a helper process of sync ended early; run it again") from error
-        return job
 
     def has_answer(self) -> bool:
         """Return whether ``take`` would not wait."""
         return not self._answers.empty()
 
-    def take(self) -> ReadUnit:
-        """Wait for the next answer."""
+    def take(self) -> ReadUnit | None:
+        """Wait for the answer to the first question; None when the process has ended."""
         body = self._answers.get()
-        if body is None:
-            raise BackscrollError("a helper process of sync ended early; run it again")
-        result: ReadUnit = pickle.loads(body)
-        return result
+        return None if body is None else pickle.loads(body)
 
     def close(self) -> None:
         """End the process; what it still had to say is dropped."""

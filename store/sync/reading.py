@@ -44,7 +44,7 @@ def read_unit(
     try:
         reading = source.read(root, unit)
     except Exception as error:
-        result.problems.append(Problem(_path_of(root, unit), 0, _reason("cannot be read", error)))
+        result.problems.append(Problem(path_of(root, unit), 0, _reason("cannot be read", error)))
         return result
     result.problems.extend(reading.problems)
     for draft in reading.sessions:
@@ -69,7 +69,8 @@ def leave_out(result: ReadUnit, excludes: Excludes) -> None:
     result.sessions = kept
 
 
-def _path_of(root: Path, unit: Unit) -> str:
+def path_of(root: Path, unit: Unit) -> str:
+    """Return the file to name when a whole unit is meant."""
     return unit.stamps[0].path if unit.stamps else str(root / unit.key)
 
 

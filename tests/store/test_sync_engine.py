@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -14,12 +15,15 @@ import pytest
 from store.database import Database, open_database
 from store.errors import NotFound, StoreError
 from store.ids import derived_session_id
-from store.sync import locking
+from store.sources.drafts import LineageDraft, SessionDraft
+from store.store import in_transaction
+from store.sync import locking, writer
 from store.sync.engine import Settings, Sync
 from store.sync.forget import forget
 from store.sync.problems import problems
 from store.sync.progress import Progress
 from store.sync.targets import Target
+from store.sync.writer import write_session
 from tests.store.sync_fakes import (
     SIDE_TABLES,
     START,
@@ -27,7 +31,9 @@ from tests.store.sync_fakes import (
     LineSource,
     dump,
     line,
+    message,
     run,
+    session,
     write_lines,
 )
 
@@ -192,6 +198,51 @@ def test_forgotten_sessions_stay_away(database: Database, root: Path) -> None:
     with pytest.raises(NotFound, match="no session ses_nothing"):
         forget(database, [derived_session_id("fake", "s1"), "ses_nothing"])
     assert "s1.lines" in titles(database)
+
+
+def test_forgetting_takes_subagents_along_and_leaves_forks(database: Database) -> None:
+    def write(draft: SessionDraft) -> None:
+        in_transaction(database, write_session, "fake", draft)
+
+    agent = session("agent", message("x"), lineage=LineageDraft("subagent", "main"))
+    deeper = session("deeper", message("y"), lineage=LineageDraft("subagent", "agent"))
+    copied = message("f1", system_prompt_digest="shared")
+    copied.inherited_from = "m1"
+    fork = session("fork", copied, lineage=LineageDraft("fork", "main", "m1"))
+    main = session(
+        "main",
+        message("m1", system_prompt_digest="shared"),
+        message("m2", system_prompt_digest="alone"),
+        system_prompts={"shared": "Both have it.", "alone": "Only one has it."},
+    )
+    for draft in (main, agent, deeper, fork):
+        write(draft)
+    names = {name: derived_session_id("fake", name) for name in ("main", "agent", "deeper")}
+    assert forget(database, [names["main"]]) == list(names.values())
+    late = session("late", message("z"), lineage=LineageDraft("subagent", "main"))
+    for draft in (main, agent, deeper, late):
+        write(draft)
+    (left,) = database.connection.execute(
+        "SELECT id, parent_id, parent_message_id FROM chat_sessions"
+    ).fetchall()
+    assert left == (derived_session_id("fake", "fork"), None, None)
+    (metadata,) = database.connection.execute("SELECT metadata_json FROM chat_messages").fetchone()
+    assert "inherited_from" not in json.loads(metadata)
+    assert database.connection.execute("SELECT digest FROM system_prompts").fetchall() == [
+        ("shared",)
+    ]  # fmt: skip
+    total = database.connection.total_changes
+    write(fork)
+    assert database.connection.total_changes == total
+
+
+def test_only_the_newest_changes_are_kept(
+    database: Database, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "CHANGES_KEPT", 4)
+    run(database, root)
+    rows = database.connection.execute("SELECT seq FROM changes ORDER BY seq").fetchall()
+    assert rows == [(3,), (4,), (5,), (6,)]
 
 
 def test_progress_ends_at_the_total(database: Database, root: Path) -> None:

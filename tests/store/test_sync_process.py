@@ -162,6 +162,36 @@ def test_helpers_give_what_one_process_gives(
     assert rows[0] == rows[1]
 
 
+def test_a_helper_that_dies_costs_the_unit_it_was_at(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from store.sync import pool
+    from store.sync.engine import Settings, Sync
+    from store.sync.problems import problems
+
+    monkeypatch.setattr(pool, "BULK_BYTES", 0)
+    database = open_database(tmp_path / "s.db", create=True)
+    target = Target(registry.source("claude-code"), tree)
+    give = pool._Helper.give
+    victims: list[int] = []
+
+    def kill_first(self: pool._Helper, *arguments: object) -> None:
+        if not victims:
+            victims.append(self._process.pid)
+            self._process.kill()
+            self._process.wait()
+        give(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(pool._Helper, "give", kill_first)
+    summary = Sync(database, Settings(helpers=2)).run([target])
+    assert (summary.new, summary.problems) == (8, 1)
+    assert [one.reason for one in problems(database)] == [pool.ENDED_EARLY]
+    monkeypatch.undo()
+    assert Sync(database, Settings(helpers=2)).run([target]).new == 1
+    assert problems(database) == []
+    database.close()
+
+
 def test_the_records_of_every_part_are_lines_of_the_file(tree: Path, tmp_path: Path) -> None:
     store = tmp_path / "s.db"
     assert command("--store", str(store), "--json", str(tree)).returncode == 0
