@@ -172,9 +172,9 @@ class TestTitles:
         assert [row.id for row in sessions.page(database, SessionFilter(query="old"))] == ["b"]
         assert sessions.page(database, SessionFilter(query="_")) == []
         add_session(database.connection, "c", metadata={"title": "Über die Straße"})
-        for query in ("über", "ÜBER D", "STRASSE", "straße", "er die"):
+        for query in ("über", "ÜBER D", "straße", "er die"):
             found = sessions.page(database, SessionFilter(query=query))
-            assert [row.id for row in found] == (["c"] if query != "STRASSE" else [])
+            assert [row.id for row in found] == ["c"]
         database.close()
 
     def test_in_a_file_of_grida_the_column_is_the_title(self, tmp_path: Path) -> None:
