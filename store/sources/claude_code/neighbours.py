@@ -35,7 +35,6 @@ class _Old:
     """What a file of an old version holds that others ask for."""
 
     stamp: tuple[int, int, int]
-    version: tuple[int, ...] = ()
     summaries: list[tuple[str, str]] = field(default_factory=list)
     messages: set[str] = field(default_factory=set)
     last_at: int = 0
@@ -68,18 +67,16 @@ class Neighbours:
         self._folder = folder
         self._read_messages = match
         self._known: dict[str, _Old] = {}
+        self._summaries: dict[str, tuple[int, str]] = {}
+        self._holders: dict[str, list[str]] = {}
 
-    def titles_for(self, rows: Sequence[Row]) -> str | None:
+    def titles_for(self, rows: Sequence[Row], session_id: str) -> str | None:
         """Return the newest summary in another file that names one of these rows."""
         if version_of(rows) >= SUMMARIES_UNTIL:
             return None
-        uuids = {row.uuid for row in rows}
-        found = None
-        for _, old in sorted(self._old_files().items(), key=lambda item: item[1].last_at):
-            for leaf, summary in old.summaries:
-                if leaf in uuids:
-                    found = summary
-        return found
+        self._refresh(session_id)
+        found = [self._summaries[row.uuid] for row in rows if row.uuid in self._summaries]
+        return max(found)[1] if found else None
 
     def resumed_from(self, rows: Sequence[Row], session_id: str) -> tuple[str, int] | None:
         """Return the session that an old resume went on from, and where its copies end.
@@ -90,15 +87,18 @@ class Neighbours:
         version = version_of(rows)
         if not version or version >= NEW_FILES_UNTIL:
             return None
+        self._refresh(session_id)
         first_at: dict[str, int] = {}
         for row in rows:
             if row.type == "assistant":
                 first_at.setdefault(row.message_id, row.at)
+        candidates = {name for message in first_at for name in self._holders.get(message, ())}
         best: tuple[int, int, str] | None = None
-        for name, old in sorted(self._old_files().items()):
+        for name in sorted(candidates - {session_id}):
+            old = self._known[name]
             shared = old.messages & first_at.keys()
             own = [at for message, at in first_at.items() if message not in shared]
-            if name == session_id or not shared or not own or old.last_at > min(own):
+            if not own or old.last_at > min(own):
                 continue
             rank = (len(shared), -len(old.messages - shared), name)
             best = rank if best is None or rank[:2] > best[:2] else best
@@ -155,24 +155,37 @@ class Neighbours:
         except OSError:
             return b""
 
-    def _old_files(self) -> dict[str, _Old]:
-        """Return what the folder's session files of old versions hold, by session id."""
+    def _refresh(self, session_id: str) -> None:
+        """Look into the folder again, unless the asking session's file is as it was then."""
         try:
+            known = self._known.get(session_id)
+            if known is not None and known.stamp == _stamp(os.stat(self._path(session_id))):
+                return
             with os.scandir(self._folder) as entries:
-                for entry in entries:
-                    name, suffix = os.path.splitext(entry.name)
-                    if suffix != ".jsonl" or name.startswith("agent-"):
-                        continue
-                    try:
-                        stat = entry.stat()
-                    except OSError:
-                        continue
-                    stamp = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-                    if name not in self._known or self._known[name].stamp != stamp:
-                        self._known[name] = self._search(entry.path, stamp)
+                files = [entry for entry in entries if _is_session(entry.name)]
         except OSError:
-            return {}
-        return {name: old for name, old in self._known.items() if old.version}
+            return
+        for entry in files:
+            name = entry.name.removesuffix(".jsonl")
+            try:
+                stamp = _stamp(entry.stat())
+            except OSError:
+                continue
+            if name not in self._known or self._known[name].stamp != stamp:
+                self._known[name] = self._search(entry.path, stamp)
+        self._index()
+
+    def _index(self) -> None:
+        self._summaries.clear()
+        self._holders.clear()
+        ordered = sorted(self._known.items(), key=lambda item: (item[1].last_at, item[0]))
+        rank = 0
+        for name, old in ordered:
+            for leaf, summary in old.summaries:
+                rank += 1
+                self._summaries[leaf] = (rank, summary)
+            for message in old.messages:
+                self._holders.setdefault(message, []).append(name)
 
     def _search(self, path: str, stamp: tuple[int, int, int]) -> _Old:
         """Search one file; a file of a newer version is closed after its first rows."""
@@ -187,7 +200,6 @@ class Neighbours:
                 data = head + file.read()
         except OSError:
             return old
-        old.version = version or (0,)
         old.summaries = list(_summaries(data))
         if version < NEW_FILES_UNTIL:
             old.messages = {found.decode("utf-8", "replace") for found in _MESSAGE_ID.findall(data)}
@@ -195,6 +207,14 @@ class Neighbours:
         if stamps:
             old.last_at = epoch_ms(stamps[-1].decode("ascii", "replace")) or 0
         return old
+
+
+def _stamp(stat: os.stat_result) -> tuple[int, int, int]:
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def _is_session(name: str) -> bool:
+    return name.endswith(".jsonl") and not name.startswith("agent-")
 
 
 def _summaries(data: bytes) -> list[tuple[str, str]]:

@@ -151,7 +151,7 @@ class SessionReader:
             children.append(self._build_sidechain(root, chain, matched.get(root)))
         if rows or transcript.notes:
             draft.title, draft.title_from = title_of(
-                transcript, rows, thread, self.side.title, self._neighbours
+                transcript, rows, thread, self.side.title, self._neighbours, self.session_id
             )
         origin = find_origin(rows, self.session_id, self._neighbours) if rows else None
         if origin is not None:

@@ -23,6 +23,7 @@ def title_of(
     thread: Thread,
     side_title: str | None,
     neighbours: Neighbours,
+    session_id: str,
 ) -> tuple[str | None, str | None]:
     """Return the title and its origin.
 
@@ -32,6 +33,7 @@ def title_of(
         thread: Their messages.
         side_title: What ``custom-title.json`` says.
         neighbours: The other files of the folder, for summaries of this session.
+        session_id: The session's id.
 
     Returns:
         The title and ``custom-title``, ``ai-title``, ``summary`` or ``first-prompt``.
@@ -42,7 +44,7 @@ def title_of(
     written = string(transcript.notes.get("ai-title", {}).get("aiTitle"))
     if written:
         return written, "ai-title"
-    summary = _own_summary(transcript, rows) or neighbours.titles_for(rows)
+    summary = _own_summary(transcript, rows) or neighbours.titles_for(rows, session_id)
     if summary:
         return summary, "summary"
     return first_prompt(thread.messages), "first-prompt"
