@@ -10,6 +10,7 @@ from textual.strip import Strip
 
 from tui.inspector.lines import Line, Run, arrange
 from tui.palette import Palette
+from tui.text import clean
 
 RAISED = ("raised", "focus", "hit", "added", "removed")
 _FLAGS = ("bold", "italic", "underline", "reverse", "strike")
@@ -88,5 +89,8 @@ def strip_of(
     runs = arrange(line, width)
     if needle:
         runs = marked(runs, needle)
-    segments = [Segment(text, style_of(look, palette, ground)) for text, look in runs if text]
+    segments = [
+        Segment(text if text.isprintable() else clean(text), style_of(look, palette, ground))
+        for text, look in runs if text
+    ]
     return Strip(segments).adjust_cell_length(width, style_of("text", palette, ground))

@@ -18,7 +18,7 @@ from tui.inspector.tree import (
     visible,
 )
 from tui.inspector.wrap import WrappedText
-from tui.text import one_line
+from tui.text import clean, one_line
 
 STRING_ROWS = 12
 """Rows of an unfolded string that a short block shows before it tells of the rest."""
@@ -68,7 +68,7 @@ class Tree:
         label = 0 if node.key is None else cell_len(str(node.key)) + 2
         text = node.value
         space = width - self._shift(node) - 2 - label - 2
-        return len(text) <= space and "\n" not in text and cell_len(text) <= space
+        return len(text) <= space and "\n" not in text and cell_len(clean(text)) <= space
 
     def _wrapped(self, node: Node) -> WrappedText:
         wrapped = self._texts.get(id(node))
@@ -164,7 +164,7 @@ class Tree:
         if isinstance(value, str):
             if long and node.open:
                 return []
-            return [(f'"{one_line(value)}"' if long else f'"{value}"', "ok")]
+            return [(f'"{one_line(value)}"' if long else f'"{clean(value)}"', "ok")]
         look = "tool" if isinstance(value, int | float) and not isinstance(value, bool) else "fork"
         return [(as_scalar(value), look)]
 

@@ -22,7 +22,7 @@ from tui.theme import palette_of
 
 def file_name(named: str, suffix: str) -> str:
     """Return a name that any file system takes."""
-    plain = re.sub(r"[^\w.-]+", "-", named).strip("-.") or "value"
+    plain = re.sub(r"[^\w.]+", "-", named).strip("-.") or "value"
     return plain[:80] + suffix
 
 

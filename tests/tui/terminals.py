@@ -1,0 +1,63 @@
+"""A child process on a pty of its own, whose bytes are read as a terminal would."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import termios
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from time import monotonic
+
+DEADLINE = 30.0
+"""Seconds after which a child that writes nothing wanted has failed."""
+
+
+class Terminal:
+    """The terminal's side of the pty."""
+
+    def __init__(self, handle: int, child: int) -> None:
+        self._handle, self.child = handle, child
+        self.received = b""
+
+    def wait_for(self, wanted: bytes) -> bytes:
+        """Read until some bytes came; return all that came so far."""
+        end = monotonic() + DEADLINE
+        while wanted not in self.received:
+            ready, _, _ = select.select([self._handle], [], [], max(0.0, end - monotonic()))
+            if not ready:
+                raise AssertionError(f"{wanted!r} did not come; got {self.received[-400:]!r}")
+            try:
+                chunk = os.read(self._handle, 65536)
+            except OSError:
+                chunk = b""
+            if not chunk:
+                raise AssertionError(f"ended before {wanted!r}; got {self.received[-400:]!r}")
+            self.received += chunk
+        return self.received
+
+    def send(self, keys: bytes) -> None:
+        """Type something."""
+        os.write(self._handle, keys)
+
+
+@contextmanager
+def on_a_terminal(
+    command: Sequence[str], environment: Mapping[str, str], size: tuple[int, int] = (80, 24)
+) -> Iterator[Terminal]:
+    """Run a command on a new pty."""
+    child, handle = pty.fork()
+    if child == 0:
+        os.execvpe(command[0], list(command), dict(environment))
+    columns, rows = size
+    fcntl.ioctl(handle, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    try:
+        yield Terminal(handle, child)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(handle)

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual import on
+from textual.app import App
+from textual.pilot import Pilot
+
+from store.queries.details import Turn
+from store.queries.inspection import Spent
+from store.store import Store
+from tests.tui.inspected import Talk, make_long, make_store
+from tui.details.chart import Chart
+from tui.details.columns import cell_of, columns, horizontal
+from tui.details.measures import MEASURES
+from tui.details.table import TurnTable
+from tui.messages import SessionOpened
+from tui.screens.details import DetailsScreen
+from tui.theme import OWN_THEMES
+
+
+class DetailsApp(App[None]):
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[SessionOpened] = []
+        for theme in OWN_THEMES:
+            self.register_theme(theme)
+        self.theme = "backscroll-dark"
+
+    @on(SessionOpened)
+    def keep(self, event: SessionOpened) -> None:
+        self.opened.append(event)
+
+    @property
+    def lines(self) -> list[str]:
+        strips = self.screen._compositor.render_strips()
+        return [strip.text.rstrip() for strip in strips]
+
+
+@asynccontextmanager
+async def details_of(
+    talk: Talk, size: tuple[int, int] = (120, 40)
+) -> AsyncIterator[tuple[DetailsApp, DetailsScreen, Pilot[None]]]:
+    store = await Store.open(talk.db.path)
+    app = DetailsApp()
+    try:
+        async with app.run_test(size=size) as pilot:
+            screen = DetailsScreen(store, talk.session_id)
+            await app.push_screen(screen)
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            yield app, screen, pilot
+    finally:
+        await store.close()
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Talk:
+    return make_store(tmp_path / "store.db")
+
+
+@pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
+async def test_turns_with_their_figures_fit_every_size(talk: Talk, size: tuple[int, int]) -> None:
+    async with details_of(talk, size) as (app, _, _):
+        lines = app.lines
+    assert lines[0].strip().startswith("Inspected")
+    assert lines[1].strip() == "claude-code · sonnet high · /home/x/api · main"
+    rows = [line for line in lines if "Find out why" in line or "Second prompt" in line]
+    assert len(rows) == 2
+    assert "4.2 s" in rows[0] and "$0.250" in rows[0]
+    assert any(line.strip().startswith("tokens  ■") and "at most 200" in line for line in lines)
+    assert any("turn 1" in line and "read 120" in line for line in lines)
+    assert ("Permissions  1 rule" in "\n".join(lines)) == (size[0] >= 200)
+
+
+async def test_enter_on_a_turn_goes_there(talk: Talk) -> None:
+    async with details_of(talk) as (app, screen, pilot):
+        await pilot.press("j", "enter")
+        await pilot.pause()
+        assert app.screen is not screen
+        (event,) = app.opened
+        assert (event.session_id, event.message_id) == ("ses_inspected", "msg_inspected_00005")
+
+
+async def test_tabs_show_facts_prompts_and_tools(talk: Talk) -> None:
+    async with details_of(talk) as (app, screen, pilot):
+        await pilot.press("ctrl+right")
+        shown = "\n".join(app.lines)
+        for told in ("anthropic/sonnet high", "/tmp/abc.jsonl", "allow", "git *", "1.0k tokens"):
+            assert told in shown
+        await pilot.press("ctrl+right")
+        shown = "\n".join(app.lines)
+        assert "You are calm." in shown and "2 answers" in shown
+        assert "The store has its digest, not its text." in shown
+        await pilot.press("ctrl+right")
+        shown = "\n".join(app.lines)
+        assert "Called  1 call" in shown and "Bash" in shown
+        await pilot.press("ctrl+right")
+        assert screen.tab == "Turns"
+
+
+async def test_many_turns_share_columns_and_a_click_goes_to_one(tmp_path: Path) -> None:
+    talk = make_long(tmp_path / "long.db", 500)
+    async with details_of(talk, (80, 24)) as (app, screen, pilot):
+        chart = screen.query_one(Chart)
+        laid = chart.columns
+        assert laid.per == 7 and len(laid.amounts) == 72
+        assert any("7 turns a bar" in line for line in app.lines)
+        await pilot.click("Chart", offset=(1 + 10, 2))
+        await pilot.pause()
+        assert any("turn 71" in line for line in app.lines)
+        await pilot.press("G")
+        await pilot.pause()
+        assert any("Prompt 500" in line for line in app.lines)
+        assert chart.selected == 499
+
+
+async def test_m_changes_what_the_bars_stand_for(talk: Talk) -> None:
+    async with details_of(talk) as (app, _, pilot):
+        await pilot.press("m", "m")
+        await pilot.pause()
+        assert any(line.strip().startswith("duration") for line in app.lines)
+
+
+async def test_a_session_that_is_gone_is_said_and_escape_leaves(talk: Talk) -> None:
+    talk.session_id = "ses_gone"
+    async with details_of(talk) as (app, screen, pilot):
+        assert "ses_gone is no longer in the store" in "\n".join(app.lines)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.screen is not screen
+
+
+def turns_of(*totals: int) -> list[Turn]:
+    return [
+        Turn(number, f"m{number}", 0, 0, spent=Spent(input=total))
+        for number, total in enumerate(totals, 1)
+    ]
+
+
+def test_columns_hold_all_turns_in_any_width() -> None:
+    for count in (1, 5, 79, 80, 81, 1_000):
+        for width in (1, 10, 80):
+            laid = columns(turns_of(*([3] * count)), width, MEASURES[0])
+            assert len(laid.amounts) * laid.step <= max(width, 1) + laid.gap
+            assert sum(sum(n for n, _ in stack) for stack in laid.amounts) == 3 * count
+            assert laid.column_of(count - 1) == len(laid.amounts) - 1
+
+
+def test_cells_stack_colours_by_eighths() -> None:
+    stack = ((4.0, "tool"), (2.0, "user"))
+    assert [cell_of(stack, 8.0, row, 1) for row in range(1)] == [(4, "tool", "user")]
+    assert cell_of(stack, 8.0, 0, 2) == (8, "tool", None)
+    assert cell_of(stack, 8.0, 1, 2) == (4, "user", None)
+    assert cell_of(stack, 0.0, 0, 2) == (0, "rule", None)
+
+
+def test_horizontal_bars_add_up() -> None:
+    assert horizontal(((5.0, "a"), (5.0, "b")), 20.0, 8) == [(2, "a"), (2, "b")]
+    assert horizontal(((0.001, "a"),), 20.0, 8) == [(1, "a")]
+    assert horizontal(((0.0, "a"),), 20.0, 8) == []
+
+
+def test_the_table_is_found_by_prompt_and_tool() -> None:
+    turns = turns_of(1, 2)
+    turns[1].prompt = "Fix the Worker"
+    table = TurnTable("s", turns, MEASURES[0])
+    assert table.find("worker", 80) == [1]
