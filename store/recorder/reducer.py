@@ -93,12 +93,14 @@ class MessageState(ToolCalls):
     def _text_start(self, chunk: Chunk) -> None:
         data = {"type": "text", "text": ""}
         key = chunk["id"]
+        hash(key)
         copy_given(chunk, data, "providerMetadata")
         data["state"] = "streaming"
         self._texts[key] = self._add(data)
 
     def _reasoning_start(self, chunk: Chunk) -> None:
         key = chunk["id"]
+        hash(key)
         data = {"type": "reasoning", "id": key, "text": ""}
         copy_given(chunk, data, "providerMetadata")
         data["state"] = "streaming"
