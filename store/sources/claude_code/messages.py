@@ -84,14 +84,15 @@ class Thread:
 
     def _add(self, message: MessageDraft, row: Row) -> MessageDraft:
         """Append a message that begins with this row."""
-        first = not self.messages
-        if not first:
+        if not self._quiet:
+            self.messages.append(message)
+        elif self.messages:
             self._flush_quiet()
-        self.messages.append(message)
-        if first:
+            self.messages.append(message)
+        else:
+            self.messages.append(message)
             self._flush_quiet()
         self.owner[row.uuid] = message
-        message.metadata["source"] = {"id": message.source_id}
         if row.uuid in self._left:
             message.metadata["hidden_at"] = self._left[row.uuid]
         data = row.data
@@ -154,9 +155,10 @@ class Thread:
     def _update(self, group: MessageDraft, row: Row) -> None:
         """Set what a later row of an API message may know better."""
         metadata = group.metadata
-        usage = larger(metadata.get("usage"), usage_of(row.message))
+        usage = usage_of(row.message)
         if usage is not None:
-            metadata["usage"] = usage
+            known = metadata.get("usage")
+            metadata["usage"] = usage if known is None else larger(known, usage)
         reason = row.message.get("stop_reason")
         if reason:
             metadata.setdefault("backscroll", {})["finish_reason"] = reason

@@ -91,13 +91,9 @@ class Transcript:
             records.append(line)
             if line.startswith(UNREAD_NOTES) and line.endswith(b"}"):
                 continue
-            try:
-                data, repaired = parse_line(line)
-            except LineError as error:
-                self._problem(first + position, str(error))
+            data = self._parse(line, first + position)
+            if data is None:
                 continue
-            if repaired:
-                self._problem(first + position, repaired)
             row = make_row(len(records) - 1, data, self._last_at)
             if row is None:
                 self._note(data)
@@ -106,6 +102,16 @@ class Transcript:
                 self._last_at = row.at
                 self.leaf = None
                 self.rows.append(row)
+
+    def _parse(self, line: bytes, number: int) -> dict[str, Any] | None:
+        try:
+            data, repaired = parse_line(line)
+        except LineError as error:
+            self._problem(number, str(error))
+            return None
+        if repaired:
+            self._problem(number, repaired)
+        return data
 
     def _problem(self, line: int, reason: str) -> None:
         self.problems.append(Problem(self.path, line, reason))
