@@ -110,7 +110,7 @@ def _compaction(item: Item, setting: Setting) -> Laid:
     if isinstance(before, int):
         words.append((f"  {count(before)}", "muted"))
     if isinstance(after, int) and after:
-        words.append((f" {glyphs().folded} {count(after)} tokens", "muted"))
+        words.append((f" to {count(after)} tokens", "muted"))
     words.append(("  by itself" if data.get("auto") else "  on request", "faint"))
     summary = data.get("summary")
     opened = _opened(item)

@@ -46,6 +46,7 @@ class Document:
         self.turned_runs: set[str] = set()
         self._runs: list[tuple[int, int]] = []
         self._run_starts: list[int] = []
+        self._newest = -1
         self._rows: WeightedCache[Key, PartRow] = WeightedCache(ROW_BYTES, LEAST)
         self._messages: WeightedCache[str, tuple[MessageRow, dict[str, Any]]] = WeightedCache(
             ROW_BYTES // 4, LEAST)
@@ -77,6 +78,7 @@ class Document:
         self.complete, self.at_start = complete, at_start
         self._runs = hidden_runs(skeleton)
         self._run_starts = [start for start, _stop in self._runs]
+        self._newest = newest_message(skeleton)
         self._blocks.clear()
         for start, stop in self._runs:
             self._measure_run(start, stop)
@@ -210,7 +212,7 @@ class Document:
             first_inherited=bool(flags & INHERITED) and part == parts.start and (
                 message == 0 and self.at_start
                 or message > 0 and not skeleton.flags[message - 1] & INHERITED),
-            last=part == parts.stop - 1,
+            last=part == parts.stop - 1, newest=message == self._newest,
         )
 
     def _hidden_fact(self, run: tuple[int, int]) -> tuple[int, int]:
@@ -268,6 +270,14 @@ class Document:
             if before is not None and skeleton.is_prose(before):
                 return f"prose {message}" if skeleton.roles[message] != "assistant" else ""
         return f"prose {message}" if skeleton.roles[message] == "user" else ""
+
+
+def newest_message(skeleton: Skeleton) -> int:
+    """Return the last message that is neither hidden nor queued, -1 where there is none."""
+    for message in range(len(skeleton.flags) - 1, -1, -1):
+        if not skeleton.flags[message] & (HIDDEN | QUEUED):
+            return message
+    return -1
 
 
 def hidden_runs(skeleton: Skeleton) -> list[tuple[int, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 
 from textual import on
@@ -13,6 +14,7 @@ from tui.transcript.pane import TranscriptBase
 from tui.transcript.prompt import Prompt, place_named
 from tui.transcript.search import Search, compiled
 
+TOLD_EVERY_S = 0.1
 MOST_PAGES = 16
 """How many lengths of the cap are opened to reach a hit."""
 
@@ -104,7 +106,7 @@ class FindingPane(TranscriptBase):
         try:
             while not self.document.complete:
                 await self._load_skeleton(reader)
-            start = self.cursor
+            start, told_at = self.cursor, 0.0
             async for _ in reader.scan(search, self.document):
                 if search is not self.search:
                     return
@@ -112,7 +114,10 @@ class FindingPane(TranscriptBase):
                     search.parts[-1] >= start or search.done
                 ):
                     await self._first_hit(search, start)
-                self.show_around()
+                clock = asyncio.get_running_loop().time()
+                if search.done or clock - told_at > TOLD_EVERY_S:
+                    told_at = clock
+                    self.show_around()
         except Exception as error:
             self.post_message(ProblemOccurred("The search broke off", error))
 

@@ -13,7 +13,7 @@ class Heights:
         """Build the index over line counts in order."""
         self._heights = array("l", heights)
         self._tree = array("q", [0])
-        self._tree.extend(self._heights)
+        self._tree.extend(array("q", self._heights))
         self.total = sum(self._heights)
         tree, count = self._tree, len(self._heights)
         for node in range(1, count + 1):

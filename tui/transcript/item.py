@@ -23,6 +23,7 @@ class Setting:
         root: The session's workspace folder.
         children: Sessions that a tool call of this one started, by tool call id.
         now: The present, epoch ms.
+        running: Whether the session runs, so that calls at its end without result run.
         parent: Title of the session that inherited messages come from.
     """
 
@@ -34,6 +35,7 @@ class Setting:
     tools: Level = "short"
     reasoning: Level = "off"
     parent: str = ""
+    running: bool = False
 
 
 @dataclass(slots=True)
@@ -53,6 +55,7 @@ class Item:
         opened: Whether that run is open.
         first_inherited: Whether the copied beginning starts here.
         last: Whether it is the last part of its message.
+        newest: Whether its message is the last one of the talk.
     """
 
     row: PartRow | None
@@ -69,6 +72,7 @@ class Item:
     opened: bool = False
     first_inherited: bool = False
     last: bool = False
+    newest: bool = False
 
     @property
     def type(self) -> str:

@@ -176,7 +176,8 @@ def _tool(item: Item, setting: Setting, block: Block) -> None:
     assert item.row is not None
     times = (item.row.created_at, item.row.updated_at)
     call = describe(item.data, setting.root, times)
-    if call.status == "pending" and setting.now - item.row.updated_at < RUNNING_FOR:
+    fresh = setting.now - item.row.updated_at < RUNNING_FOR
+    if call.status == "pending" and (fresh or (setting.running and item.newest)):
         call.status, call.word = "running", "running"
         call.milliseconds = max(0, setting.now - item.row.created_at)
     elif call.status == "pending":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from rich.segment import Segment
 from rich.style import Style
 
+from tui.glyphs import glyphs
 from tui.palette import Palette
 
 RAISED_GROUNDS = frozenset({"raised", "focus", "hit", "added", "removed"})
@@ -16,6 +18,7 @@ class Paint:
     def __init__(self, palette: Palette) -> None:
         """Take the palette that everything is drawn with."""
         self.palette = palette
+        self._gutters: dict[tuple[str, str, bool, bool], tuple[Segment, ...]] = {}
         self._styles: dict[tuple[str, str, bool], Style] = {}
 
     def style(self, ink: str, ground: str = "background", dimmed: bool = False) -> Style:
@@ -31,6 +34,22 @@ class Paint:
         if style is None:
             style = self._styles[key] = self._resolve(ink, ground, dimmed)
         return style
+
+    def gutter(
+        self, bar: str, ground: str, dimmed: bool, marked: bool
+    ) -> tuple[Segment, ...]:
+        """Return what stands left of the content: the focus mark, the bar, a blank."""
+        key = (bar, ground, dimmed, marked)
+        known = self._gutters.get(key)
+        if known is None:
+            marks = glyphs()
+            blank = Segment(" ", self.style("text", ground))
+            known = self._gutters[key] = (
+                Segment(marks.thick_bar, self.style("user", ground)) if marked else blank,
+                blank if bar == "none" else Segment(marks.bar, self.style(bar, ground, dimmed)),
+                blank,
+            )
+        return known
 
     def _resolve(self, ink: str, ground: str, dimmed: bool) -> Style:
         role, _, flags = ink.partition(" ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from functools import partial
 
+from store.activity import activity_of
 from store.database import Database
 from store.queries import transcript as queries
 from store.queries.transcript import Keyset, Opening
@@ -42,6 +43,7 @@ class SessionReader:
         )
         setting.root = row.workspace_root
         setting.now = self.store.clock()
+        setting.running = activity_of(row, now=setting.now).state in ("running", "retrying")
         setting.parent = opening.parent_title or ""
         setting.children = {
             child.tool_call_id: child for child in opening.children if child.tool_call_id

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from typing import Any
 
 from store.database import Database
@@ -32,13 +32,13 @@ def searched_text(data: dict[str, Any]) -> str:
     kind = str(data.get("type") or "")
     if kind in ("text", "reasoning"):
         text = data.get("text")
-        return clean(text) if isinstance(text, str) else ""
+        return text if isinstance(text, str) else ""
     if kind.startswith("tool-") or kind == "dynamic-tool":
-        return clean(describe(data).searched)
+        return describe(data).searched
     if kind == "file":
-        return clean(str(data.get("filename") or data.get("mediaType") or ""))
+        return str(data.get("filename") or data.get("mediaType") or "")
     inner = {name: value for name, value in data.items() if name != "type"}
-    return clean(f"{kind} {readable(inner)}")
+    return f"{kind} {readable(inner)}"
 
 
 def find(
@@ -46,12 +46,15 @@ def find(
 ) -> list[tuple[str, int, int]]:
     """Return ``(message id, index, hits)`` of the parts of some messages that match.
 
-    Runs on the store's thread. Words of plain ASCII are looked for by the engine first;
-    anything else may be escaped in the JSON text, so that all parts are decoded.
+    Runs on the store's thread. What cannot match is left out before it is decoded: plain
+    ASCII words by the engine, others by their form in JSON, unless the text is escaped.
     """
     containing = needle if _SAFE.fullmatch(needle) else None
+    written = json.dumps(needle, ensure_ascii=False)[1:-1].lower()
     found = []
     for message_id, index, text in matches(db, message_ids, containing):
+        if containing is None and written not in text.lower() and "\\u" not in text:
+            continue
         hits = len(pattern.findall(searched_text(as_dict(decode(text)))))
         if hits:
             found.append((message_id, index, hits))
@@ -65,6 +68,7 @@ class Search:
     Attributes:
         parts: In order.
         counts: Hits in each of them.
+        total: How many hits are known.
         scanned: Messages that were looked at.
         done: Whether all were.
         part: The part of the current hit, None before the first step.
@@ -75,26 +79,18 @@ class Search:
     pattern: re.Pattern[str]
     parts: array[int] = field(default_factory=lambda: array("l"))
     counts: array[int] = field(default_factory=lambda: array("l"))
+    total: int = 0
     scanned: int = 0
     done: bool = False
     part: int | None = None
     ordinal: int = 0
 
     @property
-    def total(self) -> int:
-        """How many hits are known."""
-        return sum(self.counts)
-
-    @property
     def number(self) -> int:
         """Which hit the current one is, from 1; 0 before the first step."""
         if self.part is None:
             return 0
-        place = bisect_left(self.parts, self.part)
-        before = next(
-            (total for n, total in enumerate(accumulate(self.counts), 1) if n == place), 0
-        ) if place else 0
-        return before + self.ordinal + 1
+        return sum(self.counts[: bisect_left(self.parts, self.part)]) + self.ordinal + 1
 
     def add(
         self, skeleton: Skeleton, messages: range, found: Iterable[tuple[str, int, int]]
@@ -110,6 +106,7 @@ class Search:
         for part, count in sorted(hits):
             self.parts.append(part)
             self.counts.append(count)
+            self.total += count
         self.scanned = messages.stop
 
     def next_part(self, start: int, step: int) -> int | None:

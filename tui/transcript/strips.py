@@ -32,13 +32,8 @@ def strip_of(
         thumb: Whether the scroll bar's thumb covers this row.
         spans: Characters to mark as hits.
     """
-    marks, dimmed = glyphs(), block.dimmed
-    bar = line.bar or block.bar
-    mark = Segment(marks.thick_bar if marked else " ", paint.style("user", ground))
-    shown = Segment(" ", paint.style("text", ground))
-    if bar != "none":
-        shown = Segment(marks.bar, paint.style(bar, ground, dimmed))
-    segments = [mark, shown, Segment(" ", paint.style("text", ground))]
+    dimmed = block.dimmed
+    segments = list(paint.gutter(line.bar or block.bar, ground, dimmed, marked))
     room = width - GUTTER - MARGIN
     runs = _with_hits(line.runs, spans) if spans else [(run, "") for run in line.runs]
     used, lead = 0, line.lead if line.ground else 0
@@ -54,17 +49,19 @@ def strip_of(
         if used >= room:
             break
     facts = width_of(line.right)
-    fill = room - used - (facts if used + facts <= room else 0)
-    segments.append(Segment(" " * max(0, fill), paint.style("text", line.ground or ground)))
-    used += max(0, fill)
-    if line.right and used + facts <= room:
-        segments += [Segment(text, paint.style(ink, ground, dimmed)) for text, ink in line.right]
-        used += facts
+    facts = facts if used + facts <= room else 0
     edge = paint.style("text", ground)
-    segments.append(Segment(" " * (width - GUTTER - used - 1), edge))
-    end = Segment("▐" if marks.bar == "▎" else "#", paint.style("rule", ground)) if thumb else (
-        Segment(" ", edge))
-    segments.append(end)
+    fill = " " * (room - used - facts)
+    if line.ground:
+        segments.append(Segment(fill, paint.style("text", line.ground)))
+    elif facts:
+        segments.append(Segment(fill, edge))
+    if facts:
+        segments += [Segment(text, paint.style(ink, ground, dimmed)) for text, ink in line.right]
+    rest = MARGIN if facts or line.ground else MARGIN + len(fill)
+    segments.append(Segment(" " * (rest - thumb), edge))
+    if thumb:
+        segments.append(Segment("▐" if glyphs().bar == "▎" else "#", paint.style("rule", ground)))
     return Strip(segments, width)
 
 

@@ -20,6 +20,8 @@ STATUS_INKS = {
     "running": "tool", "waiting": "tool b", "ok": "faint", "failed": "error", "denied": "error b",
     "interrupted": "error", "pending": "muted",
 }
+ROWS_OF_A_LINE = 3
+"""How many rows a long line gets while outputs are short."""
 RUNNING_FOR = 60_000
 """A call without result counts as running for so long after it was last written (ms)."""
 
@@ -50,7 +52,7 @@ def _summary(call: Call, setting: Setting, *, opened: bool, child: bool) -> Line
     status = [status_glyph(call), call.word, ended_in(call)]
     ink = STATUS_INKS[call.status]
     facts.append((" ".join(word for word in status[:2] if word), ink))
-    if status[2]:
+    if status[2] and call.status != "denied":
         facts.append(((" " if not call.word else "  ") + status[2], ink))
     if call.size and call.status == "ok":
         facts.append((f"  {call.size}", "faint"))
@@ -137,13 +139,15 @@ def _text_body(call: Call, item: Item, width: int, *, whole: bool) -> list[Line]
 
 
 def _short(call: Call, sources: list[str], width: int) -> list[Line]:
-    """Lay out the lines of the short form: each at most three rows."""
+    """Lay out the lines of the short form, each in a few rows."""
     lines: list[Line] = []
     for source in sources:
-        rows = _output_lines(call, [source[: width * 4]], width)
-        if len(rows) > 3 or len(source) > width * 4:
-            rows = rows[:3]
-            rows[-1].runs = [*fitted(rows[-1].runs, width - 2), (glyphs().more, "faint")]
+        rows = _output_lines(call, [source[: width * ROWS_OF_A_LINE]], width)
+        if len(rows) > ROWS_OF_A_LINE or len(source) > width * ROWS_OF_A_LINE:
+            rows = rows[:ROWS_OF_A_LINE]
+            shown = sum(len(row.text) + len(row.tail) for row in rows)
+            left = f"{glyphs().more} {len(source) - shown:,} more characters of this line"
+            rows.append(Line([(left, "faint")], action="fold"))
         lines += rows
     return lines
 
