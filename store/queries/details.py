@@ -45,7 +45,8 @@ class Turn:
     """A prompt and what came of it; the first may have no prompt.
 
     Attributes:
-        number: From 1; 0 for what stands before the first prompt.
+        number: From 1, hidden ones not counted; a hidden turn has that of the turn before
+            it, and 0 is what stands before the first prompt.
         message_id: Its first message.
         at: When it began, epoch ms.
         ended: When its last part changed, epoch ms.
@@ -176,7 +177,8 @@ def timeline(db: Database, session_id: str) -> Timeline:
             continue
         begins = starts_turn(role, metadata)
         if begins or not found.turns:
-            number = (found.turns[-1].number if found.turns else 0) + begins
+            number = found.turns[-1].number if found.turns else 0
+            number += begins and hidden_at is None
             found.turns.append(Turn(number, message_id, at, at))
             found.turns[-1].hidden = hidden_at is not None
             found.turns[-1].copied = "inherited_from" in metadata

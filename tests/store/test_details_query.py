@@ -50,8 +50,8 @@ def test_hidden_queued_and_copied_turns(talk: Talk) -> None:
     talk.message("user", text("Copied"), inherited_from="msg_x")
     talk.message("assistant", text("Copied too"), usage=USAGE, inherited_from="msg_y")
     found = counted(talk)
-    marks = [(turn.prompt, turn.hidden, turn.copied) for turn in found.turns[2:]]
-    assert marks == [("Hidden", True, False), ("Copied", False, True)]
+    marks = [(turn.number, turn.prompt, turn.hidden, turn.copied) for turn in found.turns[2:]]
+    assert marks == [(2, "Hidden", True, False), (3, "Copied", False, True)]
     assert found.turns[-1].spent.total == 100
     assert found.spent.total == 300
 

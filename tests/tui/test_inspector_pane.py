@@ -113,8 +113,6 @@ async def test_meta_shows_usage_and_links_and_enter_follows_them(talk: Talk) -> 
 
 async def test_json_folds_finds_and_copies_path_and_value(talk: Talk) -> None:
     async with inspecting(talk, 2, 1) as (app, pilot):
-        copied: list[str] = []
-        app.copy_to_clipboard = copied.append  # type: ignore[method-assign]
         await pilot.press("]")
         view = app.pane.view
         number = next(n for n in range(20) if "input:" in view.line_at(n).text)

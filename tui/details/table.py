@@ -95,7 +95,7 @@ class TurnTable:
         turn, shape = self._turns[number], Shape.at(width, self._cost)
         text, support = ("muted", "faint") if turn.hidden or turn.copied else ("text", "muted")
         runs: list[Run] = [
-            (str(turn.number).rjust(5) + "  ", support),
+            (("·" if turn.hidden else str(turn.number)).rjust(5) + "  ", support),
             (self._began(number, shape).rjust(shape.began - 1) + " ", support),
             (duration(turn.milliseconds).rjust(8) if turn.milliseconds else "·".rjust(8), text),
             *_token_runs(turn, shape, text),
@@ -165,14 +165,15 @@ def _prompt_runs(turn: Turn, look: str) -> list[Run]:
         mark.append(("hidden ", "fork"))
     if turn.copied:
         mark.append(("copied ", "fork"))
-    if not turn.number:
+    if not turn.number and not turn.hidden:
         return [*mark, ("before the first prompt", "faint italic")]
     return [*mark, (one_line(turn.prompt), look)]
 
 
 def turn_line(turn: Turn, width: int) -> Line:
     """Return the selected turn in one line: its buckets, cost, tools and model."""
-    runs: list[Run] = [(f"turn {turn.number}", "text bold"), ("  ", "text")]
+    named = "hidden turn" if turn.hidden else f"turn {turn.number}"
+    runs: list[Run] = [(named, "text bold"), ("  ", "text")]
     for key, _, look in BUCKETS:
         runs += [(f"{SHORT[key]} ", "faint"), (tokens(getattr(turn.spent, key)), look),
                  ("  ", "text")]
