@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -26,36 +27,45 @@ def measure(quick: bool) -> dict[str, Any]:
 
     Returns:
         ``files``, ``messages`` (rows with a message), ``bytes``; ``sync_s`` (the whole
-        process), ``floor_s`` (without the start of its process) and their ``ratio``, each
-        a median; ``again_s`` (the whole process) and ``again_ms_per_1000_files`` (listing
-        and comparing alone, as the sync itself tells it).
+        process, as a user waits for it) and ``floor_s`` (without the start of its
+        process); ``ratio``, each sync against the floor right after it; ``sync_cpu_s`` and
+        ``floor_cpu_s``, which tell more on a machine that is busy; ``again_s`` (the whole
+        process) and ``again_ms_per_1000_files`` (listing and comparing alone, as the sync
+        itself tells it). All are medians of the rounds.
     """
     files, rows = QUICK if quick else FULL
     tree = cache_dir() / "bench" / f"claude-{files}x{rows}"
     tree.mkdir(parents=True, exist_ok=True)
     size = claude_corpus.make(tree, files, rows)
-    syncs, floors, agains, listings = [], [], [], []
-    for _ in range(1 if quick else ROUNDS):
-        with tempfile.TemporaryDirectory() as folder:
-            store = Path(folder) / "store.db"
-            syncs.append(_sync(store, tree)[0])
-            seconds, summary = _sync(store, tree)
-            if summary["read"] or summary["units"] != files:
-                raise RuntimeError(f"a second sync did not find {files} known files: {summary}")
-            agains.append(seconds)
-            listings.append(summary["seconds"])
-            floors.append(_floor(tree, store, Path(folder) / "floor.db"))
-    sync_s, floor_s = statistics.median(syncs), statistics.median(floors)
+    rounds = [_round(tree, files) for _ in range(1 if quick else ROUNDS)]
+    result = {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
+    return {"files": files, "messages": files * rows, "bytes": size, **result}
+
+
+def _round(tree: Path, files: int) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "store.db"
+        before = _children_cpu()
+        sync_s, _ = _sync(store, tree)
+        sync_cpu_s = _children_cpu() - before
+        floor_s, floor_cpu_s = _floor(tree, store, Path(folder) / "floor.db")
+        again_s, summary = _sync(store, tree)
+    if summary["read"] or summary["units"] != files:
+        raise RuntimeError(f"a second sync did not find {files} known files: {summary}")
     return {
-        "files": files,
-        "messages": files * rows,
-        "bytes": size,
         "sync_s": sync_s,
         "floor_s": floor_s,
         "ratio": sync_s / floor_s,
-        "again_s": statistics.median(agains),
-        "again_ms_per_1000_files": statistics.median(listings) * 1_000_000 / files,
+        "sync_cpu_s": sync_cpu_s,
+        "floor_cpu_s": floor_cpu_s,
+        "again_s": again_s,
+        "again_ms_per_1000_files": summary["seconds"] * 1_000_000 / files,
     }
+
+
+def _children_cpu() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _sync(store: Path, tree: Path) -> tuple[float, dict[str, Any]]:
@@ -66,8 +76,9 @@ def _sync(store: Path, tree: Path) -> tuple[float, dict[str, Any]]:
     return seconds, summary
 
 
-def _floor(tree: Path, store: Path, target: Path) -> float:
-    return float(_run("tests.bench.sync_floor", str(tree), str(store), str(target)))
+def _floor(tree: Path, store: Path, target: Path) -> tuple[float, float]:
+    seconds, spent = _run("tests.bench.sync_floor", str(tree), str(store), str(target)).split()
+    return float(seconds), float(spent)
 
 
 def _run(module: str, *arguments: str) -> str:
