@@ -308,6 +308,21 @@ def test_commands_and_shell_lines_are_named(tmp_path: Path) -> None:
     assert draft.title == "/init now"
 
 
+def test_local_commands_are_system_messages(tmp_path: Path) -> None:
+    file = File()
+    file.user("go")
+    for content in (
+        "<command-name>/rename</command-name><command-args>x</command-args>",
+        "<local-command-stdout>done</local-command-stdout>",
+    ):
+        file.row("system", subtype="local_command", content=content)
+    draft = read_one(file, tmp_path)
+    assert [(m.role, m.metadata.get("backscroll")) for m in draft.messages[1:]] == [
+        ("system", {"command": {"name": "/rename", "args": "x"}}),
+        ("system", {"output": True}),
+    ]
+
+
 def test_queued_prompt_is_a_user_message(tmp_path: Path) -> None:
     file = File()
     file.user("go")

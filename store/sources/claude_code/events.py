@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from store.sources.claude_code.blocks import data_part, plain_part, text_part
+from store.sources.claude_code.origins import origin_details
 from store.sources.claude_code.rows import Row, content_blocks, mapping, number, string
 from store.sources.drafts import MessageDraft
 
@@ -108,6 +109,7 @@ def event_message(row: Row) -> MessageDraft:
         part = text_part(content, row.at, row.number)
         if subtype == "local_command":
             metadata["origin"] = "command"
+            metadata["backscroll"] = origin_details(row, "command", content)
     else:
         part = data_part("event", _event(row), row.at, row.number)
     return MessageDraft(row.uuid, "system", row.at, row.at, metadata, [part])
