@@ -2,8 +2,8 @@
 
     python -m tests.bench.sync_floor TREE SYNCED_STORE NEW_STORE
 
-Prints seconds, of the clock and of the processor. The rows of the three tables are read from a store that was synced
-before; that is not timed, nor is the start of the process.
+Prints seconds, of the clock and of the processor. The rows of the three tables are read
+from a store that was synced before; that is not timed, nor is the start of the process.
 """
 
 from __future__ import annotations
