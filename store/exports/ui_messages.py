@@ -11,6 +11,7 @@ from typing import Any
 
 from store.exports.encoding import encode_for_output
 from store.exports.reading import MessageReading, Row, SessionReading
+from store.recorder.reading import sdk_message
 
 
 def write_ui_messages(reading: SessionReading) -> Iterator[str]:
@@ -23,20 +24,12 @@ def write_ui_messages(reading: SessionReading) -> Iterator[str]:
 
 
 def ui_message(item: MessageReading) -> dict[str, Any]:
-    """Return one UIMessage."""
+    """Return one UIMessage, without what a recorder keeps beside it."""
     metadata = item.message["metadata"]
-    message = {"id": _sdk_id(item.message), "role": item.message["role"]}
-    if metadata:
-        message["metadata"] = metadata
-    return message | {"parts": [_part(row) for row in item.parts]}
-
-
-def _sdk_id(message: Row) -> Any:
-    """Return the id that the stream gave the message, else the row's own."""
-    metadata = message["metadata"]
-    own = metadata.get("backscroll") if isinstance(metadata, dict) else None
-    given = own.get("sdk_message_id") if isinstance(own, dict) else None
-    return given if isinstance(given, str) else message["id"]
+    return sdk_message(
+        item.message["id"], item.message["role"], metadata if isinstance(metadata, dict) else {},
+        (_part(row) for row in item.parts),
+    )
 
 
 def _part(row: Row) -> Any:

@@ -136,7 +136,7 @@ class Recording(Answers):
         first = self.begins_message(chunk)
         if first:
             yield from self._begin(chunk)
-        return self.absorb(chunk, size) or first
+        return self.absorb(chunk, size) or (first and self.policy.save_on == "chunk")
 
     def begins_message(self, chunk: Chunk) -> bool:
         """Say whether a chunk needs a message to be found or made first."""

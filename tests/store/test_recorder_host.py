@@ -1,0 +1,86 @@
+"""``store.Recorder``: the same for a host in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import store
+from store.recorder.policy import SavePolicy
+from store.recorder.reading import read_ui_message
+from tests.store.recording import VECTORS, plain
+
+DELTA = {"type": "text-delta", "id": "t", "delta": "word "}
+
+
+async def opened(folder: Path, **options: Any) -> tuple[store.Store, store.Recorder]:
+    held = await store.Store.open(folder / "store.db", create=True)
+    return held, await store.Recorder.open(held, **options)
+
+
+@pytest.mark.parametrize("name", ["tool-static-two-steps", "metadata-usage-per-step"])
+async def test_a_stream(name: str, tmp_path: Path) -> None:
+    vector = VECTORS[name]
+    held, recorder = await opened(tmp_path, agent="host")
+    async with held, recorder:
+        await recorder.user_message("hello")
+        for chunk, snapshot in zip(vector["chunks"], vector["snapshots"], strict=True):
+            await recorder.feed(chunk)
+            assert plain(recorder.message) == snapshot
+        message_id = recorder.message_id
+        assert message_id is not None
+        await recorder.finish()
+        assert recorder.message is None
+        assert await held.read(read_ui_message, message_id) == vector["final"]
+
+
+async def test_what_waits_is_saved_by_itself(tmp_path: Path) -> None:
+    held, recorder = await opened(tmp_path, policy=SavePolicy(save_buffer_ms=1))
+    async with held:
+        await recorder.feed({"type": "text-start", "id": "t"})
+        for _ in range(50):
+            await recorder.feed(DELTA)
+        message_id = recorder.message_id
+        assert message_id is not None
+        found: Any = None
+        async with asyncio.timeout(20):
+            while not found or found["parts"][0]["text"] != "word " * 50:
+                found = await held.read(read_ui_message, message_id)
+        await recorder.close()
+        await recorder.close()
+
+
+async def test_answers_and_usage(tmp_path: Path) -> None:
+    held, recorder = await opened(tmp_path)
+    async with held, recorder:
+        await recorder.add_message({"id": "a1", "role": "assistant", "parts": [
+            {"type": "tool-sh", "toolCallId": "c", "state": "approval-requested", "input": {},
+             "approval": {"id": "ap"}}]})
+        assert await recorder.respond_approval("a1", "ap", False, "no")
+        assert not await recorder.respond_approval("a1", "ap", True)
+        await recorder.feed({"type": "start", "messageId": "a1"})
+        await recorder.feed({"type": "tool-output-denied", "toolCallId": "c"})
+        assert await recorder.report_step_usage({"input": 3})
+        assert not await recorder.report_step_usage({"cost": 3})
+        assert recorder.message is not None
+        assert recorder.message["parts"][0]["state"] == "output-denied"
+        assert await recorder.set_tool_output("a1", "c", {"x": 1})
+        with pytest.raises(store.NotFound):
+            await recorder.set_tool_output("zz", "c", 1)
+        with pytest.raises(ValueError, match="type"):
+            await recorder.feed({"no": "chunk"})
+
+
+async def test_many_tasks_may_feed(tmp_path: Path) -> None:
+    held, recorder = await opened(tmp_path)
+    async with held, recorder:
+        await recorder.feed({"type": "text-start", "id": "t"})
+        await asyncio.gather(*(recorder.feed(DELTA) for _ in range(100)))
+        await recorder.flush()
+        message_id = recorder.message_id
+        assert message_id is not None
+        found = await held.read(read_ui_message, message_id)
+        assert found is not None and found["parts"][0]["text"] == "word " * 100
