@@ -8,6 +8,7 @@ from textual import on
 
 from tui.commands.registry import bindings
 from tui.messages import InspectRequested, SessionOpened
+from tui.panes.take_out import TakeOutActions
 from tui.text import clean
 from tui.transcript import steps
 from tui.transcript.calls import describe
@@ -19,7 +20,7 @@ from tui.transcript.view import TranscriptView
 _CYCLE: dict[Level, Level] = {"short": "whole", "whole": "off", "off": "short"}
 
 
-class TranscriptPane(FindingPane):
+class TranscriptPane(TakeOutActions, FindingPane):
     """The transcript with its keys: one method a command."""
 
     BINDINGS = bindings("transcript")
@@ -326,8 +327,7 @@ class TranscriptPane(FindingPane):
 
         text = self.screen.get_selected_text() or self._part_text()
         if text:
-            copied = await clipboard.copy(self.app, text)
-            self.app.notify(copied.told, markup=False)
+            await clipboard.copy(self.app, text)
 
     def _part_text(self) -> str:
         item = self.document.item(self.cursor) if self.has_session else None
