@@ -8,7 +8,6 @@ Where nothing is stored, the last message's unsettled tool calls tell.
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -95,7 +94,7 @@ def _boot_id() -> str | None:
 
 @lru_cache(maxsize=1)
 def _host() -> str:
-    return socket.gethostname()
+    return os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
 
 
 def _start_ticks(pid: int) -> int | None:
@@ -149,6 +148,13 @@ def stored_activity(metadata_json: str) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def believed(stored: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a stored activity, ``interrupted`` where it runs by a process that is dead."""
+    if stored.get("state") in _LIVE_STATES and "pid" in stored and is_alive(stored) is False:
+        return {"state": "interrupted", "from": "guessed"}
+    return stored
+
+
 def activity_of(
     row: SessionRow, *, now: int, unsettled: Unsettled | None = None,
     stored: Mapping[str, Any] | None = None,
@@ -176,6 +182,7 @@ def _from_stored(row: SessionRow, stored: Mapping[str, Any], now: int) -> Activi
         alive = is_alive(stored)
         if alive is False:
             return Activity("interrupted", "guessed", row.updated_at)
+        # Another machine's process cannot be asked; what it writes can be seen.
         if alive is None and now - row.updated_at > RUNNING_FOR_MS:
             return Activity("unknown", "guessed", row.updated_at)
     return Activity(state, came, since)

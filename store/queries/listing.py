@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import orjson
 
+from store.activity import believed
 from store.database import Database
 
 Sort = Literal["recent", "created", "tokens", "cost", "length"]
@@ -327,7 +328,7 @@ def _text(value: Any) -> str | None:
 
 def _list_row(row: tuple[Any, ...]) -> ListRow:
     metadata = decoded(row[12])
-    user, activity = _part(metadata, "user"), _part(metadata, "activity")
+    user, activity = _part(metadata, "user"), believed(_part(metadata, "activity"))
     tags = user.get("tags")
     return ListRow(
         rowid=row[0], id=row[1], title=_text(user.get("title")) or _text(row[2]), agent=row[3],

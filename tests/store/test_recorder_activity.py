@@ -1,0 +1,121 @@
+"""Activity: stored by a process that may be dead, or guessed from the last rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import orjson
+import pytest
+
+from store.activity import (
+    Unsettled,
+    activity_of,
+    believed,
+    is_alive,
+    this_process,
+    unsettled_of,
+)
+from store.queries import sessions
+from store.queries.listing import newest_active
+from store.rows import SessionRow
+from tests.store.recording import record
+from tests.store.talks import Talk
+
+NOW = 1_000_000_000
+
+
+def row(activity: dict[str, Any] | None, at: int = NOW) -> SessionRow:
+    metadata = orjson.dumps({} if activity is None else {"activity": activity}).decode()
+    return SessionRow("ses_1", None, "a", None, "{}", None, None, "[]", metadata,
+                      0, 0, 0, 0, 0, 0, 0.0, at, at, None)
+
+
+def dead_process() -> dict[str, Any]:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    return this_process().as_json() | {"pid": child.pid, "started": 1}
+
+
+def test_a_process_is_known_from_another_of_its_number() -> None:
+    mine = this_process().as_json()
+    assert is_alive(mine) is True
+    assert is_alive(mine | {"started": 1}) is False
+    assert is_alive(mine | {"boot": "another"}) is False
+    assert is_alive(mine | {"host": "elsewhere"}) is None
+    assert is_alive(dead_process()) is False
+    assert is_alive({}) is None
+
+
+@pytest.mark.parametrize(("stored", "state", "from_"), [
+    ({"state": "running", **this_process().as_json()}, "running", "stored"),
+    ({"state": "running", **this_process().as_json(), "started": 1}, "interrupted", "guessed"),
+    ({"state": "waiting-approval", "from": "stored"}, "waiting-approval", "stored"),
+    ({"state": "running", "from": "guessed"}, "running", "guessed"),
+    ({"state": "no such state"}, "idle", "guessed"),
+    (None, "idle", "guessed"),
+])
+def test_what_is_stored(stored: dict[str, Any] | None, state: str, from_: str) -> None:
+    found = activity_of(row(stored), now=NOW)
+    assert (found.state, found.from_) == (state, from_)
+
+
+def test_a_process_elsewhere_is_believed_while_it_writes() -> None:
+    stored = {"state": "running", **this_process().as_json(), "host": "elsewhere"}
+    assert activity_of(row(stored), now=NOW).state == "running"
+    assert activity_of(row(stored, NOW - 61_000), now=NOW).state == "unknown"
+
+
+@pytest.mark.parametrize(("unsettled", "state"), [
+    (Unsettled("approval-requested", "tool-x", 0), "waiting-approval"),
+    (Unsettled("input-available", "tool-question", 0), "waiting-input"),
+    (Unsettled("input-available", "tool-x", NOW - 1), "running"),
+    (Unsettled("input-streaming", "tool-x", NOW - 60_001), "interrupted"),
+    (Unsettled(queued=True), "queued"), (None, "idle"),
+])
+def test_what_is_guessed(unsettled: Unsettled | None, state: str) -> None:
+    found = activity_of(row(None), now=NOW, unsettled=unsettled)
+    assert (found.state, found.from_) == (state, "guessed")
+
+
+def test_what_is_open_at_the_end_of_sessions(talk: Talk) -> None:
+    call = {"type": "tool-input-available", "toolCallId": "c", "toolName": "sh", "input": 1}
+    ask = {"type": "tool-approval-request", "toolCallId": "c", "approvalId": "a"}
+    done = {"type": "tool-output-available", "toolCallId": "c", "output": 1}
+    ids = [record(talk.db, [{"type": "start-step"}, call, *more])[0].session_id
+           for more in ([], [ask], [done])]
+    found = unsettled_of(talk.db, ids)
+    assert {key: found[key].tool_state for key in found} == {
+        ids[0]: "input-available", ids[1]: "approval-requested"}
+
+
+def test_a_queued_message_is_seen(own_talk: Talk) -> None:
+    recording, message_id = record(own_talk.db, [{"type": "start"}])
+    own_talk.db.connection.execute(
+        "UPDATE chat_messages SET metadata_json = '{\"queued_at\":5}' WHERE id = ?",
+        (message_id,))
+    assert unsettled_of(own_talk.db, [recording.session_id])[recording.session_id].queued
+
+
+def test_the_pages_query_walks_indexes_only(talk: Talk) -> None:
+    recording, _ = record(talk.db, [{"type": "start"}])
+    seen: list[str] = []
+    talk.db.connection.set_trace_callback(seen.append)
+    unsettled_of(talk.db, [recording.session_id])
+    talk.db.connection.set_trace_callback(None)
+    for sql in seen:
+        plan = talk.db.connection.execute("EXPLAIN QUERY PLAN " + sql).fetchall()
+        assert not [line for *_, line in plan if line.startswith(("SCAN m", "SCAN p", "SCAN q"))]
+
+
+def test_the_list_tells_a_dead_recorder(own_talk: Talk) -> None:
+    recording, _ = record(own_talk.db, [{"type": "start"}])
+    found = sessions.get(own_talk.db, recording.session_id)
+    assert found is not None
+    assert newest_active(own_talk.db, found.updated_at, ["running"]) is not None
+    own_talk.db.connection.execute(
+        "UPDATE chat_sessions SET metadata_json = json_set(metadata_json,"
+        " '$.activity.started', 1)")
+    assert newest_active(own_talk.db, found.updated_at, ["running"]) is None
+    assert believed({"state": "idle"}) == {"state": "idle"}
