@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from store.errors import NotFound
 from store.queries import details, originals
 from store.queries.details import Timeline
-from store.store import Store
+
+if TYPE_CHECKING:
+    from store.store import Store
 
 CATALOGUE = "tool-catalogue.json"
 """The attachment that holds a session's tool catalogue, where its source keeps one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import ComposeResult
@@ -11,7 +12,6 @@ from textual.containers import Vertical
 from store.errors import BackscrollError
 from store.queries import originals
 from store.queries.inspection import part_detail
-from store.store import Store
 from tui.commands.registry import bindings
 from tui.inspector.bar import LineBar
 from tui.inspector.blocks import Block, Fixed
@@ -28,6 +28,9 @@ from tui.messages import ProblemOccurred, SessionOpened
 from tui.panes.base import CommandPane
 from tui.panes.inspector_actions import InspectorActions
 from tui.theme import palette_of
+
+if TYPE_CHECKING:
+    from store.store import Store
 
 TABS = ("Call", "JSON", "Raw", "Meta")
 NOTHING = "Select a part in the transcript to see it here."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -9,7 +11,6 @@ from textual.screen import ModalScreen
 
 from store.errors import BackscrollError
 from store.queries.inspection import message_parts
-from store.store import Store
 from tui import clipboard
 from tui.inspector.bar import LineBar
 from tui.inspector.blocks import Block, Fixed
@@ -17,6 +18,9 @@ from tui.inspector.choices import Choice, choices, session_markdown
 from tui.inspector.lines import Line, Link, Run, cut
 from tui.inspector.view import LineView
 from tui.theme import palette_of
+
+if TYPE_CHECKING:
+    from store.store import Store
 
 NAME_CELLS = 20
 

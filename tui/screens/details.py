@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -14,7 +14,6 @@ from textual.screen import Screen
 from store.errors import BackscrollError
 from store.queries import details
 from store.queries.details import Overview, Timeline
-from store.store import Store
 from tui import clipboard
 from tui.commands.keys import key_name
 from tui.commands.layouts import with_twins
@@ -32,6 +31,9 @@ from tui.inspector.view import LineView
 from tui.messages import ProblemOccurred, SessionOpened
 from tui.text import one_line
 from tui.theme import palette_of
+
+if TYPE_CHECKING:
+    from store.store import Store
 
 TABS = ("Turns", "Session", "Prompt", "Tools")
 FACTS_FROM = 150
