@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from tui.quick_settings import QuickSettings
     from tui.screens.main import MainScreen
 
+MOST_UNCAUGHT = 20
+"""Errors that nothing caught, after which the app ends rather than go on failing."""
+
 
 class BackscrollApp(App[None]):
     """Shows one store."""
@@ -54,6 +57,7 @@ class BackscrollApp(App[None]):
         super().__init__()
         self.library = library
         self.settings = settings
+        self._uncaught = 0
         self._main: MainScreen | None = None
         self._syncing = Syncing(library.path, self._sync_said, self.report)
         self.view_state: ViewState = load_state(state_path(library.path))
@@ -153,6 +157,17 @@ class BackscrollApp(App[None]):
     def _worker_ended(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR:
             self.report("Something failed in the background", event.worker.error)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Keep running after an error that nothing caught, and say so.
+
+        A test's app ends on it, so that the test fails; so does one that does nothing else.
+        """
+        self._uncaught += 1
+        if self.is_headless or self._uncaught > MOST_UNCAUGHT:
+            super()._handle_exception(error)
+        else:
+            self.report("Something went wrong", error)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """List every command of ours, and the themes."""

@@ -20,6 +20,7 @@ class Glyphs:
     open: str = "▾"
     bar: str = "▎"
     thick_bar: str = "▌"
+    right_half: str = "▐"
     branch: str = "├"
     last_branch: str = "└"
     rail: str = "│"
@@ -40,9 +41,9 @@ class Glyphs:
 UNICODE = Glyphs()
 ASCII = Glyphs(
     running="*", waiting="?", idle="o", failed="x", done="+", folded=">", open="v", bar="|",
-    thick_bar="|", branch="|", last_branch="`", rail="|", rule="-", dashed="-", fork="/",
-    subagent="\\", down="v", up="^", more="~", star="*", dot="-", mark="+", spinner="|/-\\",
-    levels=" .:-=#",
+    thick_bar="|", right_half="|", branch="|", last_branch="`", rail="|", rule="-", dashed="-",
+    fork="/", subagent="\\", down="v", up="^", more="~", star="*", dot="-", mark="+",
+    spinner="|/-\\", levels=" .:-=#",
 )
 
 _STAND_INS = str.maketrans({

@@ -25,6 +25,13 @@ GUTTER = 3
 ONE_LINE_FROM = 72
 """From this width on a row has room for all its columns on one line."""
 
+LEAST_ORIGIN = 5
+"""Columns below which the origin is left out beside a state's word."""
+WITH_COST = 48
+"""From this width on a row of two lines has a column for the cost."""
+ONE_LINE_WITH_COST = 100
+ORIGIN_COLUMNS = 26
+
 _WORDS = {
     "running": "running", "retrying": "retrying", "waiting-approval": "needs approval",
     "waiting-input": "waiting", "queued": "queued", "interrupted": "interrupted",
@@ -220,7 +227,11 @@ class RowPainter:
             head.append(self._tree_gutter(entry, 1))
         head.append(("  ", style(self.palette.text, ground)))
         origin = self._origin(row), style(self._faint(entry), ground)
-        return [*head, *self._word(row, entry), origin]
+        words, figures_width = self._word(row, entry), cells(self._figures(row, entry)[0][0])
+        room = self.width - figures_width - 2 - sum(cells(text) for text, _ in (*head, *words))
+        if words and room < LEAST_ORIGIN:
+            return [*head, *words[:-1]]
+        return [*head, *words, origin]
 
     def _origin(self, row: ListRow) -> str:
         kind = "subagent" if row.lineage == "subagent" else one_line(row.source or row.agent, 60)
@@ -235,11 +246,12 @@ class RowPainter:
         money = figures.money(row.cost) if row.cost > 0 else ""
         spent = figures.tokens(row.tokens) if row.tokens else ""
         pieces = [f"{self._length(row):>8}"]
-        if self.query.sort == "cost" and self.width < 48:
+        roomy = self.width >= (WITH_COST if self.height == 2 else ONE_LINE_WITH_COST)
+        if self.query.sort == "cost" and not roomy:
             pieces.append(f"{money:>7}")
         else:
             pieces.append(f"{spent:>6}")
-            if self.width >= 48:
+            if roomy:
                 pieces.append(f"{money:>8}")
         return [("".join(pieces), look)]
 
@@ -254,10 +266,11 @@ class RowPainter:
         if self.width < ONE_LINE_FROM:
             spent = figures.tokens(row.tokens) if row.tokens else ""
             return [(f"{spent:>6} ", look), (f"{when:>4}", when_look)]
-        origin = fit(self._origin(row), 26)
         words = self._word(row, entry)
-        return [*words, (f"{origin:<26}", look), *self._figures(row, entry),
-                (f"{when:>5}", when_look)]
+        room = ORIGIN_COLUMNS - sum(cells(text) for text, _ in words)
+        origin = fit(self._origin(row), room)
+        return [*words, (origin + " " * (room - cells(origin)), look),
+                *self._figures(row, entry), (f"{when:>5}", when_look)]
 
 
 def blank(width: int, ground: str) -> Strip:

@@ -15,6 +15,7 @@ from textual.widget import Widget
 
 from store.queries.listing import ListQuery, ListRow
 from tui.glyphs import glyphs
+from tui.scrollbar import ThinScrollBar
 from tui.sessions.model import HEADING_LINES, ListModel
 from tui.sessions.painter import ONE_LINE_FROM, Entry, RowPainter, blank, message
 from tui.theme import palette_of
@@ -32,7 +33,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = """
     SessionList {
         height: 1fr; background: $surface; overflow-x: hidden; overflow-y: auto;
-        scrollbar-size-vertical: 1; scrollbar-gutter: stable;
+        scrollbar-size-vertical: 1;
     }
     """
 
@@ -242,6 +243,10 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         super().watch_scroll_y(old_value, new_value)
         if round(old_value) != round(new_value):
             self._read_ahead()
+
+    def on_mount(self) -> None:
+        """Take the thin scrollbar."""
+        self.vertical_scrollbar.renderer = ThinScrollBar  # type: ignore[misc]
 
     def on_resize(self) -> None:
         """Measure again, and keep the selection in sight."""
