@@ -276,6 +276,12 @@ def test_any_damage_costs_only_itself(lines: list[bytes], places: list[int]) -> 
     assert reader.main is not None
     reader.main.push(b"\n".join(body) + b"\n")
     drafts = reader.build()
+    grown = SessionReader(SESSION, "x.jsonl", Neighbours("/nowhere"))
+    assert grown.main is not None
+    for line in body:
+        grown.main.push(line + b"\n")
+        grown.build()
+    assert grown.build() == drafts
     for draft in drafts:
         owned = _owned(draft)
         ids = [message.source_id for message in draft.messages]

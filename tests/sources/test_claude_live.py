@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from store.sources.claude_code import ClaudeCodeSource
+from store.sources.claude_code import ClaudeCodeSource, SessionReader
+from store.sources.claude_code.neighbours import Neighbours
 from store.sources.drafts import SessionDraft
+from tests.sources.claude_rows import File, tool
 
 LIVE = Path(__file__).parent.parent / "data" / "claude-code" / "live"
 SESSION = "22222222-2222-4222-8222-222222222222"
@@ -60,6 +62,49 @@ def test_appended_bytes_come_to_the_same(name: str, tmp_path: Path) -> None:
     assert all("hidden_at" not in message.metadata for message in main.messages)
     states = {p.tool_state for m in main.messages for p in m.parts if p.tool_call_id}
     assert states == {"output-available"}
+
+
+FILES = sorted((LIVE.parent / "home" / ".claude" / "projects").glob("*/*.jsonl"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_line_by_line_is_as_at_once(path: Path) -> None:
+    whole, grown = (SessionReader(path.stem, str(path), Neighbours("/nowhere")) for _ in "ab")
+    assert whole.main and grown.main
+    names: set[str] = set()
+    for line in path.read_bytes().splitlines(keepends=True):
+        grown.main.push(line)
+        now = {message.source_id for draft in grown.build() for message in draft.messages}
+        assert names <= now
+        names = now
+    whole.main.push(path.read_bytes())
+    assert grown.build() == whole.build()
+
+
+def test_what_grows_is_built_again_where_it_must(tmp_path: Path) -> None:
+    file = File()
+    base = file.user("a")
+    file.assistant(tool("t1"), id="msg_1")
+    file.result("t2", "before its call")
+    file.assistant(tool("t2"), id="msg_2")
+    file.user("b", parent=base)
+    file.assistant("re b", id="msg_3")
+    lines = file.text().encode().splitlines(keepends=True)
+    reader = SessionReader("s", "s", Neighbours("/nowhere"))
+    assert reader.main
+    hidden: list[int] = []
+    for line in lines:
+        reader.main.push(line)
+        (draft,) = reader.build()
+        hidden.append(sum("hidden_at" in message.metadata for message in draft.messages))
+    assert hidden == [0, 0, 0, 0, 2, 2]
+    assert [part.type for m in draft.messages for part in m.parts] == [
+        "text",
+        "tool-Bash",
+        "tool-Bash",
+        "text",
+        "text",
+    ]
 
 
 def test_a_file_that_was_replaced_is_read_again(tmp_path: Path) -> None:

@@ -17,9 +17,44 @@ KIND = "claude-code"
 CATALOGUE = "tool-catalogue.json"
 
 
+class ThreadBuilder:
+    """Makes the messages of a thread that grows; rows are mapped once where that is safe."""
+
+    def __init__(self) -> None:
+        """Start with nothing built."""
+        self._thread = Thread()
+        self._taken = 0
+        self._left: dict[str, int] = {}
+
+    def build(self, rows: Sequence[Row], leaf: str | None) -> Thread:
+        """Return the messages, abandoned ones marked as hidden.
+
+        Args:
+            rows: All rows of the thread in file order; those of the last call come first.
+            leaf: The uuid of the current tip, where a note names it.
+
+        Returns:
+            The thread; the next call goes on with the same one, unless a rewind or a
+            late result changes what was built.
+        """
+        left = abandoned(rows, leaf)
+        fresh = rows[self._taken :]
+        if self._thread.has_orphans or not self._only_grew(left, fresh):
+            self._thread, fresh = Thread(), rows
+        self._thread.take(fresh, left)
+        self._taken, self._left = len(rows), left
+        return self._thread
+
+    def _only_grew(self, left: dict[str, int], fresh: Sequence[Row]) -> bool:
+        """Tell whether the rows taken before are hidden as they were."""
+        if not self._left.items() <= left.items():
+            return False
+        return left.keys() - self._left.keys() <= {row.uuid for row in fresh}
+
+
 def build_thread(rows: Sequence[Row], leaf: str | None) -> Thread:
     """Return the messages of a thread, abandoned ones marked as hidden."""
-    return Thread(rows, abandoned(rows, leaf))
+    return ThreadBuilder().build(rows, leaf)
 
 
 def session_draft(

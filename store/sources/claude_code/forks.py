@@ -80,14 +80,15 @@ def mark_inherited(
     thread: Thread, rows: Sequence[Row], origin: Origin, neighbours: Neighbours
 ) -> LineageDraft:
     """Mark the copied messages and return the session's lineage."""
-    copied: list[MessageDraft] = []
+    found: dict[str, MessageDraft] = {}
     for row in rows:
         if row.number >= origin.end:
             break
         message = thread.owner.get(row.uuid)
-        if message is not None and message.inherited_from is None:
+        if message is not None:
             message.inherited_from = message.source_id
-            copied.append(message)
+            found[message.source_id] = message
+    copied = list(found.values())
     if origin.kind == "continuation":
         neighbours.match_copies(origin.parent, copied)
     else:

@@ -38,15 +38,11 @@ class Thread:
         calls: The tool parts by call id.
         call_owner: The message that each call stands in.
         prompts: System prompts and tool catalogue that the rows bring.
+        has_orphans: Whether results stand alone whose call may still come.
     """
 
-    def __init__(self, rows: Sequence[Row], left: Mapping[str, int]) -> None:
-        """Build the messages.
-
-        Args:
-            rows: The rows in file order.
-            left: For each abandoned row's uuid the time its rewind happened.
-        """
+    def __init__(self) -> None:
+        """Start without messages."""
         self.messages: list[MessageDraft] = []
         self.owner: dict[str, MessageDraft] = {}
         self.calls: dict[str, PartDraft] = {}
@@ -54,18 +50,29 @@ class Thread:
         self.prompts = Prompts()
         self.model: str | None = None
         self.effort: str | None = None
-        self._left = left
+        self.has_orphans = False
+        self._left: Mapping[str, int] = {}
+        self._usual: list[tuple[str, str, object]] = []
         self._groups: dict[str, MessageDraft] = {}
         self._assistant: MessageDraft | None = None
         self._compaction: MessageDraft | None = None
         self._boundaries: list[tuple[MessageDraft, Row]] = []
         self._early: list[tuple[dict[str, Any], Row]] = []
         self._quiet: list[int] = []
-        first = rows[0].data if rows else {}
-        self._usual = [(name, key, first.get(key)) for name, key in _PLACE]
+
+    def take(self, rows: Sequence[Row], left: Mapping[str, int]) -> None:
+        """Take rows that follow those taken before.
+
+        Args:
+            rows: In file order.
+            left: For each abandoned row's uuid the time its rewind happened.
+        """
+        self._left = left
+        if rows and not self._usual:
+            self._usual = [(name, key, rows[0].data.get(key)) for name, key in _PLACE]
         for row in rows:
             self._take(row)
-        self._close()
+        self._settle()
 
     def _take(self, row: Row) -> None:
         if row.type == "assistant":
@@ -232,7 +239,7 @@ class Thread:
         owner.updated_at = max(owner.updated_at, part.updated_at)
         self.owner.setdefault(row.uuid, owner)
 
-    def _close(self) -> None:
+    def _settle(self) -> None:
         """Place results that came before their call or without one, and the compactions' tails."""
         self._flush_quiet()
         early, self._early = self._early, []
@@ -246,9 +253,13 @@ class Thread:
                 "text": result_text(block.get("content")),
             }
             part = data_part("result", data, row.at, row.number)
-            orphan = MessageDraft(f"{row.uuid}:result", "system", row.at, row.at, {}, [part])
-            if row.uuid not in self.owner:
-                self._add(orphan, row)
+            self.has_orphans = True
+            owner = self.owner.get(row.uuid)
+            if owner is None:
+                name = f"{row.uuid}:result"
+                self._add(MessageDraft(name, "system", row.at, row.at, {}, [part]), row)
+            else:
+                owner.parts.append(part)
         if early:
             self.messages.sort(key=_first_record)
         for message, row in self._boundaries:

@@ -7,10 +7,11 @@ read so far. A one-shot read and a live follower use it alike.
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from store.sources.claude_code.assemble import add_notes, build_thread, session_draft
+from store.sources.claude_code.assemble import ThreadBuilder, add_notes, build_thread, session_draft
 from store.sources.claude_code.forks import find_origin, mark_inherited
 from store.sources.claude_code.lines import LINE_LIMIT
 from store.sources.claude_code.messages import Thread
@@ -88,6 +89,7 @@ class SessionReader:
         self.main = Transcript(path, line_limit) if path is not None else None
         self.agents: dict[str, Transcript] = {}
         self.side = SideFiles()
+        self._builders: defaultdict[str, ThreadBuilder] = defaultdict(ThreadBuilder)
         self._neighbours = neighbours
         self._line_limit = line_limit
 
@@ -102,6 +104,7 @@ class SessionReader:
 
     def restart(self, path: str) -> Transcript:
         """Forget what was read of a file that was replaced or cut, and return it empty."""
+        self._builders.pop(path, None)
         if self.main is not None and path == self.main.path:
             self.main = Transcript(path, self._line_limit)
             return self.main
@@ -120,7 +123,8 @@ class SessionReader:
     def build(self) -> list[SessionDraft]:
         """Return the session and its subagents, the parent first.
 
-        A file without any row gives no session, unless it has subagents.
+        A file without any row gives no session, unless it has subagents. The messages
+        of the last call are gone on with, so its drafts change: do not keep them.
         """
         calls = _Calls()
         children: list[_Child] = []
@@ -177,7 +181,7 @@ class SessionReader:
 
     def _build_agent(self, agent_id: str, transcript: Transcript, calls: _Calls) -> _Child:
         meta = self.side.meta.get(agent_id, {})
-        thread = build_thread(transcript.rows, transcript.leaf)
+        thread = self._builders[transcript.path].build(transcript.rows, transcript.leaf)
         source_id = agent_source_id(agent_id, self.session_id)
         draft = session_draft(
             source_id, transcript.path, transcript.rows, thread, transcript.records
