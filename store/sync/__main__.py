@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import threading
 import time
@@ -38,6 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.nice:
         os.nice(options.nice)
     stop = threading.Event()
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
     if options.until_stdin_closes:
         threading.Thread(target=_stop_with_parent, args=(stop,), daemon=True).start()
     try:

@@ -6,6 +6,7 @@ killed anywhere goes on where it was. Small units share a transaction.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,11 @@ BATCH_SECONDS = 0.25
 BULK_PRAGMAS = ("PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 8000")
 
 
+def default_helpers() -> int:
+    """Return how many processes read beside the one that writes: two, none on one core."""
+    return 2 if (os.cpu_count() or 1) > 1 else 0
+
+
 @dataclass(slots=True)
 class Settings:
     """How to sync.
@@ -48,7 +54,7 @@ class Settings:
     keep_originals: bool = True
     keep_deleted: bool = True
     excludes: Excludes = lambda workspace: False  # noqa: E731
-    helpers: int = 2
+    helpers: int = field(default_factory=default_helpers)
     exclusive: bool = True
 
 
@@ -179,9 +185,8 @@ class Sync:
         self.summary.updated += outcome.updated
         self.progress.sessions += outcome.new + outcome.updated
         self.progress.problems += outcome.problems
-        if not outcome.again:
-            self.progress.files_done += len(batch.units)
-            self.progress.bytes_done += batch.size
+        self.progress.files_done += len(batch.units) - len(outcome.again)
+        self.progress.bytes_done += batch.size - sum(job.unit.size for job in outcome.again)
         self._report()
         return outcome.again
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -164,6 +165,8 @@ def _serve() -> None:
     """Answer questions until stdin closes."""
     from store.sources import registry
 
+    # Ctrl-C reaches the whole group; the process that writes decides how to end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     sources = {source.kind: source for source in registry.all_sources()}
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr

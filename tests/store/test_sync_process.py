@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -76,6 +77,20 @@ async def test_a_sync_that_waits_ends_when_it_is_stopped(tree: Path, tmp_path: P
         async for state in sync:
             assert state.waiting
             await sync.stop()
+        assert sync.summary is not None and sync.summary.stopped
+
+
+async def test_a_signal_ends_it_in_order(tree: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store.db"
+    open_database(store, create=True).close()
+    with store.with_name("store.db.sync-lock").open("w") as lock:
+        import fcntl
+
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        sync = await start_sync(store, [tree])
+        async for state in sync:
+            assert state.waiting
+            os.kill(sync.pid, signal.SIGTERM)
         assert sync.summary is not None and sync.summary.stopped
 
 
