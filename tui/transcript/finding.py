@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import partial
 
 from textual import on
 
 from tui.messages import ProblemOccurred
 from tui.transcript.document import Key
 from tui.transcript.item import Level
-from tui.transcript.pane import TranscriptBase
+from tui.transcript.opening import OpeningPane
 from tui.transcript.prompt import Prompt, place_named
 from tui.transcript.search import Search, compiled
 
@@ -29,7 +30,7 @@ class Opened:
     runs: list[tuple[int, int]] = field(default_factory=list)
 
 
-class FindingPane(TranscriptBase):
+class FindingPane(OpeningPane):
     """The transcript with its search and its go-to line."""
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -86,8 +87,7 @@ class FindingPane(TranscriptBase):
         self.search = Search(needle, compiled(needle))
         self.view.pattern = self.search.pattern
         self.view.changed()
-        self.run_worker(self._scan(self.search), group="search", exclusive=True,
-                        exit_on_error=False)
+        self.background(partial(self._scan, self.search), group="search")
 
     def end_search(self) -> bool:
         """End the search and fold what it opened; say whether there was one."""

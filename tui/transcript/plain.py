@@ -127,8 +127,10 @@ def byte_size(size: int) -> str:
 def duration(milliseconds: float) -> str:
     """Return how long something took, for people."""
     seconds = milliseconds / 1000
+    if seconds < 0.095:
+        return f"{milliseconds:.0f} ms"
     if seconds < 9.95:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f} s".replace(".0 s", " s")
     if seconds < 59.5:
         return f"{seconds:.0f} s"
     minutes, seconds = divmod(round(seconds), 60)

@@ -11,9 +11,10 @@ from store.queries import transcript as queries
 from store.queries.transcript import Keyset, Opening
 from store.rows import SessionRow
 from store.store import Store
-from tui.transcript.document import Document, estimates
+from tui.transcript.document import Document
 from tui.transcript.heights import Heights
 from tui.transcript.item import Setting
+from tui.transcript.measures import estimates
 from tui.transcript.search import Search, chunks, find
 from tui.transcript.skeleton import QUEUED, Skeleton, build
 

@@ -7,6 +7,7 @@ from textual.strip import Strip
 
 from tui.glyphs import glyphs
 from tui.text import Span, cells, column_offset
+from tui.transcript.item import Setting
 from tui.transcript.lines import Block, Line, Run, slice_runs, width_of
 from tui.transcript.paint import Paint
 
@@ -14,6 +15,17 @@ GUTTER = 3
 """Columns left of the content: the mark of the focused message, the bar, a blank."""
 MARGIN = 2
 """Columns right of the content: a blank, and the scroll bar."""
+
+
+LEAST_MEASURE, MOST_MEASURE = 60, 100
+"""Columns that prose takes, where there is room."""
+
+
+def setting_for(width: int) -> Setting:
+    """Return how wide content and prose are in a transcript of a width."""
+    content = max(8, width - GUTTER - MARGIN)
+    return Setting(width=content, measure=max(min(content, LEAST_MEASURE),
+                                              min(content - 8, MOST_MEASURE)))
 
 
 def strip_of(

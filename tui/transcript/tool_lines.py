@@ -7,7 +7,7 @@ import re
 from tui.glyphs import glyphs
 from tui.text import cells, clean, fit, fit_path
 from tui.transcript import diff
-from tui.transcript.calls import Call, ended_in
+from tui.transcript.call import Call, ended_in
 from tui.transcript.highlight import code_lines
 from tui.transcript.item import Item, Level, Setting
 from tui.transcript.lines import Line, Run, fitted, width_of, wrapped

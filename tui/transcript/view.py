@@ -24,19 +24,11 @@ from tui.transcript.item import Setting
 from tui.transcript.lines import Action, Block, Line
 from tui.transcript.paint import Paint
 from tui.transcript.scroller import Row, Scroller
-from tui.transcript.selection import offset_y, painted, place_of, selected_text
-from tui.transcript.strips import GUTTER, MARGIN, strip_of
+from tui.transcript.selection import offset_y, painted, selected_text
+from tui.transcript.strips import setting_for, strip_of
 
 PAINTED_LINES = 1_200
-LEAST_MEASURE, MOST_MEASURE = 60, 100
 WHEEL_LINES = 3
-
-
-def setting_for(width: int) -> Setting:
-    """Return how wide content and prose are in a transcript of a width."""
-    content = max(8, width - GUTTER - MARGIN)
-    return Setting(width=content, measure=max(min(content, LEAST_MEASURE),
-                                              min(content - 8, MOST_MEASURE)))
 
 
 class TranscriptView(Widget, can_focus=True):
@@ -300,11 +292,3 @@ class TranscriptView(Widget, can_focus=True):
             start = Offset(0, offset_y(self.cursor, block.top))
             end = Offset(1 << 20, offset_y(self.cursor, len(block.lines) - 1))
             self.screen.selections = {self: Selection(start, end)}
-
-    def part_at(self, y: int) -> int | None:
-        """Return the part at a row of the screen."""
-        rows = self.rows()
-        return rows[y].part if 0 <= y < len(rows) else None
-
-
-__all__ = ["TranscriptView", "place_of", "setting_for"]

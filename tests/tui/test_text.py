@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tui.text import cells, clean, column_offset, fit, fit_path, one_line, without_colour, wrap
+
+LETTERS = st.text(alphabet=st.sampled_from(list("ab c  dé漢字かな👍🎉é -\u0301|")), max_size=200)
+
+
+@pytest.mark.parametrize(
+    "evil",
+    ["\x1b]52;c;AAAA\x07", "\x9b31m", "\u202eabc", "a\rb\x08c", "[/nope] [bold", "\u2066x\u2069",
+     "\x1bP1$r\x1b\\", "\ud83d", "\u2028", "\u200e"],
+)
+def test_nothing_that_steers_a_terminal_is_left(evil: str) -> None:
+    shown = clean(evil)
+    assert not any(ord(c) < 32 and c != "\n" or 0x7F <= ord(c) < 0xA0 for c in shown)
+    assert not any(0x202A <= ord(c) <= 0x202E or 0x2066 <= ord(c) <= 0x2069 for c in shown)
+    assert not any(0xD800 <= ord(c) < 0xE000 for c in shown)
+
+
+def test_what_terminals_measure_differently_is_made_plain() -> None:
+    assert clean("❤️ ✔︎") == "❤ ✔"
+    assert clean("👍🏽!") == "👍!"
+    assert clean("👨‍👩‍👧 family") == "👨 family"
+    assert clean("क्‍ष") == "क्ष"
+    assert clean("a\u200bb\u00adc") == "abc"
+    assert clean("x\ty") == "x   y"
+
+
+def test_markup_and_plain_text_stay_as_they_are() -> None:
+    assert clean("[red]not red[/red] \\[x") == "[red]not red[/red] \\[x"
+    assert one_line("  a\n\n b\tc ") == "a b c"
+    assert without_colour("\x1b[31mred\x1b[0m \x1b[2Kx") == "red x"
+
+
+def test_fit_says_where_something_is_cut() -> None:
+    assert fit("hello", 5) == "hello"
+    assert fit("hello world", 8) == "hello w…"
+    assert fit("漢字漢字", 5) == "漢字…"
+    assert fit("abc", 0) == ""
+    assert fit_path("src/sync/deep/worker.py", 14) == "…/worker.py"
+    assert cells(fit_path("src/sync/deep/worker.py", 14)) <= 14
+
+
+def test_column_offset_counts_cells() -> None:
+    assert column_offset("漢字ab", 2) == 1
+    assert column_offset("漢字ab", 5) == 3
+    assert column_offset("abc", 2) == 2
+
+
+def test_words_are_kept_whole_where_they_fit() -> None:
+    text = "the quick brown fox"
+    assert [text[a:b] for a, b in wrap(text, 10)] == ["the quick", "brown fox"]
+    assert [b - a for a, b in wrap("x" * 25, 10)] == [10, 10, 5]
+    wide = "漢字仮名交じり文"
+    assert [wide[a:b] for a, b in wrap(wide, 6)] == ["漢字仮", "名交じ", "り文"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(LETTERS, st.integers(2, 40))
+def test_wrapping_loses_nothing_and_keeps_the_width(text: str, width: int) -> None:
+    text = clean(text)
+    spans = wrap(text, width)
+    at = 0
+    for start, end in spans:
+        assert text[at:start].strip(" ") == ""
+        assert at <= start <= end
+        assert cells(text[start:end]) <= width
+        at = end
+    assert text[at:].strip(" ") == ""
+
+
+@pytest.mark.parametrize("line", ["x" * 1_000_000, "漢" * 200_000, "word " * 200_000])
+def test_a_very_long_line_is_cut_into_full_rows(line: str) -> None:
+    spans = wrap(line, 80)
+    assert spans[-1][1] >= len(line.rstrip())
+    assert all(end - start <= 80 for start, end in spans)

@@ -1,0 +1,73 @@
+"""A tool call in words: its name, its object, how it ended, what came of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tui.text import one_line
+from tui.transcript.plain import duration
+
+Status = Literal["running", "waiting", "ok", "failed", "denied", "interrupted", "pending"]
+BodyKind = Literal["text", "diff", "todo", "markdown", "code"]
+PATHS = frozenset({"file_path", "filePath", "path", "absolute_path", "notebook_path"})
+"""Arguments that name a file."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call, ready to be laid out.
+
+    Attributes:
+        name: The tool as people call it.
+        what: One line that says what it did.
+        marks: Runs after it, such as ``+9 -3``.
+        word: How it ended, "" for an unremarkable success.
+        milliseconds: How long it took; None where unknown.
+        size: How much came back, in words.
+        body: What opens below: text, diff lines, or ``(state, text)`` of a check list.
+        lead_lines: Body lines that show when outputs are short.
+        from_end: Whether the short form shows the end of the body.
+        call_id: ``toolCallId``.
+    """
+
+    name: str
+    what: str
+    status: Status
+    word: str = ""
+    marks: list[tuple[str, str]] = field(default_factory=list)
+    milliseconds: float | None = None
+    size: str = ""
+    kind: BodyKind = "text"
+    body: Any = ""
+    lead_lines: int = 4
+    from_end: bool = False
+    language: str = ""
+    call_id: str = ""
+    is_agent: bool = False
+
+    @property
+    def searched(self) -> str:
+        """All that shows when the call is open whole."""
+        if self.kind == "diff":
+            body = "\n".join(line.text for line in self.body)
+        elif self.kind == "todo":
+            body = "\n".join(text for _state, text in self.body)
+        else:
+            body = self.body
+        return f"{self.name} {self.what}\n{body}"
+
+
+def shortened(text: str, root: str | None) -> str:
+    """Return a path from the workspace on, or with ``~`` for the home."""
+    text = one_line(text)
+    if root and text.startswith(root.rstrip("/") + "/"):
+        return text[len(root.rstrip("/")) + 1:]
+    home = os.path.expanduser("~")
+    return "~" + text[len(home):] if home != "/" and text.startswith(home + "/") else text
+
+
+def ended_in(call: Call) -> str:
+    """Return the call's duration for people, "" where it is unknown or nothing."""
+    return duration(call.milliseconds) if call.milliseconds is not None else ""

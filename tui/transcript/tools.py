@@ -1,0 +1,175 @@
+"""What the tools that agents share did: shells, files, searches, lists, subagents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tui.text import one_line
+from tui.transcript import diff
+from tui.transcript.call import PATHS, Call, shortened
+from tui.transcript.diff import DiffLine
+from tui.transcript.plain import as_dict, as_list, count, readable
+
+_SHELLS = frozenset({
+    "bash", "shell", "exec_command", "run_shell_command", "local_shell", "execute", "terminal",
+    "run_terminal_cmd", "shell_command", "exec", "powershell",
+})
+_READERS = frozenset({"read", "read_file", "view", "view_file", "cat", "open_file", "fs_read"})
+_AGENTS = frozenset({"task", "agent", "subagent", "spawn_agent", "delegate"})
+
+
+def _shell(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    if "\n" in str(given.get("command", "")).strip():
+        call.marks = [(f"+{str(given['command']).strip().count(chr(10))} lines", "faint")]
+
+
+def _read(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    if call.status != "ok":
+        return
+    call.lead_lines = 0
+    file = as_dict(structured.get("file"))
+    lines = file.get("numLines")
+    if not isinstance(lines, int):
+        lines = call.body.count("\n") + 1 if call.body else 0
+    call.size = f"{lines} line{'s' * (lines != 1)}" if lines else ""
+    start = given.get("offset")
+    if isinstance(start, int) and start > 1:
+        call.marks = [(f"from {start}", "faint")]
+    call.kind = "code"
+
+
+def _listing(
+    call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None
+) -> None:
+    pattern = given.get("pattern") or given.get("query")
+    if isinstance(pattern, str):
+        call.what = one_line(pattern)
+    where = given.get("path") or given.get("glob") or given.get("include")
+    if isinstance(where, str) and where:
+        call.marks = [(f"in {shortened(where, root)}", "muted")]
+    if call.status == "ok":
+        call.lead_lines = 0
+        lines = call.body.count("\n") + 1 if call.body else 0
+        call.size = f"{lines} line{'s' * (lines != 1)}"
+
+
+def _edit(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    path = next((given[name] for name in PATHS if isinstance(given.get(name), str)), None)
+    if path:
+        call.what = shortened(path, root)
+    lines = _edit_lines(given, structured)
+    if call.status in ("failed", "denied") or not lines:
+        return
+    plus, minus = diff.tally(lines)
+    call.marks = [(text, ink) for text, ink in ((f"+{plus}", "ok"), (f"-{minus}", "error"))
+                  if text[1:] != "0"]
+    call.kind, call.body, call.lead_lines, call.size = "diff", lines, 12, ""
+
+
+_OLD = ("old_string", "oldString", "oldText", "old_str")
+_NEW = ("new_string", "newString", "newText", "new_str")
+
+
+def _first(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((text for name in names if isinstance(text := given.get(name), str)), None)
+
+
+def _edit_lines(given: dict[str, Any], structured: dict[str, Any]) -> list[DiffLine]:
+    lines = diff.from_patch(structured.get("structuredPatch"))
+    if lines:
+        return lines
+    patch = next((text for name in ("patch", "patchText", "input", "diff")
+                  if isinstance(text := given.get(name), str)), None)
+    if patch is not None:
+        return diff.from_unified(patch)
+    edits = as_list(given.get("edits")) or [given]
+    for edit in edits:
+        edit = as_dict(edit)
+        old, new = _first(edit, _OLD), _first(edit, _NEW)
+        if old is not None and new is not None:
+            if lines:
+                lines.append(DiffLine("@", None, ""))
+            lines += diff.between(old, new) if old else diff.added(new)
+    return lines
+
+
+def _write(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    _edit(call, given, structured, root)
+    content = given.get("content", given.get("file_text"))
+    if call.kind != "diff" and call.status not in ("failed", "denied") and isinstance(content, str):
+        lines = diff.added(content)
+        call.marks = [(f"+{len(lines)}", "ok")]
+        call.kind, call.body, call.lead_lines, call.size = "diff", lines, 6, ""
+
+
+def _todo(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    items = todo_items(given.get("todos") or given.get("plan") or given.get("items"))
+    if not items:
+        return
+    done = sum(state == "completed" for state, _text in items)
+    now = next((text for state, text in items if state == "in_progress"), "")
+    call.what = f"{done} of {len(items)} done" + (f"  {now}" if now else "")
+    call.kind, call.body, call.lead_lines, call.size = "todo", items, 20, ""
+
+
+def todo_items(value: Any) -> list[tuple[str, str]]:
+    """Return ``(state, text)`` of a check list: completed, in_progress, pending, cancelled."""
+    items = []
+    for item in as_list(value):
+        item = as_dict(item)
+        text = item.get("content") or item.get("step") or item.get("text") or item.get("title")
+        if isinstance(text, str):
+            state = str(item.get("status") or ("completed" if item.get("done") else "pending"))
+            items.append((state.replace("-", "_"), one_line(text)))
+    return items
+
+
+def _agent(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    kind = given.get("subagent_type") or given.get("agent") or given.get("agent_type")
+    about = given.get("description") or given.get("prompt") or given.get("message") or ""
+    call.what = one_line(f"{kind}: {about}" if kind and about else str(about or kind or ""))
+    call.is_agent = True
+    total = structured.get("totalDurationMs")
+    if isinstance(total, int | float):
+        call.milliseconds = total
+    tokens = structured.get("totalTokens")
+    call.size = f"{count(tokens)} tokens" if isinstance(tokens, int) else ""
+    if call.status == "ok":
+        call.kind, call.lead_lines = "markdown", 3
+
+
+def _question(
+    call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None
+) -> None:
+    asked = [str(as_dict(item).get("question") or "") for item in as_list(given.get("questions"))]
+    if asked:
+        call.what = one_line("  ".join(asked))
+    answers = as_dict(structured.get("answers"))
+    if answers:
+        call.body = "\n".join(f"{name}  {readable(value)}" for name, value in answers.items())
+
+
+def _plan(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    plan = given.get("plan")
+    if isinstance(plan, str) and plan.strip():
+        first = plan.strip().split("\n", 1)[0].lstrip("# ")
+        call.what, call.kind, call.body, call.lead_lines = one_line(first), "markdown", plan, 8
+
+
+Filler = Callable[[Call, dict[str, Any], dict[str, Any], "str | None"], None]
+SPECIAL: tuple[tuple[frozenset[str], Filler], ...] = (
+    (_SHELLS, _shell),
+    (_READERS, _read),
+    (frozenset({"grep", "glob", "search", "search_file_content", "find", "ls", "list",
+                "list_directory", "grep_search", "file_search", "codebase_search"}), _listing),
+    (frozenset({"edit", "multiedit", "replace", "str_replace", "apply_patch", "patch",
+                "notebookedit", "str_replace_editor", "str_replace_based_edit_tool",
+                "edit_file", "search_replace"}), _edit),
+    (frozenset({"write", "write_file", "create", "create_file"}), _write),
+    (frozenset({"todowrite", "todo_write", "update_plan", "todoread", "write_todos"}), _todo),
+    (_AGENTS, _agent),
+    (frozenset({"askuserquestion", "question", "ask_user"}), _question),
+    (frozenset({"exitplanmode", "exit_plan_mode"}), _plan),
+)
+"""Which tools are told how; names in lower case, MCP prefixes dropped."""
