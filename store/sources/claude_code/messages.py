@@ -57,7 +57,7 @@ class Thread:
         self._assistant: MessageDraft | None = None
         self._compaction: MessageDraft | None = None
         self._boundaries: list[tuple[MessageDraft, Row]] = []
-        self._early: list[tuple[dict[str, Any], Row]] = []
+        self._early: dict[str, list[tuple[dict[str, Any], Row]]] = {}
         self._quiet: list[int] = []
 
     def take(self, rows: Sequence[Row], left: Mapping[str, int]) -> None:
@@ -188,6 +188,8 @@ class Thread:
                 return
             group.parts.append(part)
             self.calls[call_id], self.call_owner[call_id] = part, group
+            for early, early_row in self._early.pop(call_id, ()):
+                self._take_result(early, early_row)
         elif isinstance(kind, str) and kind.endswith("tool_result"):
             self._take_result(block, row)
         else:
@@ -229,24 +231,21 @@ class Thread:
         add_summary(message, row)
 
     def _take_result(self, block: dict[str, Any], row: Row) -> None:
-        call_id = block.get("tool_use_id")
-        part = self.calls.get(call_id) if isinstance(call_id, str) else None
+        call_id = string(block.get("tool_use_id")) or ""
+        part = self.calls.get(call_id)
         if part is None:
-            self._early.append((block, row))
+            self._early.setdefault(call_id, []).append((block, row))
             return
-        owner = self.call_owner[part.tool_call_id or ""]
+        owner = self.call_owner[call_id]
         settle(part, block, row)
         owner.updated_at = max(owner.updated_at, part.updated_at)
         self.owner.setdefault(row.uuid, owner)
 
     def _settle(self) -> None:
-        """Place results that came before their call or without one, and the compactions' tails."""
+        """Place results that stand without their call, and the compactions' tails."""
         self._flush_quiet()
-        early, self._early = self._early, []
-        for block, row in early:
-            if string(block.get("tool_use_id")) in self.calls:
-                self._take_result(block, row)
-                continue
+        early = [found for results in self._early.values() for found in results]
+        for block, row in sorted(early, key=lambda found: found[1].number):
             data = {
                 "tool_call_id": block.get("tool_use_id"),
                 "is_error": bool(block.get("is_error")),

@@ -146,7 +146,7 @@ class SessionReader:
     def _build_main(self, calls: _Calls, children: list[_Child]) -> SessionDraft:
         transcript = self.main if self.main is not None else Transcript("")
         rows, chains = split_sidechains(transcript.rows)
-        thread = build_thread(rows, transcript.leaf)
+        thread = self._builders[transcript.path].build(rows, transcript.leaf)
         draft = session_draft(self.session_id, transcript.path, rows, thread, transcript.records)
         add_notes(draft, transcript)
         calls.add(self.session_id, thread)
