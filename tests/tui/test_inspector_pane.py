@@ -143,6 +143,15 @@ async def test_typed_search_is_no_command_and_escape_ends_it(talk: Talk) -> None
         assert app.focused is app.pane.view
 
 
+async def test_going_back_ends_the_search_first(talk: Talk) -> None:
+    async with inspecting(talk, 2, 1) as (app, pilot):
+        assert not app.pane.go_back()
+        await pilot.press("slash", *"line 3", "enter")
+        assert app.pane.view.found == (1, 9)
+        assert app.pane.go_back()
+        assert app.pane.needle == "" and not app.pane.go_back()
+
+
 async def test_attachment_is_loaded_when_asked_for(tmp_path: Path) -> None:
     talk = make_store(tmp_path / "a.db")
     talk.message("assistant", bash("make", "short…", attachment="out.txt"))
@@ -270,3 +279,29 @@ async def test_selected_text_joins_wrapped_rows(tmp_path: Path) -> None:
         selection = Selection(Offset(0, first), Offset(6, first + 2))
         got = view.get_selection(selection)
         assert got is not None and got[0] == "a" * 60 + "\nsecond"
+
+
+async def test_the_mouse_selects_text_and_a_drag_is_no_click(talk: Talk) -> None:
+    async with inspecting(talk, 2, 1) as (app, pilot):
+        view = app.pane.view
+        row = next(n for n in range(20) if "command:" in view.line_at(n).text)
+        cursor = view.cursor
+        await pilot.mouse_down("#inspector-view", offset=(3, row))
+        await pilot.hover("#inspector-view", offset=(9, row))
+        await pilot.mouse_up("#inspector-view", offset=(9, row))
+        await pilot.pause()
+        assert app.screen.get_selected_text() == "command"
+        assert view.cursor == cursor
+
+
+async def test_a_click_moves_the_cursor_and_a_fold_mark_folds(talk: Talk) -> None:
+    async with inspecting(talk, 2, 1) as (app, pilot):
+        await pilot.press("]")
+        view = app.pane.view
+        row = next(n for n in range(20) if "input:" in view.line_at(n).text)
+        await pilot.click("#inspector-view", offset=(1, row))
+        await pilot.pause()
+        assert view.cursor == row
+        assert "▸ input: {command, timeout}" in app.shown
+        await pilot.click("#inspector-view", offset=(12, 1))
+        assert view.cursor == 1 and "▸ input:" in app.shown

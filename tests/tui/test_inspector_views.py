@@ -4,12 +4,14 @@ import random
 
 import pytest
 from rich.cells import cell_len
+from rich.style import Style
 
 from tui.inspector.blocks import Columns, Fixed, Stack, Text
 from tui.inspector.figures import duration, money, size, tokens
 from tui.inspector.lines import Line, Value, arrange, cut, middle_cut, set_width, width_of
 from tui.inspector.output import media_of, output_text, shrink_rulers
 from tui.inspector.paint import marked, strip_of, style_of
+from tui.inspector.selecting import selected_strip
 from tui.inspector.spent import bar
 from tui.inspector.tree import Node, matches, open_at_first, path_text, set_open, visible
 from tui.inspector.tree_block import Tree
@@ -54,6 +56,15 @@ def test_a_limit_keeps_one_more_row_rather_than_a_line_that_tells_of_it() -> Non
     text = Text("a\nb\nc\nd\ne", value=value(""), limit=3)
     lines = [text.line(n, 60).text for n in range(text.height(60))]
     assert lines[:3] == ["a", "b", "c"] and lines[3].startswith("… 2 more lines")
+
+
+def test_a_short_look_at_a_long_text_wraps_its_start_alone_and_finds_all() -> None:
+    text = Text("row\n" * 300_000 + "needle", value=value(""), limit=10)
+    assert text.height(20) == 11
+    assert text.line(10, 60).text.startswith("… 299,991 more lines")
+    (spot,) = text.find("needle", 20)
+    assert text.locate(spot, 20) == 300_000
+    assert text.height(20) == 300_001
 
 
 def test_going_to_a_hit_beyond_the_limit_lifts_it() -> None:
@@ -148,6 +159,17 @@ def test_controls_never_reach_a_strip() -> None:
     strip = strip_of(Line((("a\x1b]52;c;x\x07\u202eb", "text"),)), 30, Palette())
     assert strip.cell_length == 30
     assert not {"\x1b", "\x07", "\u202e"} & set(strip.text)
+
+
+def test_a_selection_lies_over_the_line_s_own_ground() -> None:
+    strip = strip_of(Line((("漢字abc", "text"),)), 10, Palette())
+    chosen = selected_strip(strip, 1, 3, Style(bgcolor="#ff0000"))
+    grounds = {
+        segment.text: segment.style.bgcolor.name
+        for segment in chosen if segment.style and segment.style.bgcolor
+    }
+    assert grounds["字a"] == "#ff0000" and grounds["漢"] == Palette().panel
+    assert chosen.text == strip.text and chosen.cell_length == 10
 
 
 def test_rulers_shrink_to_the_width_and_text_stays() -> None:

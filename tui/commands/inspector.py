@@ -89,7 +89,8 @@ INSPECTOR_COMMANDS: tuple[Command, ...] = (
         available=_has_needle, group="Find",
     ),
     Command(
-        "inspector.copy", ("y",), "copy", "Copy the value on the line", "inspector",
+        "inspector.copy", ("y",), "copy", "Copy the selected text, or the value on the line",
+        "inspector",
         available=_has_part, footer=40, group="Take out",
     ),
     Command(

@@ -79,6 +79,9 @@ class Fixed:
 Painter = Callable[[str], str]
 """Gives a source line its look."""
 
+HEAD_CHARACTERS = 200_000
+"""How much of a text is wrapped while only its first rows are shown."""
+
 PAINTED_CHARACTERS = 300
 """How much of a source line a painter sees."""
 
@@ -127,9 +130,19 @@ class Text:
             limit: Rows to show at most; None shows all.
             fold: Names what unfolds the rest.
         """
-        self.wrapped = WrappedText(text, words=words)
+        self._text, self._words = text, words
+        self._wrapped: dict[bool, WrappedText] = {}
         self._value, self._paint = value, paint or plain()
         self._indent, self.limit, self._fold = indent, limit, fold
+
+    @property
+    def wrapped(self) -> WrappedText:
+        """The rows: all of them, or those of the start where no more is shown."""
+        short = self.limit is not None and self.limit < 400 and len(self._text) > HEAD_CHARACTERS
+        if short not in self._wrapped:
+            text = self._text[:HEAD_CHARACTERS] if short else self._text
+            self._wrapped[short] = WrappedText(text, words=self._words)
+        return self._wrapped[short]
 
     def _inner(self, width: int) -> int:
         return max(4, width - self._indent)
@@ -157,18 +170,20 @@ class Text:
 
     def find(self, needle: str, width: int) -> list[Spot]:
         """Return source line and character of each place."""
-        return list(self.wrapped.find(needle))
+        if False not in self._wrapped:
+            self._wrapped[False] = WrappedText(self._text, words=self._words)
+        return list(self._wrapped[False].find(needle))
 
     def locate(self, spot: Spot, width: int) -> int:
         """Return the row of a place; a row beyond the limit lifts it."""
         source, at = spot
-        row = self.wrapped.row_of(source, at, self._inner(width))
+        row = self._wrapped[False].row_of(source, at, self._inner(width))
         if self.limit is not None and row >= self.limit:
             self.limit = None
         return row
 
     def _rest(self, source: int, pad: str) -> Line:
-        left = len(self.wrapped.lines) - source
+        left = self._text.count("\n") + (not self._text.endswith("\n")) - source
         noun = "line" if left == 1 else "lines"
         told = f"… {left:,} more {noun}"
         return Line(

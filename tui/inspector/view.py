@@ -15,6 +15,7 @@ from textual.strip import Strip
 from tui.inspector.blocks import Block, Spot, Stack
 from tui.inspector.lines import BLANK, Line
 from tui.inspector.paint import strip_of, style_of
+from tui.inspector.selecting import selected_strip, selected_text
 from tui.inspector.tree import Node
 from tui.theme import palette_of
 
@@ -122,7 +123,8 @@ class LineView(ScrollView, can_focus=True):
         )
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(number)) is not None:
-            strip = self._selected(strip, *span)
+            style = self.screen.get_component_rich_style("screen--selection", default=None)
+            strip = selected_strip(strip, *span, style)
         edge = self.MARGIN
         base = style_of("text", palette, ground)
         strip = strip.apply_offsets(0, number)
@@ -130,32 +132,10 @@ class LineView(ScrollView, can_focus=True):
         right = Strip.blank(max(0, self.size.width - edge - strip.cell_length), base)
         return Strip.join([left, strip, right])
 
-    def _selected(self, strip: Strip, start: int, end: int) -> Strip:
-        end = strip.cell_length if end < 0 else min(end, strip.cell_length)
-        if start >= end:
-            return strip
-        before, inside, after = (
-            strip.crop(0, start), strip.crop(start, end), strip.crop(end, strip.cell_length)
-        )
-        style = self.screen.get_component_rich_style("screen--selection", default=None)
-        return Strip.join([before, Strip(Strip.apply_style(inside, style)), after])
-
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the selected text; rows that were wrapped come out as one line."""
         height = self.stack.height(self.cells)
-        first = selection.start.y if selection.start else 0
-        last = min(selection.end.y if selection.end else height - 1, height - 1)
-        out = ""
-        for number in range(first, last + 1):
-            span = selection.get_span(number)
-            if span is None:
-                continue
-            line = self.line_at(number)
-            start, end = span
-            text = line.text[start : None if end < 0 else end].rstrip()
-            joint = "" if not out or line.soft else "\n"
-            out += joint + text if number > first else text
-        return out, "\n"
+        return selected_text(selection, self.line_at, height, self.cells), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Repaint what is selected."""

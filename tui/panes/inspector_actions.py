@@ -157,6 +157,14 @@ class InspectorActions:
         self._pane.view.find("")
         self._pane.view.post_message(self._pane.view.CursorMoved())
 
+    def go_back(self) -> bool:
+        """Go back one step within the pane: end the search; False where there is none."""
+        if not self.needle and not self._pane.query_one(FindBar).is_open:
+            return False
+        self.stop_finding()
+        self._pane.focus()
+        return True
+
     # Taking out
 
     def _value(self) -> Value | None:
@@ -177,7 +185,11 @@ class InspectorActions:
         return range(min(self._pane.view.virtual_size.height, 2_000))
 
     async def do_copy(self) -> None:
-        """Copy the value."""
+        """Copy what is selected with the mouse, else the value."""
+        selected = self._pane.screen.get_selected_text()
+        if selected:
+            await clipboard.copy(self._pane.app, selected)
+            return
         value = self._value()
         if value is None:
             self._pane.app.notify("There is nothing to copy here", markup=False)
