@@ -21,12 +21,18 @@ BUCKETS = {
 
 
 def bucket(table: str, key: str) -> str:
-    """Return SQL for one bucket of a message's ``usage``, 0 where it is no number."""
-    column, path = f"{table}.metadata_json", f"'$.usage.{key}'"
-    return (
-        f"CASE WHEN json_valid({column}) AND json_type({column}, {path}) IN ('integer', 'real')"
-        f" THEN CAST(json_extract({column}, {path}) AS INTEGER) ELSE 0 END"
+    """Return SQL for one bucket of a message's usage, 0 where it is no number.
+
+    A recorder's own sum over the steps (``backscroll.usage``) goes before ``usage``, which
+    may be what the stream said of the last step.
+    """
+    column = f"{table}.metadata_json"
+    choices = " ".join(
+        f"WHEN json_type({column}, '$.{path}.{key}') IN ('integer', 'real')"
+        f" THEN CAST(json_extract({column}, '$.{path}.{key}') AS INTEGER)"
+        for path in ("backscroll.usage", "usage")
     )
+    return f"CASE WHEN NOT json_valid({column}) THEN 0 {choices} ELSE 0 END"
 
 
 def _sums() -> str:
