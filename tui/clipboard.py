@@ -126,7 +126,7 @@ class Clipboard:
 
 def _to_desktop(text: str) -> None:
     # Imported late: it takes 20 ms, and looks for clipboard programs.
-    import pyperclip
+    import pyperclip  # type: ignore[import-untyped]
 
     pyperclip.copy(text)
 

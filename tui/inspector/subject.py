@@ -8,7 +8,8 @@ from typing import Any
 from store.queries.inspection import PartDetail, decoded
 from tui.inspector.tree import Node, open_at_first
 from tui.text import one_line
-from tui.transcript.calls import Call, describe
+from tui.transcript.call import Call
+from tui.transcript.calls import describe
 
 _ROLE_NAMES = {"user": "You", "assistant": "Assistant", "system": "System"}
 _VERDICTS = {
