@@ -70,7 +70,11 @@ class Reading:
 
 
 class Source(Protocol):
-    """A kind of store that some agent writes. Nothing here ever writes to it."""
+    """A kind of store that some agent writes. Nothing here ever writes to it.
+
+    A source may have an attribute ``version`` (an int, 1 without it), raised when its mapping
+    changes: the next sync then reads everything again.
+    """
 
     kind: str
     """As in ``metadata_json.source.kind``."""

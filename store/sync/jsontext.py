@@ -3,51 +3,48 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from typing import Any
 
 import orjson
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+DEEPEST = 200
+"""Levels that are kept of a value that orjson does not write; it writes 254."""
+TOO_DEEP = "… nested too deep to show; the original record has it"
 
 
 def json_text(value: Any) -> str:
     """Return compact JSON that SQLite, orjson and ``json`` all read back.
 
-    Lone surrogates, which no UTF-8 text can hold, become U+FFFD; the original record
-    keeps them. Integers past 64 bits and deep nesting are written by the slow path.
-
-    Raises:
-        RecursionError: The value is nested deeper than Python can follow.
+    Lone surrogates, which no UTF-8 text can hold, become U+FFFD, and what is nested past
+    every reader's limit is cut; the original record keeps both. Integers past 64 bits
+    are written whole.
     """
     try:
         return orjson.dumps(value).decode()
     except TypeError:
-        return json.dumps(
-            _without_surrogates(value), ensure_ascii=False, separators=(",", ":"), default=str
-        )
+        return json.dumps(_mended(value, 0), ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def clean(text: str) -> str:
     """Return the text with lone surrogates as U+FFFD, fit for a TEXT column."""
     if text.isascii():
         return text
-    return (
-        text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-        if (any("\ud800" <= character <= "\udfff" for character in text))
-        else text
-    )
+    return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def _without_surrogates(value: Any) -> Any:
+def _mended(value: Any, depth: int) -> Any:
     if isinstance(value, str):
-        return "".join(
-            "\N{REPLACEMENT CHARACTER}" if "\ud800" <= character <= "\udfff" else character
-            for character in value
-        )
+        return clean(value)
+    if depth >= DEEPEST and isinstance(value, dict | list | tuple):
+        return TOO_DEEP
     if isinstance(value, dict):
-        return {
-            _without_surrogates(str(key)): _without_surrogates(item) for key, item in value.items()
-        }
+        return {clean(str(key)): _mended(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_surrogates(item) for item in value]
-    if isinstance(value, float) and value != value or value in (float("inf"), float("-inf")):
+        return [_mended(item, depth + 1) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

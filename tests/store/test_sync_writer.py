@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from store.database import Database, open_database
@@ -19,6 +20,7 @@ from store.sources.drafts import (
     SessionDraft,
 )
 from store.store import in_transaction
+from store.sync.jsontext import TOO_DEEP
 from store.sync.writer import Written, write_session
 from tests.store.sync_fakes import SIDE_TABLES, START, TABLES, dump, message, session, text_part
 
@@ -353,6 +355,25 @@ def test_text_that_no_json_column_holds(database: Database) -> None:
     total = database.connection.total_changes
     write(database, draft)
     assert database.connection.total_changes == total
+
+
+@pytest.mark.parametrize("levels", [100, 240, 300, 5000])
+def test_deep_nesting_costs_only_itself(database: Database, levels: int) -> None:
+    deep: Any = "bottom"
+    for _ in range(levels):
+        deep = [deep]
+    draft = session("one", message("a"))
+    draft.messages[0].parts[0].data["input"] = deep
+    write(database, draft)
+    (text,) = database.connection.execute("SELECT data_json FROM chat_parts").fetchone()
+    part = orjson.loads(text)
+    assert part["text"] == "a"
+    (shown,) = database.connection.execute(
+        "SELECT json_extract(data_json, '$.text') FROM chat_parts"
+    ).fetchone()
+    assert shown == "a"
+    assert (TOO_DEEP in text) == (levels > 254)
+    assert ("bottom" in text) == (levels < 254)
 
 
 def test_original_records_come_back_as_they_were(database: Database) -> None:
