@@ -80,14 +80,14 @@ def test_a_session_gets_its_columns_and_metadata(database: Database) -> None:
         message("b", START + 6, role="assistant", usage=usage, hidden_at=START + 9),
         title="A title",
         title_from="summary",
-        workspace_root="/work/place",
+        workspace_root="/home/me/place",
         metadata={"git_branch": "main"},
     )
     write(database, draft)
     (row,) = database.connection.execute("SELECT * FROM chat_sessions").fetchall()
     assert row[0] == derived_session_id("fake", "one")
     assert row[1:7] == (
-        "fake", "/work/place", '{"provider_id":"unknown","model_id":"unknown"}', None, None, "[]",
+        "fake", "/home/me/place", '{"provider_id":"unknown","model_id":"unknown"}', None, None, "[]",
     )  # fmt: skip
     assert json.loads(row[7]) == {
         "title": "A title",
@@ -173,7 +173,10 @@ def full_draft() -> SessionDraft:
         "one", copied, answer,
         lineage=LineageDraft("fork", "parent", "p1"),
         records=[b'{"n":0}', b'{"n":1}', b'{"n":2}', b'{"n":3}'],
-        attachments=[AttachmentDraft("out.txt", "text/plain", b"long output" * 100)],
+        attachments=[
+            AttachmentDraft("out.txt", "text/plain", b"long output" * 100),
+            AttachmentDraft("nothing", "text/plain", b""),
+        ],
         system_prompts={"d1": "You are."},
     )  # fmt: skip
 
@@ -424,7 +427,11 @@ def test_attachments(database: Database) -> None:
     write(database, full_draft())
     session_id = derived_session_id("fake", "one")
     assert originals.attachment(database, session_id, "out.txt") == b"long output" * 100
-    assert originals.attachments(database, session_id) == [("out.txt", "text/plain", 1100)]
+    assert originals.attachment(database, session_id, "nothing") == b""
+    assert originals.attachments(database, session_id) == [
+        ("nothing", "text/plain", 0),
+        ("out.txt", "text/plain", 1100),
+    ]
     with pytest.raises(NotFound, match="no file other.txt"):
         originals.attachment(database, session_id, "other.txt")
 
