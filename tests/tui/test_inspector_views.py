@@ -6,6 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.style import Style
 
+from tui.glyphs import ASCII
 from tui.inspector.blocks import Columns, Fixed, Stack, Text
 from tui.inspector.figures import duration, money, size, tokens
 from tui.inspector.lines import Line, Value, arrange, cut, middle_cut, set_width, width_of
@@ -159,6 +160,12 @@ def test_controls_never_reach_a_strip() -> None:
     strip = strip_of(Line((("a\x1b]52;c;x\x07\u202eb", "text"),)), 30, Palette())
     assert strip.cell_length == 30
     assert not {"\x1b", "\x07", "\u202e"} & set(strip.text)
+
+
+def test_ascii_terminals_get_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui.inspector.paint.glyphs", lambda: ASCII)
+    line = Line((("▸ ✗ exit 1 … ██▌ ─", "text"),))
+    assert strip_of(line, 20, Palette()).text == "> x exit 1 ~ ### -  "
 
 
 def test_a_selection_lies_over_the_line_s_own_ground() -> None:

@@ -14,7 +14,7 @@ from textual.widget import Widget
 from store.queries.details import Turn
 from tui.details.columns import Columns, cell_of, columns
 from tui.details.measures import MEASURES
-from tui.glyphs import speaks_unicode
+from tui.glyphs import ASCII, glyphs
 from tui.inspector.paint import style_of
 from tui.palette import Palette
 from tui.theme import palette_of
@@ -83,7 +83,7 @@ class Chart(Widget, can_focus=False):
         rows = self.size.height - 1
         for number in range(len(laid.amounts)):
             if y >= rows:
-                mark = ("▔" if speaks_unicode() else "^") * laid.bar
+                mark = ("^" if glyphs() is ASCII else "▔") * laid.bar
                 text = mark if number == marked else " " * laid.bar
                 segments.append(Segment(text, style_of("user bold", palette, "background")))
             else:
@@ -101,8 +101,8 @@ class Chart(Widget, can_focus=False):
         dim = (turn.hidden or turn.copied) and not chosen
         colour = getattr(palette, "muted" if dim and look != "rule" else look)
         upper = getattr(palette, "muted" if dim else above) if above else ground
-        glyphs = EIGHTHS if speaks_unicode() else ASCII_EIGHTHS
-        return Segment(glyphs[eighths] * laid.bar, Style(color=colour, bgcolor=upper))
+        levels = ASCII_EIGHTHS if glyphs() is ASCII else EIGHTHS
+        return Segment(levels[eighths] * laid.bar, Style(color=colour, bgcolor=upper))
 
     def on_click(self, event: events.Click) -> None:
         """Choose the column under the mouse."""

@@ -8,11 +8,13 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from tui.glyphs import ASCII, ascii_only, glyphs
 from tui.inspector.lines import Line, Run, arrange
 from tui.palette import Palette
 from tui.text import clean
 
 RAISED = ("raised", "focus", "hit", "added", "removed")
+_ASCII_BLOCKS = str.maketrans("█▉▊▋▌▍▎▏■▪", "#########*")
 _FLAGS = ("bold", "italic", "underline", "reverse", "strike")
 
 
@@ -72,6 +74,15 @@ def marked(runs: tuple[Run, ...], needle: str) -> tuple[Run, ...]:
     return tuple(out)
 
 
+def _shown(text: str) -> str:
+    """Return a run's text for this terminal; the last guard against control characters."""
+    if not text.isprintable():
+        text = clean(text)
+    if text.isascii() or glyphs() is not ASCII:
+        return text
+    return ascii_only(text.translate(_ASCII_BLOCKS))
+
+
 def strip_of(
     line: Line, width: int, palette: Palette, *, ground: str = "panel", needle: str = ""
 ) -> Strip:
@@ -90,7 +101,6 @@ def strip_of(
     if needle:
         runs = marked(runs, needle)
     segments = [
-        Segment(text if text.isprintable() else clean(text), style_of(look, palette, ground))
-        for text, look in runs if text
+        Segment(_shown(text), style_of(look, palette, ground)) for text, look in runs if text
     ]
     return Strip(segments).adjust_cell_length(width, style_of("text", palette, ground))

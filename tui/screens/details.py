@@ -111,7 +111,7 @@ class DetailsScreen(Screen[None]):
         self.app.theme_changed_signal.subscribe(self, lambda _: self._paint())
         runs: list[Run] = []
         for key, label in KEYS:
-            runs += [(key, "text bold"), (f" {label}   ", "muted")]
+            runs += [("   " if runs else "", "text"), (key, "text bold"), (f" {label}", "muted")]
         self.query_one("#details-keys", LineBar).show(Line(tuple(runs)))
         self._main.show([_told("reading the session…")])
         self.run_worker(self._load(), exit_on_error=False)
