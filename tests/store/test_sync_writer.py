@@ -80,14 +80,14 @@ def test_a_session_gets_its_columns_and_metadata(database: Database) -> None:
         message("b", START + 6, role="assistant", usage=usage, hidden_at=START + 9),
         title="A title",
         title_from="summary",
-        workspace_root="/home/me/place",
+        workspace_root="/home/me/x",
         metadata={"git_branch": "main"},
     )
     write(database, draft)
     (row,) = database.connection.execute("SELECT * FROM chat_sessions").fetchall()
     assert row[0] == derived_session_id("fake", "one")
     assert row[1:7] == (
-        "fake", "/home/me/place", '{"provider_id":"unknown","model_id":"unknown"}', None, None, "[]",
+        "fake", "/home/me/x", '{"provider_id":"unknown","model_id":"unknown"}', None, None, "[]",
     )  # fmt: skip
     assert json.loads(row[7]) == {
         "title": "A title",
