@@ -13,7 +13,7 @@ from store.errors import NotFound
 from store.sources import registry
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.protocol import Problem, Source
-from tests.sources.claude_rows import SESSION, File, read, tool
+from tests.sources.claude_rows import SESSION, File, call, extra, read, tool
 
 
 def config(folder: Path) -> Path:
@@ -191,6 +191,29 @@ def test_only_known_files_are_opened_and_none_is_changed(
     assert list(after) == list(before)
     for path, stat in before.items():
         assert (after[path].st_mtime_ns, after[path].st_size) == (stat.st_mtime_ns, stat.st_size)
+
+
+def test_side_files_of_any_kind_are_named_by_the_output(tmp_path: Path) -> None:
+    file = File()
+    file.user("go")
+    file.assistant(tool("t1", "mcp__x__y"), tool("t2"), id="msg_1")
+    file.result("t1", [{"type": "text", "text": "saved to /p/tool-results/mcp-x-blob-1.png now"}])
+    file.result("t2", "no file")
+    path = file.write(tmp_path)
+    results = tmp_path / SESSION / "tool-results"
+    results.mkdir(parents=True)
+    (results / "mcp-x-blob-1.png").write_bytes(b"\x89PNG\0")
+    (results / "raw.bin").write_bytes(b"\0\1")
+    (results / "note").write_text("words")
+    drafts, _ = read(path)
+    draft = drafts[SESSION]
+    assert extra(call(draft, "t1"))["attachment"] == "mcp-x-blob-1.png"
+    assert "attachment" not in extra(call(draft, "t2"))
+    assert {a.name: a.media_type for a in draft.attachments} == {
+        "mcp-x-blob-1.png": "image/png",
+        "note": "text/plain",
+        "raw.bin": "application/octet-stream",
+    }
 
 
 def test_secret_files_in_tool_results_are_left_out(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from mimetypes import guess_type
 from typing import Any
 
 import orjson
@@ -19,6 +18,24 @@ RESULTS = "tool-results"
 META = ".meta.json"
 SIDE_FILE_LIMIT = 64 * 1024 * 1024
 """Bytes of the largest side file that is taken in."""
+MEDIA_TYPES = {
+    ".csv": "text/csv",
+    ".gif": "image/gif",
+    ".html": "text/html",
+    ".jpeg": "image/jpeg",
+    ".jpg": "image/jpeg",
+    ".json": "application/json",
+    ".md": "text/markdown",
+    ".mp3": "audio/mpeg",
+    ".mp4": "video/mp4",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".wav": "audio/wav",
+    ".webp": "image/webp",
+    ".zip": "application/zip",
+}
+"""By extension, the same on every machine."""
 
 
 @dataclass(slots=True)
@@ -62,7 +79,9 @@ class SideFiles:
         return True
 
     def _attach(self, name: str, body: bytes) -> None:
-        media_type = guess_type(name)[0] or "text/plain"
+        kind = os.path.splitext(name)[1].lower()
+        unknown = "application/octet-stream" if b"\0" in body[:8192] else "text/plain"
+        media_type = MEDIA_TYPES.get(kind, unknown)
         kept = [known for known in self.attachments if known.name != name]
         self.attachments = [*kept, AttachmentDraft(name, media_type, body)]
 
