@@ -160,14 +160,18 @@ class RecordedMessage:
         self._rolled = dict(self.usage.total)
         return used
 
-    def take_parts(self) -> list[PartWrite]:
-        """Return the parts whose rows are behind, and count them as written."""
+    def take_parts(self, now: int | None) -> list[PartWrite]:
+        """Return the parts whose rows are behind, and count them as written.
+
+        Args:
+            now: Epoch ms, where a long input may be parsed later; None parses it now.
+        """
         writes = []
         for part in self.state.changed:
             part.dirty = False
             columns = part.columns
             writes.append(PartWrite(
-                part, columns, dump(part.data), part.stored is None, part.stored != columns
+                part, columns, dump(part.data_at(now)), part.stored is None, part.stored != columns
             ))
         self.state.changed = []
         return writes

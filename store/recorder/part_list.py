@@ -48,6 +48,12 @@ class PartList:
             part.dirty = True
             self.changed.append(part)
 
+    def touch_streaming(self) -> None:
+        """Note that the rows of inputs that stream are behind: they may have been parsed late."""
+        for part in self.parts:
+            if part.call is not None:
+                self.touch(part)
+
     @property
     def changed_state(self) -> bool:
         """Whether a tool call is in another state (or of another name) than its row."""

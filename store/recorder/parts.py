@@ -7,6 +7,10 @@ from typing import Any
 from store.recorder.json_text import has_surrogate, join_halves
 from store.recorder.partial_json import MISSING, PartialJson
 
+LONG = 65_536
+LONG_WAITS_MS = 250
+"""Characters of a tool input past which it is parsed again at most that often."""
+
 
 def assign(data: dict[str, Any], key: str, value: object) -> None:
     """Set a key as JavaScript does; ``MISSING`` (``undefined``) takes it away."""
@@ -54,14 +58,15 @@ class Part:
         call: The tool call that streams into this part, while nothing else touched it.
     """
 
-    __slots__ = ("_data", "_halves", "_pieces", "call", "created_at", "dirty", "index", "row_id",
-                 "stored")
+    __slots__ = ("_data", "_halves", "_parsed", "_parsed_at", "_pieces", "call", "created_at",
+                 "dirty", "index", "row_id", "stored")
 
     def __init__(self, data: dict[str, Any], index: int, row_id: str, created_at: int) -> None:
         """Make a part that has no row yet."""
         self._data = data
         self._pieces: list[str] = []
         self._halves = False
+        self._parsed, self._parsed_at = -1, 0
         self.call: ToolCall | None = None
         self.created_at = created_at
         self.dirty = True
@@ -75,17 +80,32 @@ class Part:
         if not piece.isascii() and has_surrogate(piece):
             self._halves = True
 
+    def stream(self, call: ToolCall) -> None:
+        """Take the input of a call from now on."""
+        self.call, self._parsed = call, -1
+
     @property
     def data(self) -> dict[str, Any]:
         """The part as the SDK has it, growing text and partial input brought up to date."""
+        return self.data_at(None)
+
+    def data_at(self, now: int | None) -> dict[str, Any]:
+        """Return the part for its row.
+
+        Args:
+            now: Epoch ms; a long input that streams is then parsed again at most every
+                250 ms, and ``rawInput`` runs ahead of ``input``. None parses it in any case.
+        """
         if self._pieces:
             text = self._data["text"] + "".join(self._pieces)
             self._data["text"] = join_halves(text) if self._halves else text
             self._pieces.clear()
         if self.call is not None:
             text = self.call.input.text
-            if self._data.get("rawInput", MISSING) != text:
-                self._data["rawInput"] = text
+            self._data["rawInput"] = text
+            waits = now is not None and len(text) > LONG and now - self._parsed_at < LONG_WAITS_MS
+            if self._parsed != len(text) and not waits:
+                self._parsed, self._parsed_at = len(text), now or 0
                 assign(self._data, "input", self.call.value())
         return self._data
 

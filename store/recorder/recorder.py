@@ -206,7 +206,8 @@ class Recorder:
     async def flush(self) -> None:
         """Save what waits, whatever the policy says."""
         async with self._lock:
-            await self._save()
+            self._stop_timer()
+            await self._run(self._recording.save(exact=True))
 
     async def finish(self) -> None:
         """Save what waits and end the message; the next chunk begins another stream."""

@@ -76,7 +76,8 @@ class Saving:
             return
         if not message.finished and self._activity in ("running", "waiting-approval"):
             self._set_activity(self._settled(message))
-        yield from self.save()
+        message.state.touch_streaming()
+        yield from self.save(exact=True)
         self.message = None
 
     def close(self) -> Procedure[None]:
@@ -100,8 +101,13 @@ class Saving:
             return "interrupted"
         return message.waits_for or "idle"
 
-    def save(self, title: str | None = None) -> Procedure[None]:
-        """Write everything that waits, in one transaction."""
+    def save(self, title: str | None = None, *, exact: bool = False) -> Procedure[None]:
+        """Write everything that waits, in one transaction.
+
+        Args:
+            title: The title of the session, if it has none.
+            exact: Parse a long tool input that still streams, however lately that was done.
+        """
         message = self.message
         self.waiting = 0
         if message is None or not (message.is_stale or self._touch or self._activity_moved):
@@ -109,8 +115,8 @@ class Saving:
         now = self._clock()
         session = self._take_session(message, title)
         batch = Batch(
-            self.session_id, message.id, now, message.take_message(), message.take_parts(),
-            message.take_removed(), session,
+            self.session_id, message.id, now, message.take_message(),
+            message.take_parts(None if exact else now), message.take_removed(), session,
         )
         try:
             yield Operation(partial(writing.write, batch=batch), writes=True)

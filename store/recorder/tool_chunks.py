@@ -82,7 +82,7 @@ class ToolCalls(PartList):
                 # A dynamic part that a delta makes has no rawInput before the next delta.
                 assign(part.shape, "input", call.value())
             else:
-                part.call = call
+                part.stream(call)
         self.touch(part)
 
     def _tool_input_available(self, chunk: Chunk) -> None:

@@ -13,6 +13,7 @@ from store.database import open_database
 from store.errors import NotFound, Refused
 from store.ids import IdMinter
 from store.queries import sessions
+from store.recorder.partial_json import PartialJson
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import drive
 from store.recorder.recording import Recording, user_message
@@ -206,7 +207,7 @@ def test_which_message_a_stream_goes_on_with(own_talk: Talk) -> None:
 
 
 def test_an_answered_message_goes_on_without_a_name(own_talk: Talk) -> None:
-    asks = [{"type": "start"}, STEP,
+    asks: list[dict[str, Any]] = [{"type": "start"}, STEP,
             {"type": "tool-input-available", "toolCallId": "c", "toolName": "sh", "input": {}},
             {"type": "tool-approval-request", "toolCallId": "c", "approvalId": "ap"},
             STEP_END, {"type": "finish", "finishReason": "tool-calls"}]
@@ -340,3 +341,54 @@ def test_a_read_only_store_is_refused(own_talk: Talk) -> None:
     with pytest.raises(Refused):
         drive(database, Recording().start())
     database.close()
+
+
+# -- long inputs
+
+
+def test_a_tool_input_is_not_parsed_for_each_delta(
+    own_talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed: list[int] = []
+    value = PartialJson.value
+
+    def counted(self: PartialJson) -> Any:
+        parsed.append(len(self.text))
+        return value(self)
+
+    monkeypatch.setattr(PartialJson, "value", counted)
+    call = {"toolCallId": "c", "toolName": "sh"}
+    recording, message_id = record(own_talk.db, [START, {"type": "tool-input-start", **call}],
+                                   policy=SavePolicy())
+    given = json.dumps({"text": "word " * 4_000})
+    for first in range(0, len(given), 20):
+        drive(own_talk.db, recording.receive(
+            {"type": "tool-input-delta", "toolCallId": "c",
+             "inputTextDelta": given[first : first + 20]}))
+    assert parsed == []
+    drive(own_talk.db, recording.close())
+    assert parsed == [len(given)]
+    assert stored(own_talk.db, message_id)["parts"][0]["input"] == json.loads(given)
+
+
+def test_a_long_input_is_parsed_at_a_slower_pace_than_it_is_saved(own_talk: Talk) -> None:
+    now = [1_000]
+    recording = Recording(clock=lambda: now[0], ids=IdMinter())
+    drive(own_talk.db, recording.start())
+    message_id = feed(own_talk.db, recording, [
+        START, {"type": "tool-input-start", "toolCallId": "c", "toolName": "sh"}])
+
+    def row_after(piece: str, milliseconds: int) -> Any:
+        now[0] += milliseconds
+        delta = {"type": "tool-input-delta", "toolCallId": "c", "inputTextDelta": piece}
+        drive(own_talk.db, recording.receive(delta))
+        drive(own_talk.db, recording.save())
+        return json.loads(own_talk.db.connection.execute(
+            "SELECT data_json FROM chat_parts WHERE message_id = ?", (message_id,)
+        ).fetchone()[0])
+
+    row_after('{"a":"' + "x" * 70_000, 300)
+    early, late = row_after("y", 10), row_after("z", 300)
+    assert early["rawInput"].endswith("xy") and early["input"]["a"].endswith("x")
+    assert late["input"]["a"].endswith("xyz")
+    assert stored(own_talk.db, message_id)["parts"][0]["input"]["a"].endswith("xyz")
