@@ -39,6 +39,7 @@ def make_demo(path: Path, clock: Clock = system_clock) -> Path:
 def _fill(database: Database, now: int) -> None:
     from store.demo import api_scenes, retry_loop, site_scenes, text_scenes
     from store.demo.long_scene import long_scene
+    from store.demo.originals import write_originals
     from store.demo.rows import digest_of, played
 
     scenes = (
@@ -53,6 +54,7 @@ def _fill(database: Database, now: int) -> None:
         write.execute(_SESSIONS, player.session)
         write.executemany(_MESSAGES, player.messages)
         write.executemany(_PARTS, player.parts)
+        write_originals(database, player)
         if player.scene.system_prompt:
             prompt = player.scene.system_prompt
             write.execute(_PROMPTS, (digest_of(prompt), prompt))

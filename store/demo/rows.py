@@ -50,8 +50,9 @@ class Player:
         self.messages: list[tuple[Any, ...]] = []
         self.parts: list[tuple[Any, ...]] = []
         self._totals = dict.fromkeys(_USAGE_KEYS, 0)
-        self._context = scene.context
-        self._waiting = 0
+        # The first call writes the prompt and the tools to the cache, later ones read them.
+        self._context = 0
+        self._waiting = scene.context
         self._batches = self._batch_times(now)
         self._start = now - round(scene.ended * 1000) - self._length()
         self._now = self._start
@@ -108,7 +109,7 @@ class Player:
         if part.data["type"] == "data-compaction":
             tail = data["data"].get("tail_start_id")
             data["data"] = {**data["data"], "tail_start_id": self.message_ids.get(tail)}
-            self._context = self.scene.context // 4
+            self._context, self._waiting = 0, self.scene.context // 4
         self.parts.append(
             (
                 part_id, message_id, self.id, index, data["type"], _json(data), call_id,

@@ -126,3 +126,17 @@ def test_nothing_lies_in_the_future(demo: sqlite3.Connection) -> None:
     for table in ("chat_sessions", "chat_messages", "chat_parts"):
         (latest,) = values(demo, f"SELECT max(updated_at) FROM {table}")
         assert isinstance(latest, int) and latest <= NOW + 100
+
+
+def test_parts_of_claude_code_have_their_original_records(tmp_path: Path) -> None:
+    from store.queries.originals import records_of_part
+
+    database = open_database(make_demo(tmp_path / "a.db", lambda: NOW), write=False)
+    (part_id,) = database.connection.execute(
+        "SELECT id FROM chat_parts WHERE type = 'tool-Edit' ORDER BY created_at LIMIT 1"
+    ).fetchone()
+    call, result = (json.loads(text) for text in records_of_part(database, part_id))
+    assert call["message"]["content"][0]["name"] == "Edit"
+    (block,) = result["message"]["content"]
+    assert block["tool_use_id"] == call["message"]["content"][0]["id"]
+    database.close()
