@@ -12,6 +12,7 @@ import re
 from rich.cells import cell_len, split_graphemes
 
 from store.neutral import neutral
+from tui.glyphs import glyphs
 
 TAB_COLUMNS = 4
 _WIDTH_CHANGERS = re.compile(
@@ -53,7 +54,7 @@ def fit(text: str, width: int) -> str:
         return ""
     if cells(text) <= width:
         return text
-    return text[: _offset_at(text, width - 1)].rstrip() + "…"
+    return text[: _offset_at(text, width - 1)].rstrip() + glyphs().more
 
 
 def fit_path(text: str, width: int) -> str:
@@ -65,7 +66,7 @@ def fit_path(text: str, width: int) -> str:
         drop = max(1, cells(tail) - (width - 1)) if tail.isascii() else 1
         tail = tail[drop:]
     slash = tail.find("/")
-    return "…" + (tail[slash:] if 0 <= slash < len(tail) // 2 else tail)
+    return glyphs().more + (tail[slash:] if 0 <= slash < len(tail) // 2 else tail)
 
 
 def _offset_at(text: str, width: int) -> int:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ from store.rows import MessageRow, PartRow
 from tests.tui.seeded import START, text, tool
 from tui.transcript.item import Item, Setting
 from tui.transcript.layout import lay_out
-from tui.transcript.lines import Block
+from tui.transcript.lines import Block, width_of
 from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED
+from tui.transcript.strips import setting_for
 
 
 def block_of(
@@ -127,7 +129,7 @@ def test_a_patch_text_is_a_diff() -> None:
     text_ = "*** Begin Patch\n*** Update File: a.py\n@@\n x\n-y\n+z\n*** End Patch"
     lines = shown(block_of(tool("apply_patch", {"input": text_}, "Done")))
     assert lines[0].startswith("▾ apply_patch")
-    assert [line.strip() for line in lines[1:]] == ["⋯ Update File: a.py", "⋯", "x", "- y", "+ z"]
+    assert [line.strip() for line in lines[1:]] == ["… Update File: a.py", "…", "x", "- y", "+ z"]
 
 
 def test_a_written_file_is_added_lines() -> None:
@@ -229,10 +231,44 @@ def test_nothing_is_capped_silently() -> None:
     assert "3,000 more lines" in whole.lines[-1].text
     assert len(block_of(part, level="whole", pages=3).lines) == 5001
     long_line = block_of(tool("Bash", {"command": "x"}, "y" * 20_000))
-    assert "19,796 more characters of this line" in long_line.lines[-1].text
+    assert "19,796 more characters" in long_line.lines[-1].text
 
 
 def test_session_text_cannot_steer_the_terminal() -> None:
     part = tool("Bash", {"command": "printf '\x1b]0;x\x07'"}, "\x1b[31mred\x1b[0m\x1b]0;t\x07")
     words = "\n".join(shown(block_of(part)))
     assert "\x1b" not in words and "\x07" not in words and "red" in words
+
+
+@pytest.mark.parametrize("width", [40, 58, 62, 66, 80, 130])
+@pytest.mark.parametrize("level", ["short", "whole"])
+def test_no_line_is_wider_than_its_room(width: int, level: Any) -> None:
+    words = "Some **bold** words, 漢字 and `code`, that go on for a while and wrap. " * 6
+    setting = replace(setting_for(width), children={
+        "t": Child("ses_child", "explore", "t", "subagent")})
+    todos = [{"content": words, "status": "pending"}]
+    parts: list[dict[str, Any]] = [
+        text(words + "\n\n- " + words + "\n  - " + words + "\n\n> " + words),
+        text("| a | b |\n|---|---|\n| " + words + " | " + words + " |"),
+        {"type": "reasoning", "text": words},
+        {"type": "data-error", "data": {"message": words}},
+        {"type": "data-compaction", "data": {"summary": words, "pre_tokens": 9, "auto": True}},
+        {"type": "data-odd", "data": {"x": words}},
+        {"type": "data-event", "data": {"name": words}},
+        {"type": "data-retry", "data": {"message": words}},
+        {"type": "data-plan", "data": {"plan": words}},
+        tool("Bash", {"command": words}, words),
+        tool("Task", {"prompt": words}, words, call="t"),
+        tool("Task", {"prompt": words}, words, call="u"),
+        tool("TodoWrite", {"todos": todos}, "ok"),
+        tool("Edit", {"file_path": words, "old_string": words, "new_string": words + "x"}, "ok"),
+        tool("ExitPlanMode", {"plan": words}, "ok"),
+        tool("Read", {"file_path": "/a" * 90}, words),
+    ]
+    for part in parts:
+        for metadata in ({}, {"origin": "meta"}, {"backscroll": {"error": words}}):
+            block = block_of(part, setting=setting, level=level, heads=True, metadata=metadata,
+                             last=True, new_day=True, hidden=(3, START), opened=True)
+            for line in block.lines:
+                taken = width_of(line.runs) + width_of(line.right)
+                assert taken <= max(setting.width, 24), (part["type"], line)

@@ -83,7 +83,7 @@ def _error(item: Item, setting: Setting) -> Laid:
     head: list[Run] = [(f"{glyphs().failed} ", "error b"), ("error", "error b")]
     if name:
         head.append((f"  {one_line(str(name))}", "error"))
-    lines = plain_lines(text[:CAP_CHARACTERS].strip(), setting.measure, "error")
+    lines = plain_lines(text[:CAP_CHARACTERS].strip(), setting.measure - 2, "error")
     return [Line(head), *(indented(line, 2) for line in lines)], "error", False
 
 

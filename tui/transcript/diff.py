@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from tui.glyphs import glyphs
 from tui.text import clean
-from tui.transcript.lines import Line, wrapped
+from tui.transcript.lines import Line, fitted, wrapped
 from tui.transcript.plain import as_dict, as_list
 
 COMPARED_LINES = 800
@@ -132,7 +133,8 @@ def layout(lines: list[DiffLine], width: int) -> list[Line]:
     made: list[Line] = []
     for line in lines:
         if line.sign == "@":
-            made.append(Line([(" " * digits + "⋯ ", "faint"), (clean(line.text), "faint i")]))
+            head = " " * digits + glyphs().more + " "
+            made.append(Line(fitted([(head, "faint"), (clean(line.text), "faint i")], width)))
             continue
         edge, ink, ground = _LOOK[line.sign]
         number = "" if line.number is None else str(line.number)

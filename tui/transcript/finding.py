@@ -94,7 +94,7 @@ class FindingPane(OpeningPane):
         if self.search is None:
             return False
         self._put_back()
-        self.search, self.view.pattern = None, None
+        self.search, self.view.pattern, self.view.hit = None, None, None
         self.view.changed()
         self.show_around()
         return True
@@ -159,6 +159,7 @@ class FindingPane(OpeningPane):
         lines = self._hit_lines(part)
         search.part = part
         search.ordinal = max(0, ordinal if ordinal >= 0 else len(lines) - 1)
+        self.view.hit = (part, search.ordinal)
         line = lines[min(search.ordinal, len(lines) - 1)] if lines else 0
         await self.jump(part, line, lines=2)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tui.glyphs import glyphs
-from tui.text import one_line
+from tui.text import clean, one_line
 from tui.transcript.calls import describe
 from tui.transcript.data_lines import data_lines, divider
 from tui.transcript.facts import clock_time, day, message_facts
 from tui.transcript.item import Item, Setting
-from tui.transcript.lines import Block, Line, Run, fitted, width_of
+from tui.transcript.lines import Block, Line, Run, fitted, width_of, wrapped
 from tui.transcript.plain import as_dict, readable, strip_tags
 from tui.transcript.prose import first_line, plain_lines, reasoning_lines, text_lines
 from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED, SILENT
@@ -194,7 +194,11 @@ def _ending(item: Item, setting: Setting) -> list[Line]:
     if error and item.type != "data-error":
         text = readable(as_dict(error).get("message") or error)
         lead: list[Run] = [(f"{glyphs().failed} ", "error b")]
-        lines += [Line([*lead, (one_line(text), "error")], bar="error")]
+        rest: list[Run] = [("  ", "error")]
+        for number, source in enumerate(clean(text).strip().split("\n")):
+            lines += wrapped([(source, "error")], setting.measure, rest if number else lead, rest)
+        for line in lines:
+            line.bar = "error"
     if details.get("aborted_at") or details.get("aborted"):
         lines.append(Line([(f"{glyphs().failed} ", "error"), ("broken off here", "error")],
                           bar="error"))

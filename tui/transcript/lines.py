@@ -84,28 +84,32 @@ class Hits:
     Attributes:
         spans: By line, which characters match.
         starts: The line on which each match begins, in order.
+        pieces: For each match, which characters of which lines it is.
     """
 
     spans: dict[int, list[Span]]
     starts: list[int]
+    pieces: list[dict[int, Span]]
 
 
 def _hits(lines: list[Line], pattern: re.Pattern[str]) -> Hits:
     found: dict[int, list[Span]] = {}
     starts: list[int] = []
+    pieces: list[dict[int, Span]] = []
     for start, stop in logical_lines(lines):
         group = lines[start:stop]
         text, places = joined(group)
         for match in pattern.finditer(text):
-            first = True
+            piece: dict[int, Span] = {}
             for row, (begin, lead, length) in enumerate(places):
                 low, high = max(match.start() - begin, 0), min(match.end() - begin, length)
                 if low < high:
                     found.setdefault(start + row, []).append((low + lead, high + lead))
-                    if first:
-                        starts.append(start + row)
-                        first = False
-    return Hits(found, starts)
+                    piece[start + row] = (low + lead, high + lead)
+            if piece:
+                starts.append(min(piece))
+                pieces.append(piece)
+    return Hits(found, starts, pieces)
 
 
 def logical_lines(lines: list[Line]) -> Iterable[tuple[int, int]]:
@@ -189,7 +193,7 @@ def fitted(runs: list[Run], width: int) -> list[Run]:
     for text, ink in runs:
         size = cells(text)
         if size >= left:
-            kept.append((fit(text + "…" if size == left else text, left), ink))
+            kept.append((fit(text + " " if size == left else text, left), ink))
             break
         kept.append((text, ink))
         left -= size

@@ -233,8 +233,9 @@ def _table_lines(rows: list[list[list[Run]]], width: int, margin: list[Run]) -> 
         lines.extend(_table_row(row, widths, margin, head=number == 0))
         if number == 0:
             rule = glyphs().rule
-            text = (rule + "┼" + rule).join(rule * size for size in widths)
-            lines.append(Line([*margin, (fit(text, width), "faint")]))
+            cross = rule + ("┼" if rule == "─" else "+") + rule
+            text = fit(cross.join(rule * size for size in widths), width - width_of(margin))
+            lines.append(Line([*margin, (text, "faint")]))
     return lines
 
 

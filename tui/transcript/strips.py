@@ -31,6 +31,7 @@ def setting_for(width: int) -> Setting:
 def strip_of(
     block: Block, line: Line, width: int, paint: Paint, *, ground: str = "background",
     marked: bool = False, thumb: bool = False, spans: list[Span] | None = None,
+    current: Span | None = None,
 ) -> Strip:
     """Return one painted line, exactly ``width`` columns wide.
 
@@ -43,11 +44,12 @@ def strip_of(
         marked: Whether the part belongs to the focused message.
         thumb: Whether the scroll bar's thumb covers this row.
         spans: Characters to mark as hits.
+        current: The one of them that the search stands on.
     """
     dimmed = block.dimmed
     segments = list(paint.gutter(line.bar or block.bar, ground, dimmed, marked))
     room = width - GUTTER - MARGIN
-    runs = _with_hits(line.runs, spans) if spans else [(run, "") for run in line.runs]
+    runs = _with_hits(line.runs, spans, current) if spans else [(run, "") for run in line.runs]
     used, lead = 0, line.lead if line.ground else 0
     for (text, ink), hit in runs:
         size = cells(text)
@@ -77,12 +79,17 @@ def strip_of(
     return Strip(segments, width)
 
 
-def _with_hits(runs: list[Run], spans: list[Span]) -> list[tuple[Run, str]]:
-    """Cut runs at the hits, and name the ground of each piece."""
+def _with_hits(
+    runs: list[Run], spans: list[Span], current: Span | None
+) -> list[tuple[Run, str]]:
+    """Cut runs at the hits, and name the ground of each piece; the current one is reversed."""
     pieces: list[tuple[Run, str]] = []
     at, length = 0, sum(len(text) for text, _ink in runs)
     for start, end in spans:
         pieces += [(run, "") for run in slice_runs(runs, at, start)]
-        pieces += [(run, "hit") for run in slice_runs(runs, start, end)]
+        found = slice_runs(runs, start, end)
+        if (start, end) == current:
+            found = [(text, "tool br") for text, _ink in found]
+        pieces += [(run, "hit") for run in found]
         at = max(at, end)
     return pieces + [(run, "") for run in slice_runs(runs, at, length)]

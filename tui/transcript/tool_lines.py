@@ -84,7 +84,8 @@ def _body(call: Call, item: Item, setting: Setting, level: Level) -> list[Line]:
     if call.kind == "todo":
         return _cut(_todo_lines(call, width), call.body, limit)
     if call.kind == "markdown":
-        lines = layout(call.body[: CAP_CHARACTERS * item.pages], setting.measure, width, "muted")
+        measure = min(setting.measure, width)
+        lines = layout(call.body[: CAP_CHARACTERS * item.pages], measure, width, "muted")
         return _cut(lines, lines, limit)
     return _text_body(call, item, width, whole=whole)
 
@@ -146,7 +147,7 @@ def _short(call: Call, sources: list[str], width: int) -> list[Line]:
         if len(rows) > ROWS_OF_A_LINE or len(source) > width * ROWS_OF_A_LINE:
             rows = rows[:ROWS_OF_A_LINE]
             shown = sum(len(row.text) + len(row.tail) for row in rows)
-            left = f"{glyphs().more} {len(source) - shown:,} more characters of this line"
+            left = f"{glyphs().more} {len(source) - shown:,} more characters"
             rows.append(Line([(left, "faint")], action="fold"))
         lines += rows
     return lines

@@ -17,11 +17,12 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tui.text import Span
 from tui.theme import palette_of
 from tui.transcript.cache import WeightedCache
 from tui.transcript.document import Document
 from tui.transcript.item import Setting
-from tui.transcript.lines import Action, Block, Line
+from tui.transcript.lines import Action, Block, Hits, Line
 from tui.transcript.paint import Paint
 from tui.transcript.scroller import Row, Scroller
 from tui.transcript.selection import offset_y, painted, selected_text
@@ -68,6 +69,7 @@ class TranscriptView(Widget, can_focus=True):
         self.scroller = Scroller(self.document)
         self.cursor = 0
         self.pattern: re.Pattern[str] | None = None
+        self.hit: tuple[int, int] | None = None
         self.at_end = False
         self._rows: list[Row] | None = None
         self._paint: Paint | None = None
@@ -85,7 +87,7 @@ class TranscriptView(Widget, can_focus=True):
         self.scroller = Scroller(document)
         self.scroller.height = max(1, self.size.height)
         self.cursor = 0
-        self.pattern = None
+        self.pattern = self.hit = None
         self._strips.clear()
         self.changed()
 
@@ -207,18 +209,25 @@ class TranscriptView(Widget, can_focus=True):
         skeleton = self.document.skeleton
         marked = own and skeleton.message[row.part] == skeleton.message[self.cursor]
         ground = ("focus" if self.has_focus else "raised") if selected else "background"
-        spans = block.hits(self.pattern).spans.get(row.line) if self.pattern is not None else None
+        hits = block.hits(self.pattern) if self.pattern is not None else None
+        spans = hits.spans.get(row.line) if hits is not None else None
         key = (row.part, row.line, width, ground, marked, thumb)
         known = self._strips.get(key) if spans is None else None
         if known is not None and known[0] is block:
             return known[1]
         strip = strip_of(
             block, block.lines[row.line], width, paint, ground=ground, marked=marked, thumb=thumb,
-            spans=spans,
+            spans=spans, current=self._current(row, hits) if hits is not None else None,
         )
         if spans is None:
             self._strips.put(key, (block, strip), 1)
         return strip
+
+    def _current(self, row: Row, hits: Hits) -> Span | None:
+        """Return the characters of a row that the search stands on."""
+        if self.hit is None or self.hit[0] != row.part or self.hit[1] >= len(hits.pieces):
+            return None
+        return hits.pieces[self.hit[1]].get(row.line)
 
     def _thumb(self) -> range:
         """Return the rows that the scroll bar's thumb covers; none where all fits."""
