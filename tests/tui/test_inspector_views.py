@@ -86,6 +86,14 @@ def test_stack_and_columns_address_lines_of_their_blocks() -> None:
     assert stack.locate(spot, 43) == 3
 
 
+def test_a_ground_stays_in_its_column() -> None:
+    left = Fixed(lambda _: [Line((("l", "text"),))])
+    right = Fixed(lambda _: [Line((("r", "text"),), ground="added")])
+    line = Columns([left], [right], 0.5).line(0, 13)
+    assert line.ground is None
+    assert line.runs[0] == ("l", "text") and line.runs[-2] == ("r", "text on:added")
+
+
 TREE = {"a": {"b": [1, 2, {"c": "deep"}]}, "s": "x" * 300, "n": None, "t": True, "e": {}}
 
 

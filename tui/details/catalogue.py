@@ -9,6 +9,7 @@ from tui.inspector.blocks import Block, Fixed, Text, plain
 from tui.inspector.borrowed import prose
 from tui.inspector.figures import count_of, size
 from tui.inspector.lines import BLANK, Line, Run, Value, heading
+from tui.inspector.tree import Node, open_at_first
 from tui.inspector.tree_block import Tree
 from tui.text import one_line
 
@@ -44,7 +45,9 @@ def tool_blocks(overview: Overview, timeline: Timeline, catalogue: Any) -> list[
     if catalogue:
         facts = [count_of(len(catalogue), "tool")] if isinstance(catalogue, list) else []
         blocks.append(Fixed(lambda width: [heading("Catalogue", facts, width)]))
-        blocks.append(Tree.of(_by_name(catalogue), name="$.tools"))
+        root = Node(None, _by_name(catalogue), None)
+        open_at_first(root, depth=1)
+        blocks.append(Tree(root, name="$.tools"))
     elif isinstance(names, list) and names:
         facts = [count_of(len(names), "tool")]
         blocks.append(Fixed(lambda width: [heading("Catalogue", facts, width)]))

@@ -192,6 +192,14 @@ class Text:
         )
 
 
+def _grounded(line: Line, width: int) -> tuple[Run, ...]:
+    """Return a line's runs in its width, each on the line's ground."""
+    runs = arrange(line, width)
+    if line.ground is None:
+        return runs
+    return tuple((text, f"{look} on:{line.ground}") for text, look in runs)
+
+
 class Columns:
     """Two stacks of blocks side by side."""
 
@@ -216,10 +224,11 @@ class Columns:
         left = self._line_of(self._left, number, left_width)
         right = self._line_of(self._right, number, right_width)
         runs = (
-            *arrange(left, left_width), (" " * self.GAP, "text"), *arrange(right, right_width),
+            *_grounded(left, left_width), (" " * self.GAP, "text"),
+            *_grounded(right, right_width),
         )
         shown = right if left is BLANK or not left.value else left
-        return replace(shown, runs=runs, right=())
+        return replace(shown, runs=runs, right=(), ground=None)
 
     def changed(self) -> None:
         """Pass it on to both stacks."""
