@@ -213,6 +213,9 @@ def _without_loops(parents: dict[int, int]) -> dict[int, int]:
 def first_keys(db: Database, query: ListQuery, limit: int) -> ListKeys | None:
     """Read the keys of the first page alone, in the place that ``all_keys`` gives them.
 
+    By workspace, a thread whose newest session lies in another folder than its first one
+    may be missing or lower until the whole list is there.
+
     Args:
         db: The store.
         query: What the list shows.

@@ -26,6 +26,18 @@ def matcher(query: str) -> Callable[[str], bool] | None:
     return lambda text: all(test(text) for test in tests)
 
 
+def narrows(query: str, before: str) -> bool:
+    """Say whether whatever matches a query also matched the one before it.
+
+    Short words match only as they stand, so a word that grows may match more.
+    """
+    words = before.casefold().split()
+    return (
+        bool(words) and all(len(word) >= _SHORTEST_FUZZY for word in words)
+        and query.casefold().startswith(before.casefold())
+    )
+
+
 def _term(term: str) -> Callable[[str], bool]:
     if len(term) < _SHORTEST_FUZZY:
         return lambda text: term in text

@@ -5,8 +5,11 @@ from __future__ import annotations
 from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from textual.worker import Worker, WorkerState
+
 from tui.commands.declaration import Command, Scope
 from tui.commands.registry import BY_ID
+from tui.messages import ProblemOccurred
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -35,3 +38,9 @@ class CommandPane:
         result = getattr(self, command.method)()
         if isawaitable(result):
             await result
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Tell of a worker that failed; nothing that fails vanishes."""
+        if event.state is WorkerState.ERROR:
+            problem = ProblemOccurred("Something failed in the background", event.worker.error)
+            self.post_message(problem)  # type: ignore[attr-defined]

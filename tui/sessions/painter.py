@@ -245,7 +245,7 @@ class RowPainter:
         look = style(self._faint(entry), self._ground(entry))
         money = figures.money(row.cost) if row.cost > 0 else ""
         spent = figures.tokens(row.tokens) if row.tokens else ""
-        pieces = [f"{self._length(row):>8}"]
+        pieces = [f"{self._length(row):>{8 if self.height == 2 else 11}}"]
         roomy = self.width >= (WITH_COST if self.height == 2 else ONE_LINE_WITH_COST)
         if self.query.sort == "cost" and not roomy:
             pieces.append(f"{money:>7}")

@@ -13,6 +13,7 @@ from textual.widgets import Input
 
 from store.queries import listing
 from store.queries.listing import ListKeys, ListQuery
+from store.queries.listing_filter import narrows
 from tui.commands.registry import BY_ID
 from tui.library import Library
 from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
@@ -194,7 +195,7 @@ class SessionListPane(CommandPane, Vertical):
             self._matched = None
             await self._arrange(None)
             return
-        narrowed = self._matched is not None and words.startswith(self._matched[0])
+        narrowed = self._matched is not None and narrows(words, self._matched[0])
         candidates = self.keys.rowids
         if narrowed and self._matched is not None:
             kept = self._matched[1]

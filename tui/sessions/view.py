@@ -251,6 +251,9 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
     def on_resize(self) -> None:
         """Measure again, and keep the selection in sight."""
         self._measure()
+        if self.cursor is not None and self.model.top(self.cursor, self.row_height) \
+                + self.row_height <= self.size.height:
+            self._jump(0)
         self._into_sight(False)
         self._read_ahead()
 

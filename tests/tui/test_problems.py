@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from store.database import open_database
+from store.errors import StoreError
+from store.locations import log_path
+from tests.tui.stores import browser, put, some
+from tui import problems
+from tui.messages import ProblemOccurred
+from tui.polling import Poller
+
+
+def test_reasons_are_one_harmless_line() -> None:
+    assert problems.reason(StoreError("no store\x1b[2J\nhere")) == "no store␛[2J here"
+    assert problems.reason(ValueError("x")) == "ValueError: x"
+    assert problems.reason(KeyError()) == "KeyError"
+
+
+async def test_a_problem_is_said_and_kept(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.main.post_message(ProblemOccurred("It broke [/b] [x", OSError("disk [bold full")))
+        await pilot.pause()
+        (note,) = app._notifications
+        assert note.message == (
+            f"It broke [/b] [x: OSError: disk [bold full\nlog: {log_path()}"
+        )
+        assert note.markup is False
+        await pilot.press("j")
+        assert app.is_running
+    kept = log_path().read_text()
+    assert "It broke" in kept
+    assert "OSError: disk [bold full" in kept
+    assert log_path().stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_failing_worker_does_not_end_the_app(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+
+    async def fails() -> None:
+        raise RuntimeError("in the background")
+
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.main.run_worker(fails(), exit_on_error=False)
+        await pilot.pause()
+        await pilot.pause()
+        assert any("in the background" in note.message for note in app._notifications)
+        assert app.is_running
+
+
+def test_a_store_that_vanishes_is_reported_once(tmp_path: Path) -> None:
+    database = open_database(put(tmp_path / "s.db", some(3)), write=False)
+    failures: list[BaseException] = []
+    poller = Poller(database, lambda: None, failures.append)
+    database.connection.close()
+    poller.poll()
+    assert [type(failure).__name__ for failure in failures] == ["ProgrammingError"]
+
+
+def test_the_poller_sees_foreign_commits(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(3))
+    seen: list[str] = []
+    failures: list[BaseException] = []
+    poller = Poller(
+        open_database(path, write=False), lambda: seen.append("changed"), failures.append
+    )
+    poller.poll()
+    assert seen == []
+    put(path, some(4))
+    poller.poll()
+    poller.poll()
+    assert (seen, failures) == (["changed"], [])

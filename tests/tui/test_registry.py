@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.tui.stores import browser, put, some
+from tui.commands import registry
+from tui.commands.declaration import Scope
+from tui.commands.keys import key_label, key_name
+from tui.commands.layouts import TWINS, with_twins
+from tui.panes.inspector import InspectorPane
+from tui.panes.sessions import SessionsPane
+from tui.panes.transcript import TranscriptPane
+from tui.screens.main import MainScreen
+
+OWNERS: dict[Scope, type] = {
+    "app": MainScreen, "list": SessionsPane, "transcript": TranscriptPane,
+    "inspector": InspectorPane,
+}
+
+
+def test_ids_are_unique_and_name_their_scope() -> None:
+    counted = Counter(command.id for command in registry.COMMANDS)
+    assert [name for name, times in counted.items() if times > 1] == []
+    for command in registry.COMMANDS:
+        assert command.id.split(".")[0] == command.scope
+
+
+@pytest.mark.parametrize("command", registry.COMMANDS, ids=lambda command: command.id)
+def test_its_owner_does_it(command: registry.Command) -> None:
+    assert callable(getattr(OWNERS[command.scope], command.method, None)), command.method
+
+
+@pytest.mark.parametrize("scope", ["app", "list", "transcript", "inspector"])
+def test_no_key_means_two_things_in_a_scope(scope: Scope) -> None:
+    keys = Counter(
+        key_name(key) for command in registry.commands(scope) for key in with_twins(command.keys)
+    )
+    assert [key for key, times in keys.items() if times > 1] == []
+
+
+def test_keys_of_terminals_keep_their_meaning() -> None:
+    used = {key: c.id for c in registry.COMMANDS for key in c.keys}
+    assert "ctrl+c" not in used
+    assert "ctrl+z" not in used
+    assert "ctrl+s" not in used
+    assert used["ctrl+q"] == "app.quit"
+
+
+def test_key_names_and_labels() -> None:
+    assert key_name("?") == "question_mark"
+    assert [key_label(k) for k in ("question_mark", "ctrl+down", "escape", "j", "slash", "+")] == [
+        "?", "ctrl+↓", "esc", "j", "/", "+",
+    ]
+
+
+def test_every_letter_has_twins_on_three_layouts() -> None:
+    assert TWINS["j"] == ("о", "ξ")
+    assert TWINS["s"] == ("ы", "і", "σ")
+    assert TWINS["G"] == ("П", "Γ")
+    assert set("abcdefghijklmnoprstuvwxyz") <= set(TWINS)
+
+
+def test_table_names_each_command() -> None:
+    table = registry.key_table()
+    for command in registry.COMMANDS:
+        assert f"`{command.id}`" in table
+        assert command.help in table
+
+
+def test_keymap_replaces_takes_away_and_ignores() -> None:
+    made = registry.keymap({"list.down": ["n", "?"], "list.up": [], "no.such": ["x"]})
+    assert made == {"list.down": "n,question_mark,т,ν", "list.up": "no-key-list.up"}
+
+
+@pytest.mark.parametrize("key", ["j", "о", "ξ", "down"])
+async def test_a_letter_acts_by_position(key: str, tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(6)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert app.main.sessions.view.cursor == 0
+        await pilot.press(key)
+        assert app.main.sessions.view.cursor == 1
+
+
+async def test_a_key_of_the_config_replaces_the_own(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(6)), keys={"list.down": ["x"], "list.up": []})
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("x", "ч")
+        assert app.main.sessions.view.cursor == 2
+        await pilot.press("j", "k", "up")
+        assert app.main.sessions.view.cursor == 2
+
+
+async def test_an_unavailable_command_says_why(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", []))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("enter")
+        await pilot.pause()
+        assert [note.message for note in app._notifications] == ["No session is selected"]

@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual import events
+
+from tests.tui.stores import NOW, Told, browser, put, settled, some
+from tui.panes.sessions import SessionsPane
+from tui.sessions.header import ListTitle
+
+THREADS = [
+    Told("ses_a", "Retry loop", "/w/api", age=5, branch="fix/retry", tokens=500),
+    Told("ses_b", "fork of it", "/w/api", age=2, parent="ses_a", tokens=10),
+    Told("ses_c", "explore", "/w/api", age=3, parent="ses_a", lineage="subagent"),
+    Told("ses_d", "Dark theme", "/w/site", age=4, model="gpt-5.2", source="codex", tokens=900),
+    Told("ses_e", "Old notes", "/w/notes", age=9000, archived=True),
+    Told("ses_f", None, None, age=8000),
+]
+
+
+def lines(pane: SessionsPane, count: int = 30) -> list[str]:
+    return [pane.view.render_line(y).text.rstrip() for y in range(count)]
+
+
+def titles(pane: SessionsPane) -> list[str]:
+    rows = [pane.view.rows[rowid] for rowid in pane.view.model.rowids]
+    return [row.title or row.id for row in rows]
+
+
+async def test_groups_threads_and_facts(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", THREADS))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        drawn = lines(pane)
+        assert drawn[1].split() == ["/w/api", "3", "sessions"]
+        assert drawn[2].split() == ["▌○", "Retry", "loop", "5m"]
+        assert drawn[3].split()[:3] == ["▌", "claude-code", "·"]
+        assert drawn[4].split() == ["├─↱", "fork", "of", "it", "2m"]
+        assert drawn[6].split() == ["└─↳", "explore", "3m"]
+        assert drawn[7].split()[0] == "subagent"
+        assert drawn[9].split() == ["/w/site", "1", "session"]
+        assert drawn[13].split() == ["no", "workspace", "1", "session"]
+        assert drawn[14].split() == ["○", "untitled", "5d"]
+        assert titles(pane) == ["Retry loop", "fork of it", "explore", "Dark theme", "ses_f"]
+
+
+async def test_the_selection_is_held_by_id(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", THREADS)
+    app = browser(path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        await pilot.press("j", "j", "j")
+        assert pane.selected_id == "ses_d"
+        for key in ("s", "s", "b", "b", "b", "V", "V", "V"):
+            await pilot.press(key)
+            await settled(app, pilot)
+            if pane.list_query.shelf != "archived":
+                assert pane.selected_id == "ses_d", key
+                assert pane.view.rows[pane.view.selected or 0].id == "ses_d"
+            else:
+                assert pane.selected_id == "ses_e"
+                await pilot.press("V")
+                await settled(app, pilot)
+                await pilot.press("g")
+                break
+        put(path, [Told("ses_new", "Newest", "/w/zzz", age=0)])
+        before = pane.selected_id
+        pane.store_changed()
+        await settled(app, pilot)
+        assert pane.selected_id == before
+        assert "Newest" in titles(pane)
+
+
+async def test_sorts_and_groups(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", [t for t in THREADS if t.parent is None]))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        await pilot.press("s", "s")
+        await settled(app, pilot)
+        assert pane.list_query.sort == "tokens"
+        assert titles(pane)[:2] == ["Dark theme", "Retry loop"]
+        await pilot.press("b", "b")
+        await settled(app, pilot)
+        assert [group.name for group in pane.view.model.groups] == ["codex", "claude-code"]
+        await pilot.press("b")
+        await settled(app, pilot)
+        assert pane.view.model.lines(2) == 2 * len(pane.view.model)
+
+
+async def test_archived_ones_are_marked(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", THREADS))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        await pilot.press("V")
+        await settled(app, pilot)
+        assert titles(pane) == ["Old notes"]
+        assert "archived" in lines(pane)[3]
+        assert pane.query_one(ListTitle).render_line(0).text.split()[:2] == ["Archived", "1"]
+
+
+async def test_the_filter_says_how_many_and_clears(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", THREADS))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        await pilot.press("/", "d", "r", "k", "t", "h")
+        await settled(app, pilot)
+        assert titles(pane) == ["Dark theme"]
+        assert "1 of 5" in pane.query_one(ListTitle).render_line(0).text
+        assert pane.selected_id == "ses_d"
+        await pilot.press("q", "q", "q")
+        await settled(app, pilot)
+        drawn = lines(pane, 4)
+        assert "No session matches" in drawn[1]
+        assert "5 are hidden by the filter; esc clears it"[:34] in drawn[2]
+        await pilot.press("escape")
+        await settled(app, pilot)
+        assert pane.filter_text == ""
+        assert len(titles(pane)) == 5
+        assert pane.view.has_focus
+
+
+async def test_typed_text_never_becomes_a_command(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", THREADS))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        await pilot.press("/")
+        app.post_message(events.AppBlur())
+        await pilot.pause()
+        app.main.set_focus(None)
+        await pilot.press("q", "d", "z")
+        await settled(app, pilot)
+        assert pane.filter_text == "qdz"
+        assert app.is_running
+        await pilot.press("enter", "z")
+        assert pane.filter_text == "qdz"
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [("fix/retry", ["Retry loop"]), ("gpt-5", ["Dark theme"]), ("/w/site", ["Dark theme"]),
+     ("CODEX", ["Dark theme"]), ("rtry loop", ["Retry loop"]), ("dark retry", [])],
+)
+async def test_what_the_filter_looks_at(typed: str, found: list[str], tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", THREADS))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        await pilot.press("/", *("space" if key == " " else key for key in typed))
+        await settled(app, pilot)
+        assert titles(pane) == found
+
+
+async def test_an_empty_store_says_so(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", []))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        assert "There are no sessions in this store" in lines(pane, 3)[1]
+        await pilot.press("j", "G", "space", "L", "left")
+        assert pane.view.cursor is None
+
+
+async def test_folds_and_marks(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", THREADS))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        await pilot.press("j", "left")
+        await settled(app, pilot)
+        assert titles(pane) == ["Retry loop", "Dark theme", "ses_f"]
+        assert pane.selected_id == "ses_a"
+        assert "▸2" in lines(pane)[2]
+        assert app.view_state.folds == {"ses_a": True}
+        await pilot.press("right")
+        await settled(app, pilot)
+        assert len(titles(pane)) == 5
+        await pilot.press("space", "space")
+        assert "2 marked" in pane.query_one(ListTitle).render_line(0).text
+        assert lines(pane)[2].split()[0] == "✓"
+
+
+async def test_hostile_titles_are_harmless(tmp_path: Path) -> None:
+    told = Told("ses_x", "\x1b]52;c;aGk=\x07 [/nope] [bold \u202egnp\ud800\n two", "/w/\x1b[2J")
+    app = browser(put(tmp_path / "s.db", [told]))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        drawn = "\n".join(lines(pane))
+        assert "[/nope] [bold" in drawn
+        assert not set(drawn) & {"\x1b", "\x07", "\u202e", "\ud800"}
+
+
+async def test_thousands_are_read_by_windows(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(9_000)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = app.main.sessions
+        first = [pane.view.render_line(y).text for y in range(30)]
+        pane = await settled(app, pilot)
+        assert len(pane.view.model) == 9_000
+        assert [pane.view.render_line(y).text[:20] for y in range(30)] == [t[:20] for t in first]
+        await pilot.press("G")
+        await settled(app, pilot)
+        assert pane.selected_id == f"ses_{8999:026d}"
+        await pilot.press("g", "pagedown")
+        await settled(app, pilot)
+        assert pane.view.cursor == pane.view.page()
+        assert len(pane.view.rows) < 1_000
+
+
+async def test_the_mouse_selects_and_opens(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", THREADS))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        await pilot.click("#session-list", offset=(8, 10))
+        await settled(app, pilot)
+        assert pane.selected_id == "ses_d"
+        await pilot.click("#session-list", offset=(8, 11))
+        await settled(app, pilot)
+        assert app.main.focused_pane == "transcript"
+        assert app.main.shown_session == "ses_d"
+        await pilot.click("ListTitle", offset=(33, 0))
+        await settled(app, pilot)
+        assert pane.list_query.group == "day"
+
+
+async def test_running_ones_are_counted_and_found(tmp_path: Path) -> None:
+    told = [*THREADS, Told("ses_r", "Live", "/w/zz", age=0.5, activity="running"),
+            Told("ses_w", "Asks", "/w/zz", age=1, activity="waiting-approval")]
+    app = browser(put(tmp_path / "s.db", told))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        top = app.main.query_one("TopLine").render_line(0).text
+        assert "● 1 running" in top
+        assert "◐ 1 waiting" in top
+        await pilot.press("G", "L")
+        await settled(app, pilot)
+        assert pane.selected_id == "ses_r"
+        assert any("needs approval" in line for line in lines(pane))
+
+
+async def test_what_was_left_comes_back(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", THREADS)
+    app = browser(path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(app, pilot)
+        await pilot.press("j", "j", "j", "s", "<")
+        await settled(app, pilot)
+    again = browser(path)
+    async with again.run_test(size=(120, 40)) as pilot:
+        pane = await settled(again, pilot)
+        assert pane.selected_id == "ses_d"
+        assert pane.list_query.sort == "created"
+        assert again.view_state.layout.sessions_width == 32
+        assert again.library.clock() == NOW

@@ -1,0 +1,64 @@
+"""The first paint must not wait for the slow half of the libraries."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tui.stores import put, some
+
+SLOW = ("pydantic", "aiosqlite", "markdown_it", "pygments", "watchfiles", "zstandard", "pyperclip")
+
+FIRST_PAINT = """
+import asyncio, sys
+from pathlib import Path
+from tui.__main__ import browser_request
+from tui.quick_settings import quick_settings
+from tui.startup import open_library
+from tui.app import BackscrollApp
+
+class Probe(BackscrollApp):
+    def _after_first_paint(self):
+        view = self.main.sessions.view
+        painted = "".join(view.render_line(y).text for y in range(20))
+        print("Session 0" in painted, sorted(set(sys.modules) & set(sys.argv[2:])))
+
+async def run():
+    request = browser_request(["--store", sys.argv[1]])
+    app = Probe(open_library(request.target, request.store), quick_settings(), poll_ms=0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await pilot.pause()
+
+asyncio.run(run())
+"""
+
+
+def run(code: str, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_rows_are_painted_before_slow_imports(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(5))
+    assert run(FIRST_PAINT, str(path), *SLOW) == "True []\n"
+
+
+@pytest.mark.parametrize("module", ["store.store", "store.queries.listing", "store.sync.engine"])
+def test_the_store_never_imports_textual(module: str) -> None:
+    code = f"import sys, {module}; print('textual' in sys.modules)"
+    assert run(code) == "False\n"
+
+
+def test_a_command_needs_no_textual() -> None:
+    code = (
+        "import sys; from tui.__main__ import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "print('textual.app' in sys.modules)"
+    )
+    assert run(code).splitlines()[-1] == "False"
