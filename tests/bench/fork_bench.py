@@ -17,8 +17,7 @@ from typing import Any
 
 import orjson
 
-from store.locations import cache_dir
-from tests.bench.long_session import LAST_MESSAGE, SESSION, make_store
+from tests.bench.long_session import LAST_MESSAGE, SESSION, long_store
 
 FULL_PARTS, QUICK_PARTS = 100_000, 2_000
 ROUNDS = 5
@@ -32,8 +31,7 @@ def measure(quick: bool) -> dict[str, Any]:
         ``ratio``, the median of the rounds' own ratios.
     """
     parts = QUICK_PARTS if quick else FULL_PARTS
-    store = cache_dir() / "bench" / f"long-session-{parts}.db"
-    make_store(store, parts)
+    store = long_store(parts)
     forks, floors = [], []
     for _ in range(1 if quick else ROUNDS):
         floors.append(_timed("floor", store))

@@ -1,0 +1,86 @@
+"""Measures the design's numbers and prints them as a table.
+
+    python -m tests.bench [--quick] [--json FILE] [--only NAME...]
+
+``--quick`` runs everything once on small stores: it shows that the bench works, its times
+mean nothing. Exit code 1: something could not be measured. A missed number is no error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.bench import browse_bench, live_bench, write_bench
+from tests.bench.report import Line, table
+
+Bench = Callable[[bool], list[Line]]
+BENCHES: dict[str, Bench] = {
+    "start": browse_bench.start,
+    "list": browse_bench.list_key,
+    "open": browse_bench.open_session,
+    "page": browse_bench.pages,
+    "live": live_bench.live,
+    "sync": write_bench.sync,
+    "record": write_bench.record,
+    "fork": write_bench.fork,
+}
+
+
+def run(names: list[str], quick: bool) -> tuple[list[Line], list[str]]:
+    """Run benches; return their lines, and the names of those that failed."""
+    lines: list[Line] = []
+    failed: list[str] = []
+    for name in names:
+        started = time.monotonic()
+        try:
+            lines += BENCHES[name](quick)
+        except Exception:
+            traceback.print_exc()
+            failed.append(name)
+        print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
+    return lines, failed
+
+
+def machine() -> dict[str, Any]:
+    """Return what the figures depend on."""
+    return {
+        "python": platform.python_version(), "system": platform.system(),
+        "machine": platform.machine(), "processors": os.cpu_count(), "load": os.getloadavg(),
+    }  # fmt: skip
+
+
+def main() -> int:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small stores, each thing once")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the lines here")
+    parser.add_argument("--only", nargs="+", choices=sorted(BENCHES), metavar="NAME",
+                        help=", ".join(BENCHES))  # fmt: skip
+    options = parser.parse_args()
+    before = machine()
+    lines, failed = run(options.only or list(BENCHES), options.quick)
+    print(table(lines))
+    if options.quick:
+        print("\nA quick run: its times mean nothing.")
+    if options.json is not None:
+        told = {
+            "quick": options.quick, "machine": before, "load_after": os.getloadavg(),
+            "lines": [line.as_json() for line in lines], "failed": failed,
+        }  # fmt: skip
+        options.json.write_text(json.dumps(told, indent=2) + "\n")
+    if failed:
+        print("could not be measured: " + ", ".join(failed), file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""Times what a user waits for: start, keys in the list, opening, paging; and memory.
+
+Everything is measured at the terminal's end of a pty. A figure and its floor come from the
+same minute: their processes run in turn, or side by side with keys pressed in turn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import statistics
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.bench import app
+from tests.bench.long_session import SMALL_PARTS, first_words, last_words, long_store
+from tests.bench.many_sessions import FOLDERS, list_store, shown_number, title_start
+from tests.bench.report import Limits, Line, p95
+from tests.bench.screen import times_of_pages
+from tests.bench.terminal import Terminal, clean_environment
+
+SPOKEN = "What the assistant said"
+KEY_PAUSE_S = 0.03
+"""Between an answer and the next key: a key that is held down."""
+REST_S = 0.4
+MEGABYTE = 1_000_000
+
+
+def _count(quick: bool, full: int, small: int) -> int:
+    return small if quick else full
+
+
+def _ms(seconds: float) -> float:
+    return seconds * 1_000
+
+
+# -- start
+
+
+def start(quick: bool) -> list[Line]:
+    """Time process start to the first session's row, beside hello-world to its text."""
+    sizes = (1_000, 5_000) if quick else (100_000, 1_000_000)
+    stores = [list_store(size) for size in sizes]
+    hellos: list[float] = []
+    found: list[list[float]] = [[] for _ in stores]
+    for number in range(_count(quick, 21, 1) + 1):
+        times = [_hello_s(), *(_start_s(store) for store in stores)]
+        if number:  # The first round reads the files into memory.
+            hellos.append(times[0])
+            for runs, seconds in zip(found, times[1:], strict=True):
+                runs.append(seconds)
+    return [
+        Line(
+            "start", f"start to the first rows, {size:,} sessions",
+            _ms(statistics.median(runs)), "ms", _ms(statistics.median(hellos)),
+            Limits(ratio=limit), {"rounds": len(runs), "p95_ms": _ms(p95(runs))},
+        )
+        for size, runs, limit in zip(sizes, found, (1.35, 1.6), strict=True)
+    ]  # fmt: skip
+
+
+def _hello_s() -> float:
+    with app.hello() as terminal:
+        return terminal.log[-1][0] - terminal.started
+
+
+def _start_s(store: Path) -> float:
+    with (
+        clean_environment() as environment,
+        Terminal(app.command(store), environment) as terminal,
+    ):
+        return terminal.until(title_start(0).encode()) - terminal.started
+
+
+# -- a key in the list
+
+
+def list_key(quick: bool) -> list[Line]:
+    """Press key down in a long list and in a short one, in turn, each to its next row."""
+    sizes = (5_000, 1_000) if quick else (1_000_000, 1_000)
+    presses = _count(quick, 150, 10)
+    with contextlib.ExitStack() as stack:
+        shown = [
+            (size, stack.enter_context(app.running(list_store(size), SPOKEN))) for size in sizes
+        ]
+        found: dict[int, list[float]] = {size: [] for size in sizes}
+        for position in range(1, presses + 1):
+            for size, terminal in shown:
+                # The list cannot have more rows than its groups: go back before their end.
+                pressed = terminal.send(app.DOWN)
+                number = shown_number(position, _listed(size))
+                found[size].append(terminal.until(title_start(number).encode()) - pressed)
+                terminal.rest(KEY_PAUSE_S)
+    many, few = (found[size] for size in sizes)
+    return [
+        Line(
+            "list", f"key down in the list, {sizes[0]:,} sessions",
+            _ms(statistics.median(many)), "ms", _ms(statistics.median(few)),
+            Limits(ratio=1.2, value=16),
+            {"presses": presses, "p95_ms": _ms(p95(many)), "floor_p95_ms": _ms(p95(few))},
+        )
+    ]  # fmt: skip
+
+
+def _listed(size: int) -> int:
+    """Return how many sessions the groups hold, all of one length."""
+    return size // FOLDERS * FOLDERS
+
+
+# -- opening
+
+
+def open_session(quick: bool) -> list[Line]:
+    """Open a long session and a short one in turn, each to the last part's text."""
+    parts, rounds = _count(quick, 100_000, 2_000), _count(quick, 25, 2)
+    found: dict[int, list[float]] = {parts: [], SMALL_PARTS: []}
+    with app.running(long_store(parts), last_words(SMALL_PARTS)) as terminal:
+        for _ in range(rounds):
+            for size, key in ((parts, app.DOWN), (SMALL_PARTS, app.UP)):
+                terminal.send(app.TO_LIST)
+                terminal.rest(REST_S)
+                terminal.send(key)
+                terminal.until(f"{size} parts".encode())
+                pressed = terminal.send(app.ENTER)
+                shown = terminal.until(last_words(size).encode(), frame=True)
+                found[size].append(shown - pressed)
+                terminal.rest(REST_S)
+    long, short = found[parts], found[SMALL_PARTS]
+    return [
+        Line(
+            "open", f"Enter to the transcript, {parts:,} parts", _ms(statistics.median(long)),
+            "ms", _ms(statistics.median(short)), Limits(ratio=1.3, value=100),
+            {"rounds": rounds, "first_ms": _ms(long[0]), "p95_ms": _ms(p95(long))},
+        )
+    ]  # fmt: skip
+
+
+# -- paging, and memory after it
+
+
+def pages(quick: bool) -> list[Line]:
+    """Page down from the start, then jump between the ends; then look at the memory."""
+    parts = _count(quick, 100_000, 2_000)
+    paged, jumps = _count(quick, 500, 20), _count(quick, 40, 3)
+    with app.running(long_store(parts), last_words(SMALL_PARTS)) as terminal:
+        terminal.send(app.DOWN)
+        terminal.until(f"{parts} parts".encode())
+        terminal.send(app.ENTER)
+        terminal.until(last_words(parts).encode())
+        terminal.quiet(app.SETTLED_S)
+        _to_top(terminal, parts)
+        times = times_of_pages(terminal, app.PAGE_DOWN, paged, KEY_PAUSE_S)
+        memory = _memory(terminal)
+        ends = []
+        for _ in range(jumps):
+            _to_top(terminal, parts)
+            pressed = terminal.send(app.END)
+            ends.append(terminal.until(last_words(parts).encode(), frame=True) - pressed)
+            terminal.rest(REST_S)
+    with app.hello() as small:
+        small.quiet()
+        floor = _memory(small)
+    return [
+        Line("page", f"page down in {parts:,} parts, p95", _ms(p95(times)), "ms",
+             limits=Limits(value=16),
+             details={"pages": paged, "median_ms": _ms(statistics.median(times)),
+                      "max_ms": _ms(max(times))}),
+        Line("page", f"jump to the end of {parts:,} parts, p95", _ms(p95(ends)), "ms",
+             limits=Limits(value=50),
+             details={"jumps": jumps, "median_ms": _ms(statistics.median(ends))}),
+        Line("page", f"memory (RSS) after {paged} pages", memory["rss"], "MB", floor["rss"],
+             Limits(over=60), {"app": memory, "hello": floor}),
+    ]  # fmt: skip
+
+
+def _to_top(terminal: Terminal, parts: int) -> None:
+    terminal.send(app.TO_TOP)
+    terminal.until(first_words(parts).encode(), frame=True)
+    terminal.rest(REST_S)
+
+
+def _memory(terminal: Terminal) -> dict[str, Any]:
+    """Return RSS and, where the system tells it, PSS, in MB."""
+    process = terminal.process.pid
+    told = Path(f"/proc/{process}/smaps_rollup")
+    if not told.exists():
+        done = subprocess.run(
+            ["ps", "-o", "rss=", "-p", str(process)], check=True, capture_output=True, text=True
+        )
+        return {"rss": int(done.stdout) * 1024 / MEGABYTE}
+    rows = dict(line.split(":", 1) for line in told.read_text().splitlines()[1:])
+    kept = {"rss": "Rss", "pss": "Pss", "private_dirty": "Private_Dirty"}
+    return {name: int(rows[row].split()[0]) * 1024 / MEGABYTE for name, row in kept.items()}
+
+
+def cpu_seconds(process: int) -> float:
+    """Return the CPU time that a process has used so far (Linux)."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

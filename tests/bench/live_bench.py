@@ -1,0 +1,137 @@
+"""Times a commit by another process to its text on the screen, and what waiting costs.
+
+The writer is the bench: one transaction adds one part at the end of the open session. It
+writes as a recorder of ours does (a row in ``changes``), or as a host that knows only the
+three tables, in a file without anything of ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+import sqlite3
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from store.schema import CONTRACT_INDEXES, REQUIRED_COLUMNS
+from tests.bench import app
+from tests.bench.browse_bench import cpu_seconds
+from tests.bench.long_session import (
+    LAST_MESSAGE,
+    PARTS_PER_MESSAGE,
+    SESSION,
+    SMALL_PARTS,
+    last_words,
+    long_store,
+)
+from tests.bench.report import Limits, Line, p95
+from tests.bench.terminal import Terminal
+
+POLL_MS = 50
+GAP_S = (0.35, 0.65)
+"""Between two commits: never a whole number of polls."""
+OVER_MS = 30
+
+
+def live(quick: bool) -> list[Line]:
+    """Commit parts to a long session that is open at its end, and watch them come."""
+    parts = 2_000 if quick else 100_000
+    lines: list[Line] = []
+    for own in (True, False):
+        with _opened(parts, own=own) as (store, terminal):
+            if own:
+                lines.append(_idle(terminal, 2 if quick else 20))
+            times = _watch(store, terminal, 4 if quick else 60, own=own)
+        lines.append(
+            Line(
+                "live", f"commit to screen, {parts:,} parts, {_KIND[own]}, p95",
+                p95(times) * 1_000, "ms", float(POLL_MS), Limits(over=OVER_MS),
+                {"commits": len(times), "median_ms": statistics.median(times) * 1_000},
+            )
+        )  # fmt: skip
+    return lines
+
+
+_KIND = {True: "our store", False: "a host's file"}
+
+
+@contextlib.contextmanager
+def _opened(parts: int, *, own: bool) -> Iterator[tuple[Path, Terminal]]:
+    kept = long_store(parts)
+    with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+        store = Path(folder) / "live.db"
+        shutil.copyfile(kept, store)
+        if not own:
+            _take_away_what_is_ours(store)
+        with app.running(store, last_words(SMALL_PARTS), poll_ms=POLL_MS) as terminal:
+            terminal.send(app.DOWN)
+            terminal.until(f"{parts} parts".encode())
+            terminal.send(app.ENTER)
+            terminal.until(last_words(parts).encode())
+            terminal.quiet(app.SETTLED_S)
+            terminal.rest(app.SETTLED_S)
+            yield store, terminal
+
+
+def _take_away_what_is_ours(store: Path) -> None:
+    connection = sqlite3.connect(store, isolation_level=None)
+    rows = connection.execute("SELECT type, name FROM sqlite_master WHERE sql NOT NULL").fetchall()
+    for kind, name in rows:
+        if kind == "index" and f"INDEX {name} " not in CONTRACT_INDEXES:
+            connection.execute(f"DROP INDEX IF EXISTS {name}")
+    for kind, name in rows:
+        if kind == "table" and name not in REQUIRED_COLUMNS and not name.startswith("sqlite_"):
+            connection.execute(f"DROP TABLE {name}")
+    connection.execute("PRAGMA application_id = 0")
+    connection.execute("PRAGMA user_version = 0")
+    connection.close()
+
+
+def _idle(terminal: Terminal, seconds: int) -> Line:
+    before, started = cpu_seconds(terminal.process.pid), time.perf_counter()
+    terminal.rest(seconds)
+    spent = cpu_seconds(terminal.process.pid) - before
+    share = 100 * spent / (time.perf_counter() - started)
+    return Line(
+        "live", f"CPU when idle, {POLL_MS} ms polling", share, "%", limits=Limits(value=1),
+        details={"seconds": seconds},
+    )  # fmt: skip
+
+
+def _watch(store: Path, terminal: Terminal, commits: int, *, own: bool) -> list[float]:
+    chance = random.Random(11)
+    connection = sqlite3.connect(store, isolation_level=None, timeout=5)
+    connection.execute("PRAGMA synchronous = NORMAL")
+    times = []
+    for number in range(commits):
+        terminal.rest(chance.uniform(*GAP_S))
+        terminal.send(b"")
+        words = f"Live-{number:04d}"
+        committed = _commit(connection, number, words, own=own)
+        times.append(terminal.until(words.encode(), frame=True) - committed)
+    connection.close()
+    return times
+
+
+def _commit(connection: sqlite3.Connection, number: int, words: str, *, own: bool) -> float:
+    now = time.time_ns() // 1_000_000
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(
+        'INSERT INTO chat_parts(id, message_id, session_id, "index", type, data_json, created_at,'
+        " updated_at) VALUES (?, ?, ?, ?, 'text', ?, ?, ?)",
+        (
+            f"prt_live{number:022d}", LAST_MESSAGE, SESSION, PARTS_PER_MESSAGE + number,
+            f'{{"type":"text","text":"{words} came in","state":"done"}}', now, now,
+        ),
+    )  # fmt: skip
+    if own:
+        connection.execute(
+            "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?, ?, ?)",
+            (SESSION, LAST_MESSAGE, now),
+        )
+    connection.execute("COMMIT")
+    return time.perf_counter()

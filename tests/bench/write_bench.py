@@ -1,0 +1,42 @@
+"""The lines of what writes: sync, recording, fork. Each is measured in a module of its own."""
+
+from __future__ import annotations
+
+from tests.bench import fork_bench, record_bench, sync_bench
+from tests.bench.report import Limits, Line
+
+
+def sync(quick: bool) -> list[Line]:
+    """Sync a Claude Code tree, then look for what is new in it."""
+    found = sync_bench.measure(quick)
+    what = f"{found['files']:,} files, {found['messages']:,} messages"
+    return [
+        Line("sync", f"sync of {what}", found["sync_s"], "s", found["floor_s"],
+             Limits(ratio=2), found),
+        Line("sync", "second sync, nothing new, per 1,000 files",
+             found["again_ms_per_1000_files"], "ms", limits=Limits(value=100),
+             details={"whole_process_s": found["again_s"]}),
+    ]  # fmt: skip
+
+
+def record(quick: bool) -> list[Line]:
+    """Record 1,000 chunks a second with the command's recorder and with a host's."""
+    found = record_bench.measure(quick)
+    per_second = 1_000 / found["seconds"]
+    return [
+        Line("record", f"CPU of recording a second of 1,000 chunks, {who}",
+             found[f"{way}_cpu_s"] * per_second, "ms", found[f"{floor}_cpu_s"] * per_second,
+             Limits(ratio=1.5), found)
+        for who, way, floor in (
+            ("backscroll record", "record", "floor"), ("store.Recorder", "host", "host_floor"),
+        )
+    ]  # fmt: skip
+
+
+def fork(quick: bool) -> list[Line]:
+    """Fork at the end of a long session."""
+    found = fork_bench.measure(quick)
+    return [
+        Line("fork", f"fork at the end of {found['parts']:,} parts", found["fork_s"], "s",
+             found["floor_s"], Limits(ratio=1.5), found)
+    ]  # fmt: skip
