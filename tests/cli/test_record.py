@@ -177,14 +177,29 @@ def test_kill_9_at_a_chunk(count: int, tmp_path: Path) -> None:
     assert state_of(tmp_path, session_id) == "idle"
 
 
-def test_a_process_that_is_asked_to_end_saves_first(tmp_path: Path) -> None:
+def test_a_stream_that_breaks_off_is_saved(tmp_path: Path) -> None:
     with start(tmp_path, "--save-on", "turn") as child:
         assert child.stdin is not None and child.stdout is not None
         session_id = child.stdout.readline().decode().strip()
-        child.stdin.write(lines(VECTOR["chunks"][:9]) + b"nonsense\n")
-        child.stdin.flush()
-        # Whether it has read them yet is not known: closing says so.
-        child.stdin.close()
-        child.wait()
+        child.communicate(lines(VECTOR["chunks"][:9]))
     assert kept(tmp_path, session_id) == [VECTOR["snapshots"][8]]
     assert state_of(tmp_path, session_id) == "interrupted"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_process_that_is_asked_to_end_saves_first(
+    number: signal.Signals, code: int, tmp_path: Path
+) -> None:
+    with start(tmp_path) as child:
+        assert child.stdin is not None and child.stdout is not None
+        session_id = child.stdout.readline().decode().strip()
+        child.stdin.write(lines(VECTOR["chunks"][:9]))
+        child.stdin.flush()
+        wait_for(tmp_path, session_id, VECTOR["snapshots"][8])
+        child.send_signal(number)
+        assert child.wait() == code
+    db = open_database(tmp_path / "s.db", write=False)
+    row = sessions.get(db, session_id)
+    db.close()
+    assert row is not None
+    assert json.loads(row.metadata_json)["activity"]["state"] == "interrupted"
