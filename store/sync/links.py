@@ -26,6 +26,21 @@ class Links:
     pending: bool = False
 
 
+def adopt_exported(connection: sqlite3.Connection, prepared: PreparedSession) -> None:
+    """Link a session that began in a file of our own making to what the file was made of.
+
+    An agent that went on in an exported file wrote a session of its own; it continues the
+    one that the user exported, whatever the copied records say of older ones.
+    """
+    row = connection.execute(
+        "SELECT session_id FROM exported_sessions WHERE imported_id = ?", (prepared.id,)
+    ).fetchone()
+    if row is not None:
+        prepared.parent_id = row[0]
+        prepared.lineage_kind = "continuation"
+        prepared.metadata["lineage"] = {"kind": "continuation"}
+
+
 def resolve(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
     """Look up what a session that is about to be written refers to."""
     if prepared.parent_id is None:
@@ -163,7 +178,9 @@ def _look_up(
             "WHERE session_id = ?",
             (parent_id,),
         )
-        found = {name: message_id for name, message_id in rows if name in wanted}
+        # An exported file names a message of no known source by its id here.
+        for name, message_id in rows:
+            found.update({key: message_id for key in (name, message_id) if key in wanted})
     return Links(
         parent_id,
         None if parent_message is None else found.get(parent_message),

@@ -89,6 +89,7 @@ def write_prepared(
     reason = _forgotten(database, prepared) or _older_copy(database, prepared)
     if reason is not None:
         return Written(prepared.id, skipped=reason)
+    links.adopt_exported(connection, prepared)
     found = links.resolve(connection, prepared)
     new, moved = _write_session_row(database, prepared, found)
     _write_prompts(database, prepared)

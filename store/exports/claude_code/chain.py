@@ -145,9 +145,14 @@ def _kept(turn: Turn) -> dict[str, Any]:
     kept = {
         key: turn.original[key] for key in ("isMeta", "isCompactSummary") if turn.original.get(key)
     }
-    origin = turn.original.get("sessionId")
-    if isinstance(origin, str) and isinstance(turn.original.get("uuid"), str):
-        kept["forkedFrom"] = {"sessionId": origin, "messageUuid": turn.original["uuid"]}
+    origin, row_id = turn.original.get("sessionId"), turn.original.get("uuid")
+    if isinstance(origin, str) and isinstance(row_id, str):
+        kept["forkedFrom"] = {"sessionId": origin, "messageUuid": row_id}
+    elif turn.source is not None:
+        kept["forkedFrom"] = {
+            "sessionId": turn.source["session_id"],
+            "messageUuid": turn.source["id"],
+        }
     return kept
 
 
