@@ -38,14 +38,17 @@ OVER_MS = 30
 
 
 def live(quick: bool) -> list[Line]:
-    """Commit parts to a long session that is open at its end, and watch them come."""
+    """Commit parts to a long session that is open at its end, and watch them come.
+
+    The writer has the file open before the app starts, as a host that runs does.
+    """
     parts = 2_000 if quick else 100_000
     lines: list[Line] = []
     for own in (True, False):
-        with _opened(parts, own=own) as (store, terminal):
+        with _opened(parts, own=own) as (connection, terminal):
             if own:
                 lines.append(_idle(terminal, 2 if quick else 20))
-            times = _watch(store, terminal, 4 if quick else 60, own=own)
+            times = _watch(connection, terminal, 4 if quick else 60, own=own)
         lines.append(
             Line(
                 "live", f"commit to screen, {parts:,} parts, {_KIND[own]}, p95",
@@ -60,13 +63,18 @@ _KIND = {True: "our store", False: "a host's file"}
 
 
 @contextlib.contextmanager
-def _opened(parts: int, *, own: bool) -> Iterator[tuple[Path, Terminal]]:
+def _opened(parts: int, *, own: bool) -> Iterator[tuple[sqlite3.Connection, Terminal]]:
     kept = long_store(parts)
-    with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(dir=kept.parent))
         store = Path(folder) / "live.db"
         shutil.copyfile(kept, store)
         if not own:
             _take_away_what_is_ours(store)
+        writer = sqlite3.connect(store, isolation_level=None, timeout=5)
+        stack.callback(writer.close)
+        writer.execute("PRAGMA synchronous = NORMAL")
+        writer.execute("UPDATE chat_sessions SET agent = agent")
         with app.running(store, last_words(SMALL_PARTS), poll_ms=POLL_MS) as terminal:
             terminal.send(app.DOWN)
             terminal.until(f"{parts} parts".encode())
@@ -74,7 +82,7 @@ def _opened(parts: int, *, own: bool) -> Iterator[tuple[Path, Terminal]]:
             terminal.until(last_words(parts).encode())
             terminal.quiet(app.SETTLED_S)
             terminal.rest(app.SETTLED_S)
-            yield store, terminal
+            yield writer, terminal
 
 
 def _take_away_what_is_ours(store: Path) -> None:
@@ -102,10 +110,10 @@ def _idle(terminal: Terminal, seconds: int) -> Line:
     )  # fmt: skip
 
 
-def _watch(store: Path, terminal: Terminal, commits: int, *, own: bool) -> list[float]:
+def _watch(
+    connection: sqlite3.Connection, terminal: Terminal, commits: int, *, own: bool
+) -> list[float]:
     chance = random.Random(11)
-    connection = sqlite3.connect(store, isolation_level=None, timeout=5)
-    connection.execute("PRAGMA synchronous = NORMAL")
     times = []
     for number in range(commits):
         terminal.rest(chance.uniform(*GAP_S))
@@ -113,7 +121,6 @@ def _watch(store: Path, terminal: Terminal, commits: int, *, own: bool) -> list[
         words = f"Live-{number:04d}"
         committed = _commit(connection, number, words, own=own)
         times.append(terminal.until(words.encode(), frame=True) - committed)
-    connection.close()
     return times
 
 

@@ -23,10 +23,11 @@ SMALL_PARTS = 100
 START = 1_780_000_000_000
 SEED = 20_261_127
 PARTS_PER_MESSAGE = 4
-_WORDS = (
+_PROSE = (
     "worker retry token session index query cursor branch commit store reader writer page column "
     "the a of and to in is for on with that it was not from by at as when each"
-).split()
+)
+_WORDS = _PROSE.split()
 
 
 def first_words(parts: int) -> str:

@@ -22,7 +22,7 @@ from typing import Self
 FRAME_END = b"\x1b[?2026l"
 _ANSWERS = {b"\x1b[?2026$p": b"\x1b[?2026;2$y", b"\x1b[?2048$p": b"\x1b[?2048;0$y"}
 COLUMNS, LINES = 120, 40
-PATIENCE_S = 60.0
+PATIENCE_S = 30.0
 
 
 class Terminal:
