@@ -64,23 +64,26 @@ async def test_on_the_screen(size: tuple[int, int], shown: list[str], tmp_path: 
 async def test_panes_resize_zoom_and_hide(tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", some(5)))
     async with app.run_test(size=(200, 50)) as pilot:
-        main = app.main
-        await settled(app, pilot)
-        await pilot.press(">")
-        assert main.sessions.region.width == 48
-        await pilot.press("<", "<")
-        assert main.sessions.region.width == 40
-        await pilot.press("z")
-        assert main.sessions.region.width == 200
+        pane = await settled(app, pilot)
+        for keys, width in ((">", 48), ("<<", 40), ("z", 200)):
+            await pilot.press(*keys)
+            await settled(app, pilot)
+            assert pane.region.width == width
         await pilot.press("escape")
-        await pilot.pause()
-        assert main.sessions.region.width == 40
         await settled(app, pilot)
+        assert pane.region.width == 40
         await pilot.mouse_down("#border-sessions")
         await pilot.hover("#transcript", offset=(20, 5))
-        await pilot.mouse_up()
-        await pilot.pause()
-        assert main.sessions.region.width > 50
+        await settled(app, pilot)
+        assert pane.region.width == 61
+        await pilot.mouse_up("#border-sessions")
+        await pilot.press("\\")
+        await settled(app, pilot)
+        assert not pane.display
+        assert app.main.focused_pane == "transcript"
+        await pilot.press("1")
+        await settled(app, pilot)
+        assert pane.display
 
 
 async def test_esc_and_enter_go_between_on_a_narrow_screen(tmp_path: Path) -> None:
@@ -92,4 +95,4 @@ async def test_esc_and_enter_go_between_on_a_narrow_screen(tmp_path: Path) -> No
         assert app.main.focused_pane == "transcript"
         assert not app.main.sessions.display
         await pilot.press("escape")
-        assert app.main.focused_pane == "sessions"
+        assert app.main.sessions.has_focus_within

@@ -18,7 +18,9 @@ def lists(draw: st.DrawFn) -> tuple[ListKeys, dict[int, bool], set[int] | None]:
         row: draw(st.integers(1, row - 1)) for row in range(2, count + 1) if draw(st.booleans())
     }
     folds = {row: draw(st.booleans()) for row in rowids if draw(st.integers(0, 3)) == 0}
-    matching = set(draw(st.sets(st.sampled_from(rowids)))) if count and draw(st.booleans()) else None
+    matching: set[int] | None = None
+    if count and draw(st.booleans()):
+        matching = set(draw(st.sets(st.sampled_from(rowids))))
     keys = ListKeys(array("q", rowids), array("i", groups), list("abcd"), parents)
     return keys, folds, matching
 

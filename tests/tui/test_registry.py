@@ -7,7 +7,7 @@ import pytest
 
 from tests.tui.stores import browser, put, some
 from tui.commands import registry
-from tui.commands.declaration import Scope
+from tui.commands.declaration import Command, Scope
 from tui.commands.keys import key_label, key_name
 from tui.commands.layouts import TWINS, with_twins
 from tui.panes.inspector import InspectorPane
@@ -29,7 +29,7 @@ def test_ids_are_unique_and_name_their_scope() -> None:
 
 
 @pytest.mark.parametrize("command", registry.COMMANDS, ids=lambda command: command.id)
-def test_its_owner_does_it(command: registry.Command) -> None:
+def test_its_owner_does_it(command: Command) -> None:
     assert callable(getattr(OWNERS[command.scope], command.method, None)), command.method
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from store.queries import listing
 from tui.commands.registry import bindings
 from tui.messages import SessionOpened
-from tui.sessions.pane import SessionListPane
+from tui.sessions.filtering import FilteredPane
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ def after(choices: Sequence[T], chosen: T) -> T:
     return choices[(choices.index(chosen) + 1) % len(choices)]
 
 
-class SessionsPane(SessionListPane):
+class SessionsPane(FilteredPane):
     """The session list with its keys: one method a command."""
 
     SCOPE = "list"

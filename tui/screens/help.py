@@ -16,6 +16,7 @@ from tui.commands.declaration import Command, Scope
 from tui.commands.keys import key_label, key_name
 from tui.commands.registry import SCOPE_NAMES, commands, keys_of
 from tui.glyphs import glyphs
+from tui.scrollbar import ThinScrollBar
 from tui.sessions.painter import style
 from tui.text import cells, fit
 from tui.theme import palette_of
@@ -26,7 +27,8 @@ KEY_COLUMNS = 24
 class KeyTable(ScrollView, can_focus=True):
     """The keys by heading, one line each."""
 
-    DEFAULT_CSS = "KeyTable { height: auto; max-height: 100%; background: $surface; }"
+    DEFAULT_CSS = """KeyTable { height: auto; max-height: 100%; background: $surface;
+        scrollbar-size-vertical: 1; }"""
 
     def __init__(self, scope: Scope, changed: Mapping[str, list[str]]) -> None:
         """Collect the keys of a scope and of everywhere.
@@ -48,7 +50,8 @@ class KeyTable(ScrollView, can_focus=True):
             self._lines += [command for command in found if command.group == group]
 
     def on_mount(self) -> None:
-        """Measure."""
+        """Measure, and take the thin scrollbar."""
+        self.vertical_scrollbar.renderer = ThinScrollBar  # type: ignore[misc]
         self.virtual_size = Size(1, len(self._lines) + 1)
 
     def render_line(self, y: int) -> Strip:

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from textual import events, on
-from textual.app import ComposeResult
-from textual.containers import Horizontal
-from textual.screen import Screen
-from textual.timer import Timer
-from textual.widget import Widget
+from textual import on
 
-from tui.bars import BottomLine, Hint, TopLine
+from tui.bars import BottomLine, TopLine
 from tui.commands.declaration import Scope
-from tui.commands.registry import BY_ID, bindings, footer_commands, keys_of
-from tui.freshness import Freshness
-from tui.layout import PANES, TWO_PANES, WIDTH_STEP, Arrangement, PaneName, arrange
-from tui.library import Library
+from tui.commands.registry import BY_ID, bindings
+from tui.layout import PANES, WIDTH_STEP, PaneName
 from tui.messages import (
     InspectRequested,
     PartSelected,
@@ -28,86 +20,19 @@ from tui.messages import (
     SessionHighlighted,
     SessionOpened,
 )
-from tui.panes.base import CommandPane
-from tui.panes.sessions import SessionsPane
-from tui.panes.splitter import Splitter
 from tui.polling import Poller
+from tui.screens.panes import SCOPES, PanesScreen
 from tui.state import ViewState
-
-if TYPE_CHECKING:
-    from tui.panes.inspector import InspectorPane
-    from tui.panes.transcript import TranscriptPane
 
 PREVIEW_AFTER_S = 0.12
 """The selection rests this long before its session is opened beside the list."""
 
 
-class PaneSlot(Widget):
-    """Keeps a pane's place until its module is loaded, after the first paint."""
-
-    DEFAULT_CSS = "PaneSlot { height: 1fr; }"
-
-    def render(self) -> str:
-        """Draw nothing but the ground."""
-        return ""
-
-
-class MainScreen(CommandPane, Screen[None]):
+class MainScreen(PanesScreen):
     """Hands the store and the selection down to the panes, and their messages on."""
 
     SCOPE = "app"
     BINDINGS = bindings("app")
-    DEFAULT_CSS = """
-    MainScreen { background: $background; layers: base overlay; }
-    MainScreen #panes { height: 1fr; }
-    MainScreen #panes > .overlay { layer: overlay; dock: right; }
-    """
-
-    def __init__(
-        self, library: Library, state: ViewState, *, changed_keys: Mapping[str, list[str]],
-        poll_ms: int,
-    ) -> None:
-        """Make the screen.
-
-        Args:
-            library: The store.
-            state: What was remembered; kept up to date.
-            changed_keys: Keys from the config, by command id.
-            poll_ms: Between two looks at the store; 0 never looks.
-        """
-        super().__init__(id="main")
-        self.library = library
-        self.state = state
-        self.changed_keys = changed_keys
-        self.sessions = SessionsPane(library, state)
-        self.transcript: TranscriptPane | None = None
-        self.inspector: InspectorPane | None = None
-        self._slots = (PaneSlot(id="transcript-slot"), PaneSlot(id="inspector-slot"))
-        self.shown_session: str | None = None
-        self._poll_ms = poll_ms
-        self._poller: Poller | None = None
-        self._preview: Timer | None = None
-        self.freshness = Freshness(library)
-
-    def compose(self) -> ComposeResult:
-        """Make lines, panes and borders."""
-        yield TopLine()
-        with Horizontal(id="panes"):
-            yield self.sessions
-            yield Splitter("sessions")
-            yield self._slots[0]
-            yield Splitter("inspector")
-            yield self._slots[1]
-        yield BottomLine()
-
-    @property
-    def panes(self) -> dict[PaneName, Widget]:
-        """The panes by name."""
-        return {
-            "sessions": self.sessions,
-            "transcript": self.transcript or self._slots[0],
-            "inspector": self.inspector or self._slots[1],
-        }
 
     def on_mount(self) -> None:
         """Arrange the panes and give one the focus."""
@@ -160,90 +85,6 @@ class MainScreen(CommandPane, Screen[None]):
             self.query_one(TopLine).summary = await self.freshness.summary()
         except Exception as error:
             self.post_message(ProblemOccurred("The store could not be counted", error))
-
-    # Layout
-
-    @property
-    def arrangement(self) -> Arrangement:
-        """How the panes stand now."""
-        return arrange(self.state.layout, self.size.width)
-
-    def apply_layout(self) -> None:
-        """Show, hide and size the panes for this width of the screen."""
-        arrangement = self.arrangement
-        for name, pane in self.panes.items():
-            pane.display = arrangement.shows(name)
-            if pane.display:
-                pane.styles.width = arrangement.widths[name] or "1fr"
-        self.panes["inspector"].set_class(arrangement.overlay, "overlay")
-        beside = arrangement.shows("transcript")
-        for splitter in self.query(Splitter):
-            shown = arrangement.shows(splitter.pane) and beside
-            splitter.display = shown and not (arrangement.overlay and splitter.pane == "inspector")
-
-    def on_resize(self) -> None:
-        """Arrange the panes anew."""
-        self.apply_layout()
-
-    def focus_pane(self, name: PaneName) -> None:
-        """Bring a pane into sight and give it the focus."""
-        layout = self.state.layout
-        self.state.layout = replace(layout, focused=name, hidden=layout.hidden - {name})
-        self.apply_layout()
-        target = self._focus_target(self.panes[name])
-        self.set_focus(target)
-        self._show_hints()
-
-    def _focus_target(self, pane: Widget) -> Widget | None:
-        if pane is self.sessions:
-            return self.sessions.view
-        wanted = getattr(pane, "focus_target", None)
-        if isinstance(wanted, Widget):
-            return wanted
-        if pane.can_focus:
-            return pane
-        return next((w for w in pane.query("*") if w.can_focus), None)
-
-    @property
-    def focused_pane(self) -> PaneName:
-        """The pane that has the focus."""
-        for name, pane in self.panes.items():
-            if pane.has_focus_within:
-                return name
-        return self.state.layout.focused
-
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Follow a focus that the mouse moved."""
-        name = self.focused_pane
-        if name != self.state.layout.focused:
-            self.state.layout = replace(self.state.layout, focused=name)
-            if not self.arrangement.overlay:
-                self.call_later(self.apply_layout)
-        self.sessions.filter_open = self.sessions.filter_has_focus
-        self._show_hints()
-
-    def _show_hints(self) -> None:
-        scopes: dict[PaneName, Scope] = {
-            "sessions": "list", "transcript": "transcript", "inspector": "inspector",
-        }
-        hints = [
-            Hint(command.id, keys[0], command.label)
-            for command in footer_commands(scopes[self.focused_pane])
-            if (keys := keys_of(command, self.changed_keys))
-        ]
-        if self.size.width < TWO_PANES and self.focused_pane != "sessions":
-            hints.insert(0, Hint("app.back", "escape", "back"))
-        line = self.query_one(BottomLine)
-        line.hints = tuple(hints)
-        help_keys = keys_of(BY_ID["app.help"], self.changed_keys)
-        line.last = Hint("app.help", help_keys[0], "keys") if help_keys else None
-
-    @on(Splitter.Dragged)
-    def _dragged(self, event: Splitter.Dragged) -> None:
-        screen = self.size.width
-        width = event.column if event.pane == "sessions" else screen - event.column - 1
-        self.state.layout = self.state.layout.resized(event.pane, width, screen)
-        self.apply_layout()
 
     # What the panes report
 
@@ -409,10 +250,7 @@ class MainScreen(CommandPane, Screen[None]):
         """Show the keys."""
         from tui.screens.help import HelpScreen
 
-        scopes: dict[PaneName, Scope] = {
-            "sessions": "list", "transcript": "transcript", "inspector": "inspector",
-        }
-        self.app.push_screen(HelpScreen(scopes[self.focused_pane], self.changed_keys))
+        self.app.push_screen(HelpScreen(SCOPES[self.focused_pane], self.changed_keys))
 
     def do_theme(self) -> None:
         """Go between dark and light."""

@@ -146,6 +146,14 @@ class ListHeader(Widget):
     ListHeader > Horizontal { height: 1; }
     """
 
+    def on_descendant_focus(self) -> None:
+        """Light the slash while the filter is typed into."""
+        self.query_one(_Slash).refresh()
+
+    def on_descendant_blur(self) -> None:
+        """Put the slash out."""
+        self.query_one(_Slash).refresh()
+
     def compose(self) -> ComposeResult:
         """Make the parts."""
         yield ListTitle()

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.widgets import Input
 
 from store.queries import listing
 from store.queries.listing import ListKeys, ListQuery
-from store.queries.listing_filter import narrows
 from tui.commands.registry import BY_ID
 from tui.library import Library
 from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
 from tui.panes.base import CommandPane
-from tui.sessions.header import FilterInput, ListHeader, ListOrder, ListTitle, Tally, _Facts
+from tui.sessions.header import ListHeader, ListOrder, ListTitle, Tally, _Facts
 from tui.sessions.loader import ListLoader
 from tui.sessions.model import ListModel, build_model
 from tui.sessions.view import SessionList
@@ -29,8 +26,6 @@ FIRST_PAGE = 64
 READ_WHOLE_UP_TO = 3_000
 """Sessions up to which the whole list is read before the first paint."""
 COUNTED_AT_ONCE = 12
-REPAINT_EVERY_S = 0.15
-"""Pace at which a filter that still runs shows what it found."""
 
 
 class SessionListPane(CommandPane, Vertical):
@@ -106,7 +101,7 @@ class SessionListPane(CommandPane, Vertical):
 
     def reload(self) -> None:
         """Read the whole list again; the selection stays on its session."""
-        self._work(self._reload(), "keys")
+        self._work(self._reload, "keys")
 
     def store_changed(self) -> None:
         """Read again what the list shows, as the store has moved."""
@@ -114,14 +109,17 @@ class SessionListPane(CommandPane, Vertical):
         self._counted.clear()
         self.reload()
 
-    def _work(self, work: Awaitable[None], group: str) -> None:
+    def _work(self, work: Callable[[], Awaitable[None]], group: str) -> None:
         async def guarded() -> None:
             try:
-                await work
+                await work()
             except Exception as error:
                 self.post_message(ProblemOccurred("The session list could not be read", error))
 
         self.run_worker(guarded(), group=group, exclusive=True, exit_on_error=False)
+
+    def _apply_filter(self) -> None:
+        """Look for the sessions that match what is typed; ``FilteredPane`` does it."""
 
     async def _reload(self) -> None:
         query = self.list_query
@@ -184,76 +182,6 @@ class SessionListPane(CommandPane, Vertical):
         )
         title.list_query = self.query_one(ListOrder).list_query = self.list_query
 
-    # The filter
-
-    def _apply_filter(self) -> None:
-        self._work(self._filter(self.filter_text), "keys")
-
-    async def _filter(self, text: str) -> None:
-        words = text.strip().casefold()
-        if not words:
-            self._matched = None
-            await self._arrange(None)
-            return
-        narrowed = self._matched is not None and narrows(words, self._matched[0])
-        candidates = self.keys.rowids
-        if narrowed and self._matched is not None:
-            kept = self._matched[1]
-            candidates = type(candidates)("q", (r for r in candidates if r in kept))
-        shown_at = 0.0
-        matching: set[int] = set()
-        clock = asyncio.get_running_loop().time
-        async for looked_at, matching in self._loader.matches(candidates, words):
-            if looked_at < len(candidates) and clock() - shown_at >= REPAINT_EVERY_S:
-                shown_at = clock()
-                await self._arrange(set(matching), None if narrowed else looked_at)
-        self._matched = (words, matching)
-        await self._arrange(matching)
-
-    @on(Input.Changed, "#filter")
-    def _typed(self, event: Input.Changed) -> None:
-        event.stop()
-        if event.value != self.filter_text:
-            self.filter_text = event.value
-            self._apply_filter()
-
-    @on(Input.Submitted, "#filter")
-    def _submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.close_filter()
-
-    @property
-    def filter_has_focus(self) -> bool:
-        """Whether what is typed goes into the filter."""
-        return self.query_one(FilterInput).has_focus
-
-    def open_filter(self) -> None:
-        """Take the keyboard for the filter, at once, so that no key typed next is lost."""
-        self.filter_open = True
-        self.screen.set_focus(self.query_one(FilterInput))
-        self.query_one(ListHeader).refresh()
-
-    def close_filter(self, *, clear: bool = False) -> None:
-        """Give the keyboard back to the list."""
-        self.filter_open = False
-        if clear:
-            self.clear_filter()
-        self.screen.set_focus(self.view)
-
-    def clear_filter(self) -> None:
-        """Show all sessions again."""
-        self.query_one(FilterInput).value = ""
-        if self.filter_text:
-            self.filter_text = ""
-            self._apply_filter()
-
-    def go_back(self) -> bool:
-        """Leave the filter, or clear it; say whether there was anything to go back from."""
-        if self.filter_open or self.filter_text:
-            self.close_filter(clear=True)
-            return True
-        return False
-
     # What the list reports
 
     @on(SessionList.RowsWanted)
@@ -274,7 +202,7 @@ class SessionListPane(CommandPane, Vertical):
         self._count_turns()
 
     def _count_turns(self) -> None:
-        self._work(self._counting(), "turns")
+        self._work(self._counting, "turns")
 
     async def _counting(self) -> None:
         from store.queries.sessions import counts

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from store.errors import BackscrollError
+from store.locations import cache_dir, library_path
+from tests.tui.stores import Told, put, some
+from tui import startup
+from tui.__main__ import Request, browser_request, main
+
+
+@pytest.mark.parametrize(
+    ("arguments", "request_"),
+    [
+        ([], Request()), (["--demo"], Request(demo=True)), (["x.db"], Request(target="x.db")),
+        (["--store", "a", "b"], Request(target="b", store="a")),
+        (["--store=a"], Request(store="a")), (["--", "-odd.db"], Request(target="./-odd.db")),
+        (["sync"], None), (["--help"], None), (["--store", "a", "sessions"], None),
+    ],
+)
+def test_what_a_command_line_asks(arguments: list[str], request_: Request | None) -> None:
+    assert browser_request(arguments) == request_
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(["--nope"], "unknown option --nope"), (["a", "b"], "one target"), (["--store"], "needs a")],
+)
+def test_nonsense_is_refused(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_without_a_terminal_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "needs a terminal" in capsys.readouterr().err
+
+
+def test_a_store_opens_as_it_is(tmp_path: Path) -> None:
+    path = put(tmp_path / "host.db", some(2))
+    library = startup.open_library(str(path), None)
+    assert (library.name, library.path, library.sync_targets) == ("host.db", path, None)
+
+
+def test_nothing_found_shows_the_demo_and_where_it_looked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    library = startup.open_library(None, None)
+    assert library.name == "demo"
+    assert library.notice is not None
+    assert library.notice.startswith("No agent sessions found in ~/.claude")
+    assert library.notice.endswith("; showing the demo")
+    assert library.path.parent == cache_dir()
+    assert not startup.is_empty(library.path)
+    again = startup.open_library(None, None, demo=True)
+    assert (again.name, again.notice) == ("demo", None)
+
+
+def test_a_first_run_says_what_the_library_keeps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".claude" / "projects").mkdir(parents=True)
+    library = startup.open_library(None, None)
+    assert (library.path, library.sync_targets) == (library_path(), ())
+    assert "keep_deleted" in (library.notice or "")
+
+
+def test_a_folder_that_is_no_source_filters_the_library(tmp_path: Path) -> None:
+    put(library_path(), [Told("ses_a", workspace=str(tmp_path / "proj"))])
+    (tmp_path / "proj").mkdir()
+    library = startup.open_library(str(tmp_path / "proj"), None)
+    assert library.workspace == str(tmp_path / "proj")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no database", os.urandom(64)])
+def test_what_cannot_be_opened_is_said(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "thing.bin"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(BackscrollError, match="thing.bin"):
+        startup.open_library(str(path), None)
