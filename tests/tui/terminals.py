@@ -50,11 +50,12 @@ def on_a_terminal(
     command: Sequence[str], environment: Mapping[str, str], size: tuple[int, int] = (80, 24)
 ) -> Iterator[Terminal]:
     """Run a command on a new pty."""
+    columns, rows = size
     child, handle = pty.fork()
     if child == 0:
+        # Set before the program starts, which may look at it but once.
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         os.execvpe(command[0], list(command), dict(environment))
-    columns, rows = size
-    fcntl.ioctl(handle, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     try:
         yield Terminal(handle, child)
     finally:

@@ -87,7 +87,8 @@ def tmux(tmp_path: Path) -> Iterator[dict[str, str]]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("TMUX", "SSH"))}
     environment["TERM"] = "xterm-256color"
     base = ["tmux", "-S", str(socket), "-f", "/dev/null"]
-    subprocess.run([*base, "new-session", "-d", "-s", "t", "cat"], env=environment, check=True)
+    start = [*base, "new-session", "-d", "-s", "t", "-n", "here", "cat"]
+    subprocess.run(start, env=environment, check=True)
     shown = subprocess.run(
         [*base, "display-message", "-p", "#{pid}"], env=environment, check=True,
         capture_output=True, text=True,
@@ -105,7 +106,7 @@ def test_tmux_keeps_it_and_hands_it_to_the_outer_terminal(
     socket = tmux["TMUX"].split(",")[0]
     outside = {name: text for name, text in tmux.items() if name != "TMUX"}
     with on_a_terminal(["tmux", "-S", socket, "attach"], outside) as terminal:
-        terminal.wait_for(b"[t] 0:cat")
+        terminal.wait_for(b"0:here")
         ways = Ways(tmp_path, {**tmux, **SSH})
         copied = ways.clipboard.copy("to tmux ✓")
         assert copied.told == "copied 9 characters to the tmux clipboard"

@@ -86,7 +86,7 @@ async def test_enter_on_a_turn_goes_there(talk: Talk) -> None:
 
 
 async def test_tabs_show_facts_prompts_and_tools(talk: Talk) -> None:
-    async with details_of(talk) as (app, screen, pilot):
+    async with details_of(talk, (120, 60)) as (app, screen, pilot):
         await pilot.press("ctrl+right")
         shown = "\n".join(app.lines)
         for told in ("anthropic/sonnet high", "/tmp/abc.jsonl", "allow", "git *", "1.0k tokens"):

@@ -126,7 +126,7 @@ def _spent_lines(overview: Overview, timeline: Timeline | None, width: int) -> l
     if rolled.total:
         lines += bar_lines(rolled, width)
     if timeline is not None and timeline.spent.total and timeline.spent.total != rolled.total:
-        told = f"{tokens(timeline.spent.total)} without what was copied from the parent"
+        told = f"{tokens(timeline.spent.total)} in its own messages, copied ones left out"
         lines.append(_fact("spent", told, width, "muted"))
     if cost is None:
         lines.append(_fact("cost", "the source tells none", width, "faint"))
