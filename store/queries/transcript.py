@@ -289,23 +289,31 @@ def last_usage(db: Database, session_id: str, look_back: int = 24) -> str | None
 
 
 class Extent(NamedTuple):
-    """Moves whenever rows of a session come, go, hide or change."""
+    """Moves whenever rows of a session come, go, hide or change.
+
+    Attributes:
+        touched: The newest ``updated_at`` of its rows, epoch ms.
+        noted: In a file of ours, the newest entry of the session in ``changes``.
+    """
 
     messages: int
     parts: int
     touched: int
+    noted: int
 
 
 def extent(db: Database, session_id: str) -> Extent:
     """Return how much a session holds and when a row of it was last written."""
-    messages, message_touched = db.connection.execute(
-        "SELECT count(*), max(updated_at) FROM chat_messages WHERE session_id = $1",
-        {"1": session_id},
-    ).fetchone()
-    (parts,) = db.connection.execute(
-        "SELECT count(*) FROM chat_parts WHERE session_id = $1", {"1": session_id}
-    ).fetchone()
-    (part_touched,) = db.connection.execute(
-        "SELECT max(updated_at) FROM chat_parts WHERE session_id = $1", {"1": session_id}
-    ).fetchone()
-    return Extent(messages, parts, max(message_touched or 0, part_touched or 0))
+    def one(sql: str) -> Any:
+        return db.connection.execute(sql, {"1": session_id}).fetchone()
+
+    messages, message_at = one(
+        "SELECT count(*), max(updated_at) FROM chat_messages WHERE session_id = $1")
+    (parts,) = one("SELECT count(*) FROM chat_parts WHERE session_id = $1")
+    (part_at,) = one("SELECT max(updated_at) FROM chat_parts WHERE session_id = $1")
+    (session_at,) = one("SELECT max(updated_at) FROM chat_sessions WHERE id = $1")
+    noted = 0
+    if db.form.name == "own":
+        (noted,) = one("SELECT coalesce(max(seq), 0) FROM changes WHERE session_id = $1")
+    touched = max(message_at or 0, part_at or 0, session_at or 0)
+    return Extent(messages, parts, touched, noted)

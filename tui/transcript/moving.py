@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tui.transcript.pane import TranscriptBase
 
 PREFETCHED = 40
@@ -82,6 +84,18 @@ class MovingPane(TranscriptBase):
         if reader is not None:
             around = range(shown.start - PREFETCHED, shown.stop + PREFETCHED)
             await reader.have(self.document, around)
+            await self._lay_out_ahead(shown.stop)
+
+    async def _lay_out_ahead(self, part: int) -> None:
+        """Lay out the next screen while nothing else is to be done."""
+        document, lines = self.document, 0
+        while lines < self.view.size.height and part < len(document):
+            lines += document.height(part)
+            part += 1
+            # Keys that have come meanwhile go first.
+            await asyncio.sleep(0)
+            if document is not self.document:
+                return
 
     def keep_cursor(self, direction: int) -> None:
         """Let the selected part be one that is on the screen."""

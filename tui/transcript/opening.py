@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
+
+from textual.timer import Timer
 
 from store.queries import transcript as queries
 from store.rows import SessionRow
 from store.store import Store
 from tui.messages import ProblemOccurred
 from tui.text import one_line
-from tui.transcript.document import Document
+from tui.transcript.document import Document, Key
 from tui.transcript.facts import context_tokens
 from tui.transcript.lines import Line
-from tui.transcript.moving import MovingPane
+from tui.transcript.moving import PREFETCHED, MovingPane
 from tui.transcript.place import MOST_FOLDS, Place, read_place
 from tui.transcript.plain import as_dict, decode
 from tui.transcript.reader import SessionReader
 
+WHOLE_AFTER_S = 3.0
+"""How long after the last growth the whole skeleton is read again."""
+
 
 class OpeningPane(MovingPane):
     """The transcript with its ways to open, to remember and to look again."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Start without a session."""
+        super().__init__(id=id)
+        self._extent: queries.Extent | None = None
+        self._stale = self._refreshing = False
+        self._slow: Timer | None = None
 
     async def open_session(
         self, store: Store, row: SessionRow, *, message_id: str | None = None, place: Any = None
@@ -97,8 +110,7 @@ class OpeningPane(MovingPane):
             if not self._warmed:
                 self._warmed = True
                 self.run_worker(_warm, thread=True, exit_on_error=False)
-            if not self.document.complete:
-                await self._load_skeleton(reader)
+            await self._load_skeleton(reader)
             text = await reader.store.read(queries.last_usage, reader.row.id)
             if reader is self.reader:
                 self._context_size = context_tokens(as_dict(decode(text))) if text else 0
@@ -108,21 +120,36 @@ class OpeningPane(MovingPane):
             self.post_message(ProblemOccurred("The session could not be read whole", error))
 
     async def _load_skeleton(self, reader: SessionReader) -> None:
+        extent = await reader.extent()
         skeleton, heights = await reader.skeleton(self.document.setting)
-        if reader is not self.reader:
-            return
+        if reader is self.reader:
+            stand = self._standing()
+            self.document.use(skeleton, heights, complete=True, at_start=True)
+            self._extent = extent
+            await self._stand_again(reader, stand)
+
+    def _standing(self) -> tuple[Key | None, int, Key | None]:
+        """Return the key and line at the top, and the key of the selected part."""
+        skeleton, scroller = self.document.skeleton, self.view.scroller
+        if not len(skeleton):
+            return None, 0, None
+        return skeleton.key(scroller.part), scroller.line, skeleton.key(self.cursor)
+
+    async def _stand_again(
+        self, reader: SessionReader, stand: tuple[Key | None, int, Key | None]
+    ) -> None:
+        """Go back to where the reader stood, in a skeleton that has changed."""
         document, scroller = self.document, self.view.scroller
-        top = document.skeleton.key(scroller.part) if len(document) else None
-        chosen = document.skeleton.key(self.cursor) if len(document) else None
-        line = scroller.line
-        at_end = self.view.at_end
-        document.use(skeleton, heights, complete=True, at_start=True)
-        scroller.part = (skeleton.locate(*top) if top else None) or 0
-        self.view.cursor = (skeleton.locate(*chosen) if chosen else None) or 0
+        top, line, chosen = stand
+        scroller.part = (document.skeleton.locate(*top) if top else None) or 0
         scroller.line = line
+        self.view.cursor = (document.skeleton.locate(*chosen) if chosen else None) or 0
         if len(document):
-            await reader.have(document, self._near())
-            if at_end:
+            near = self._near()
+            if self.view.at_end:
+                near = range(min(near.start, len(document) - PREFETCHED), len(document))
+            await reader.have(document, near)
+            if self.view.at_end:
                 scroller.to_end()
             else:
                 scroller.to(scroller.part, scroller.line)
@@ -140,24 +167,44 @@ class OpeningPane(MovingPane):
 
     def store_changed(self) -> None:
         """Somebody wrote to the store: look whether it touched this session."""
-        if self.reader is not None:
+        self._stale = True
+        if self.reader is not None and not self._refreshing:
             self.background(self._refresh, group="refresh")
 
     async def _refresh(self) -> None:
-        reader = self.reader
-        if reader is None:
-            return
+        self._refreshing = True
         try:
-            shown = self.view.shown_parts()
-            await reader.read_again(self.document, shown)
-            await self._load_skeleton(reader)
-            if reader is self.reader:
-                self.view.changed()
-                self.show_around()
+            while self._stale and self.reader is not None:
+                self._stale = False
+                if self.document.complete:
+                    await self._look_again(self.reader)
         except Exception as error:
             self.post_message(ProblemOccurred("The session could not be read again", error))
+        finally:
+            self._refreshing = False
 
-    # Place
+    async def _look_again(self, reader: SessionReader) -> None:
+        """Read what stands on the screen and the end, and all the rest where it moved."""
+        known, extent = self._extent, await reader.extent()
+        if extent == known or reader is not self.reader:
+            return
+        await reader.read_again(self.document, self.view.shown_parts())
+        self._extent, stand = extent, self._standing()
+        grown = (extent.messages - known.messages, extent.parts - known.parts) if known else (0, 0)
+        if any(grown) and await reader.tail(self.document, grown):
+            await self._stand_again(reader, stand)
+            if self._slow is not None:
+                self._slow.stop()
+            self._slow = self.set_timer(WHOLE_AFTER_S, self._look_at_all)
+        else:
+            await self._load_skeleton(reader)
+        self.show_around()
+
+    def _look_at_all(self) -> None:
+        """Read the whole skeleton again: hiding and late rows may lie anywhere."""
+        reader = self.reader
+        if reader is not None and self.document.complete:
+            self.background(partial(self._load_skeleton, reader), group="whole")
 
     def place(self) -> Place | None:
         """Return where the reader stands, for the state file."""

@@ -71,8 +71,9 @@ def reasoning_lines(item: Item, setting: Setting) -> tuple[list[Line], bool]:
     opened = level == "whole" and bool(text)
     details = as_dict(as_dict(item.data.get("providerMetadata")).get("backscroll"))
     took = details.get("duration_ms")
-    timed = isinstance(took, int | float) and took > 500
-    head = f"thought for {duration(took)}" if timed else "thought"
+    head = "thought"
+    if isinstance(took, int | float) and took > 500:
+        head += f" for {duration(took)}"
     if not text:
         head += "" if item.data.get("state") == "streaming" else ", not recorded"
     mark = glyphs().open if opened else glyphs().folded

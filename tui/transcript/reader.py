@@ -8,16 +8,18 @@ from functools import partial
 from store.activity import activity_of
 from store.database import Database
 from store.queries import transcript as queries
-from store.queries.transcript import Keyset, Opening
+from store.queries.transcript import Extent, Keyset, Opening
 from store.rows import SessionRow
 from store.store import Store
 from tui.transcript.document import Document
 from tui.transcript.heights import Heights
 from tui.transcript.item import Setting
-from tui.transcript.measures import estimates
+from tui.transcript.measures import estimate, estimates, newest_message
 from tui.transcript.search import Search, chunks, find
-from tui.transcript.skeleton import QUEUED, Skeleton, build
+from tui.transcript.skeleton import QUEUED, Skeleton, append, build
 
+REREAD_MESSAGES = 12
+"""Messages at the end that are read again when something was written."""
 PAGE_MESSAGES = 400
 """Messages in one read of the skeleton: some 10 ms, so that other reads go in between."""
 
@@ -73,6 +75,35 @@ class SessionReader:
         heights = await self.store.read(lambda _db: estimates(skeleton, setting))
         return skeleton, heights
 
+    async def extent(self) -> Extent:
+        """Return what moves when rows of the session are written."""
+        return await self.store.read(queries.extent, self.row.id)
+
+    async def tail(self, document: Document, grown: tuple[int, int]) -> bool:
+        """Read the end of the skeleton again.
+
+        Args:
+            document: A complete document; its skeleton is changed in place.
+            grown: How many messages and parts have come since it was read.
+
+        Returns:
+            False where that is not all that has changed: the skeleton must be read whole.
+        """
+        skeleton = document.skeleton
+        before = len(skeleton.message_ids), len(skeleton)
+        start = max(0, newest_message(skeleton) - REREAD_MESSAGES)
+        if start == 0 or skeleton.flags[start - 1] & QUEUED:
+            return False
+        after = skeleton.created[start - 1], skeleton.message_ids[start - 1]
+        page = await self.store.read(queries.outline_page, self.row.id, after, PAGE_MESSAGES)
+        heights = [document.heights[part] for part in range(skeleton.first[start])]
+        skeleton.cut(start)
+        append(skeleton, page)
+        heights += [estimate(skeleton, part, document.setting)
+                    for part in range(len(heights), len(skeleton))]
+        document.use(skeleton, Heights(heights), complete=True, at_start=True)
+        return (len(skeleton.message_ids) - before[0], len(skeleton) - before[1]) == grown
+
     async def have(self, document: Document, parts: range) -> bool:
         """Read the rows of parts that are not here yet; say whether any were missing."""
         parts = range(max(0, parts.start), min(len(document), parts.stop))
@@ -125,8 +156,3 @@ def _extend(
 
 def _find(ids: list[str], search: Search, db: Database) -> list[tuple[str, int, int]]:
     return find(db, ids, search.needle, search.pattern)
-
-
-def is_queued(document: Document, part: int) -> bool:
-    """Say whether a part belongs to a prompt that was not sent yet."""
-    return bool(document.skeleton.flags_of(part) & QUEUED)

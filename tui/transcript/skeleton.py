@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
 from store.queries.transcript import Outline
@@ -94,6 +94,20 @@ class Skeleton:
             self.type_names.append(name)
         return code
 
+    def cut(self, message: int) -> None:
+        """Forget a message and all that follow it."""
+        if message >= len(self.message_ids):
+            return
+        part = self.first[message]
+        for by_message in (self.message_ids, self.roles, self.origins, self.flags, self.created,
+                           self.hidden_at, self.first):
+            del by_message[message:]
+        for by_part in (self.message, self.index, self.types, self.sizes, self.states):
+            del by_part[part:]
+        del self.turns[bisect_left(self.turns, message):]
+        del self.errors[bisect_left(self.errors, part):]
+        self._last = self.message_ids[-1] if self.message_ids else None
+
     def type_of(self, part: int) -> str:
         """Return the type of a part, "" for a message without parts."""
         return self.type_names[self.types[part]]
@@ -136,9 +150,9 @@ class Skeleton:
         return self.type_of(part) in _PROSE
 
 
-def build(outlines: Iterable[Outline]) -> Skeleton:
-    """Make a skeleton of outlines in store order; queued messages go to the end."""
-    skeleton, queued = Skeleton(), []
+def append(skeleton: Skeleton, outlines: Iterable[Outline]) -> None:
+    """Add outlines in store order to a skeleton; queued messages go to the end."""
+    queued = []
     for outline in outlines:
         if outline.cancelled_at is not None and outline.hidden_at:
             continue
@@ -148,4 +162,10 @@ def build(outlines: Iterable[Outline]) -> Skeleton:
             skeleton.add(outline)
     for outline in queued:
         skeleton.add(outline)
+
+
+def build(outlines: Iterable[Outline]) -> Skeleton:
+    """Make a skeleton of outlines in store order; queued messages go to the end."""
+    skeleton = Skeleton()
+    append(skeleton, outlines)
     return skeleton

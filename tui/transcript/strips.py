@@ -28,6 +28,18 @@ def setting_for(width: int) -> Setting:
                                               min(content - 8, MOST_MEASURE)))
 
 
+def thumb_rows(total: int, height: int, position: int, *, at_end: bool) -> range:
+    """Return the rows of a screen that a scroll bar's thumb covers; none where all fits."""
+    if total <= height or height < 3:
+        return range(0)
+    size = max(1, height * height // total)
+    if at_end or position >= total - height:
+        top = height - size
+    else:
+        top = min(height - size, position * (height - size) // max(1, total - height))
+    return range(top, top + size)
+
+
 def strip_of(
     block: Block, line: Line, width: int, paint: Paint, *, ground: str = "background",
     marked: bool = False, thumb: bool = False, spans: list[Span] | None = None,

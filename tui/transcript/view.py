@@ -26,7 +26,7 @@ from tui.transcript.lines import Action, Block, Hits, Line
 from tui.transcript.paint import Paint
 from tui.transcript.scroller import Row, Scroller
 from tui.transcript.selection import offset_y, painted, selected_text
-from tui.transcript.strips import setting_for, strip_of
+from tui.transcript.strips import setting_for, strip_of, thumb_rows
 
 PAINTED_LINES = 1_200
 WHEEL_LINES = 3
@@ -231,14 +231,8 @@ class TranscriptView(Widget, can_focus=True):
 
     def _thumb(self) -> range:
         """Return the rows that the scroll bar's thumb covers; none where all fits."""
-        total, height = self.document.heights.total, self.size.height
-        if total <= height or height < 3:
-            return range(0)
-        size = max(1, height * height // total)
-        at_end = self.at_end or self.scroller.position >= total - height
-        top = height - size if at_end else (
-            min(height - size, self.scroller.position * (height - size) // max(1, total - height)))
-        return range(top, top + size)
+        total = self.document.heights.total
+        return thumb_rows(total, self.size.height, self.scroller.position, at_end=self.at_end)
 
     # Mouse
 
