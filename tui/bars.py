@@ -95,6 +95,23 @@ class TopLine(Widget):
         return right
 
 
+class Headline(Widget):
+    """One line above the panes about what is shown."""
+
+    DEFAULT_CSS = "Headline { height: 1; }"
+
+    def __init__(self, words: str) -> None:
+        """Take the words."""
+        super().__init__()
+        self._words = words
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the line."""
+        palette = palette_of(self.app)
+        look = style(palette.tool, palette.background)
+        return join([Segment(f" {self._words}", look)], [], self.size.width, look)
+
+
 @dataclass(frozen=True, slots=True)
 class Hint:
     """A key in the bottom line.

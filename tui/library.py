@@ -30,7 +30,8 @@ class Library:
     Attributes:
         database: The plain connection of the first paint; the poller keeps it.
         name: What the top line calls the store.
-        notice: One line about what is shown, or None.
+        notice: What is said once at the start, or None.
+        headline: What stands above the panes all the time, or None.
         workspace: Shows the sessions of this folder alone; None shows all.
         sync_targets: What the sync process reads; None starts none.
         clock: Returns the present as epoch ms.
@@ -39,6 +40,7 @@ class Library:
     database: Database
     name: str
     notice: str | None = None
+    headline: str | None = None
     workspace: str | None = None
     sync_targets: tuple[str, ...] | None = None
     clock: Clock = system_clock

@@ -25,7 +25,7 @@ def open_library(target: str | None, store: str | None, *, demo: bool = False) -
         StoreError: It is none of these; the message says what it is.
     """
     if demo:
-        return demo_library("the demo store")
+        return demo_library(None)
     if target is not None:
         return _open_target(target, store)
     if store is not None:
@@ -81,8 +81,8 @@ def shortened(path: Path) -> str:
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
-def demo_library(notice: str) -> Library:
-    """Make the demo store anew and open it."""
+def demo_library(headline: str | None) -> Library:
+    """Make the demo store anew and open it, with a line above it."""
     clock = import_module("store.clock").system_clock
     path = private_folder(cache_dir()) / f"demo-{os.getpid()}.db"
     for old in path.parent.glob("demo-*.db*"):
@@ -91,7 +91,7 @@ def demo_library(notice: str) -> Library:
     path.unlink(missing_ok=True)
     import_module("store.demo").make_demo(path, clock)
     library = Library.open(path, "demo")
-    library.notice = notice if notice != "the demo store" else None
+    library.headline = headline
     return library
 
 

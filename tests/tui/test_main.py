@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -54,13 +53,13 @@ def test_nothing_found_shows_the_demo_and_where_it_looked(
     monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
     library = startup.open_library(None, None)
     assert library.name == "demo"
-    assert library.notice is not None
-    assert library.notice.startswith("No agent sessions found in ~/.claude")
-    assert library.notice.endswith("; showing the demo")
+    assert library.headline is not None
+    assert library.headline.startswith("No agent sessions found in ~/.claude")
+    assert library.headline.endswith("; showing the demo")
     assert library.path.parent == cache_dir()
     assert not startup.is_empty(library.path)
     again = startup.open_library(None, None, demo=True)
-    assert (again.name, again.notice) == ("demo", None)
+    assert (again.name, again.headline) == ("demo", None)
 
 
 def test_a_first_run_says_what_the_library_keeps(
@@ -80,7 +79,7 @@ def test_a_folder_that_is_no_source_filters_the_library(tmp_path: Path) -> None:
     assert library.workspace == str(tmp_path / "proj")
 
 
-@pytest.mark.parametrize("content", [None, b"", b"no database", os.urandom(64)])
+@pytest.mark.parametrize("content", [None, b"", b"no database", bytes(range(256))])
 def test_what_cannot_be_opened_is_said(content: bytes | None, tmp_path: Path) -> None:
     path = tmp_path / "thing.bin"
     if content is not None:

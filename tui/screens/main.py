@@ -51,6 +51,8 @@ class MainScreen(PanesScreen):
         self.transcript = transcript.TranscriptPane(id="transcript")
         self.inspector = inspector.InspectorPane(id="inspector")
         for slot, pane in zip(self._slots, (self.transcript, self.inspector), strict=True):
+            pane.display, slot.display = slot.display, False
+            pane.styles.width = slot.styles.width
             await places.mount(pane, after=slot)
             await slot.remove()
         self.apply_layout()

@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
 
-from tui.bars import BottomLine, Hint, TopLine
+from tui.bars import BottomLine, Headline, Hint, TopLine
 from tui.commands.declaration import Scope
 from tui.commands.registry import BY_ID, footer_commands, keys_of
 from tui.freshness import Freshness
@@ -24,6 +24,7 @@ from tui.panes.sessions import SessionsPane
 from tui.panes.splitter import Splitter
 from tui.polling import Poller
 from tui.state import ViewState
+from tui.text import one_line
 
 if TYPE_CHECKING:
     from tui.panes.inspector import InspectorPane
@@ -47,6 +48,7 @@ class PaneSlot(Widget):
 class PanesScreen(CommandPane, Screen[None]):
     """Holds the panes: which are seen, how wide they are, which has the focus."""
 
+    AUTO_FOCUS = ""
     DEFAULT_CSS = """
     PanesScreen { background: $background; layers: base overlay; }
     PanesScreen #panes { height: 1fr; }
@@ -82,6 +84,8 @@ class PanesScreen(CommandPane, Screen[None]):
     def compose(self) -> ComposeResult:
         """Make lines, panes and borders."""
         yield TopLine()
+        if self.library.headline:
+            yield Headline(one_line(self.library.headline))
         with Horizontal(id="panes"):
             yield self.sessions
             yield Splitter("sessions")
