@@ -272,3 +272,20 @@ def test_no_line_is_wider_than_its_room(width: int, level: Any) -> None:
             for line in block.lines:
                 taken = width_of(line.runs) + width_of(line.right)
                 assert taken <= max(setting.width, 24), (part["type"], line)
+
+
+def test_long_code_is_coloured_at_its_start_and_whole() -> None:
+    from tui.transcript.highlight import code_lines
+
+    code = "\n".join(f"value_{n} = 'text {n}'" for n in range(2000))
+    lines = code_lines(code, "python")
+    assert "\n".join("".join(text for text, _ink in line) for line in lines) == code
+    assert ("'text 0'", "ok") in lines[0] or any(ink == "ok" for _text, ink in lines[0])
+    assert lines[-1] == [("value_1999 = 'text 1999'", "text")]
+    assert code_lines("a b", "no-such-language") == [[("a b", "text")]]
+
+
+def test_markup_that_the_parser_drops_is_shown_as_it_stands() -> None:
+    words = "> " * 400 + "deep"
+    assert "deep" in "".join(shown(block_of(text(words))))
+    assert "".join(shown(block_of(text("[" * 5000)))).count("[") == 5000

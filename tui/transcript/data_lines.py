@@ -12,9 +12,9 @@ from tui.text import clean, one_line
 from tui.transcript import diff
 from tui.transcript.item import Item, Setting
 from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
-from tui.transcript.markdown import layout
+from tui.transcript.markdown import layout, plain_lines
 from tui.transcript.plain import as_dict, count, duration, media_line, readable
-from tui.transcript.prose import CAP_CHARACTERS, capped_lines, indented, plain_lines
+from tui.transcript.prose import CAP_CHARACTERS, capped_lines, indented
 from tui.transcript.tools import todo_items
 
 Laid = tuple[list[Line], str, bool]

@@ -8,8 +8,8 @@ from typing import Any
 from tui.text import clean
 from tui.transcript.lines import Run
 
-LONGEST = 40_000
-"""Longer code stays plain: colouring takes about 1.7 ms for 1,000 characters."""
+LONGEST = 16_000
+"""What follows stays plain: colouring takes about 1.7 ms for 1,000 characters."""
 _INKS = (
     ("Comment", "faint i"), ("Keyword.Constant", "tool"), ("Keyword", "reasoning"),
     ("Name.Function", "user"), ("Name.Class", "user"), ("Name.Decorator", "tool"),
@@ -53,9 +53,14 @@ def code_lines(code: str, language: str) -> list[list[Run]]:
             never guessed.
     """
     text = clean(code)
-    lexer = _lexer(language.lower()) if language and len(text) <= LONGEST else None
+    lexer = _lexer(language.lower()) if language else None
     if lexer is None:
         return [[(line, "text")] for line in text.split("\n")]
+    rest: list[str] = []
+    if len(text) > LONGEST:
+        cut = text.rfind("\n", 0, LONGEST)
+        cut = cut if cut > 0 else LONGEST
+        text, rest = text[:cut], text[cut:].lstrip("\n").split("\n")
     lines: list[list[Run]] = [[]]
     for token, value in lexer.get_tokens(text):
         ink = _ink(token)
@@ -64,4 +69,4 @@ def code_lines(code: str, language: str) -> list[list[Run]]:
             lines[-1].append((head, ink))
         for other in others:
             lines.append([(other, ink)] if other else [])
-    return lines
+    return lines + [[(line, "text")] for line in rest]

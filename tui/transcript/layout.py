@@ -11,8 +11,9 @@ from tui.transcript.data_lines import data_lines, divider
 from tui.transcript.facts import clock_time, day, message_facts
 from tui.transcript.item import Item, Setting
 from tui.transcript.lines import Block, Line, Run, fitted, width_of, wrapped
+from tui.transcript.markdown import plain_lines
 from tui.transcript.plain import as_dict, readable, strip_tags
-from tui.transcript.prose import first_line, plain_lines, reasoning_lines, text_lines
+from tui.transcript.prose import first_line, reasoning_lines, text_lines
 from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED, SILENT
 from tui.transcript.tool_lines import RUNNING_FOR, tool_lines
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _PLAIN = re.compile(r"[^\W\d_](?:[^\W_]|[ .,;:!?'’\"()\-–—/])*")
 """Text of one line in which nothing can be markup: no need to parse."""
+MOST_BRACKETS = 4_000
+"""Text with more of them is shown as it stands: each could begin a link."""
 _OPENS = {"strong_open": "b", "em_open": "i", "s_open": "s", "link_open": "u"}
 _CLOSES = frozenset({"strong_close", "em_close", "s_close", "link_close"})
 
@@ -41,7 +43,19 @@ def layout(text: str, width: int, whole_width: int, ink: str = "text") -> list[L
     text = clean(text).strip("\n")
     if _PLAIN.fullmatch(text):
         return wrapped([(text, ink)], width)
-    return _Layout(width, whole_width, ink).run(parser().parse(text))
+    if text.count("[") > MOST_BRACKETS:
+        return plain_lines(text, width, ink)
+    lines = _Layout(width, whole_width, ink).run(parser().parse(text))
+    # The parser drops what is nested too deeply; words are never lost.
+    return lines if any(line.text.strip(" │") for line in lines) else plain_lines(text, width, ink)
+
+
+def plain_lines(text: str, width: int, ink: str, indent: list[Run] | None = None) -> list[Line]:
+    """Lay out text line by line as it stands."""
+    return [
+        line for source in clean(text).split("\n")
+        for line in wrapped([(source, ink)], width, indent)
+    ]
 
 
 class _Layout:

@@ -19,7 +19,10 @@ from tui.transcript.moving import PREFETCHED, MovingPane
 from tui.transcript.place import MOST_FOLDS, Place, read_place
 from tui.transcript.plain import as_dict, decode
 from tui.transcript.reader import SessionReader
+from tui.transcript.skeleton import UNSETTLED
 
+TICK_S = 1.0
+"""How often the time of running calls moves on."""
 WHOLE_AFTER_S = 3.0
 """How long after the last growth the whole skeleton is read again."""
 
@@ -33,6 +36,23 @@ class OpeningPane(MovingPane):
         self._extent: queries.Extent | None = None
         self._stale = self._refreshing = False
         self._slow: Timer | None = None
+
+    def on_mount(self) -> None:
+        """Count the time of running calls."""
+        self.set_interval(TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        """Lay out again the calls on the screen that have no result yet."""
+        if self.reader is None or not len(self.document):
+            return
+        document = self.document
+        states = document.skeleton.states
+        open_calls = [part for part in self.view.shown_parts() if states[part] == UNSETTLED]
+        document.setting.now = self.reader.store.clock()
+        for part in open_calls:
+            document.forget(part)
+        if open_calls:
+            self.view.changed()
 
     async def open_session(
         self, store: Store, row: SessionRow, *, message_id: str | None = None, place: Any = None

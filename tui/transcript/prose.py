@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 
 from tui.glyphs import glyphs
-from tui.text import clean, one_line
+from tui.text import one_line
 from tui.transcript.item import Item, Setting
-from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
-from tui.transcript.markdown import layout
+from tui.transcript.lines import Line, Run, fitted, width_of
+from tui.transcript.markdown import layout, plain_lines
 from tui.transcript.plain import as_dict, byte_size, duration
 
 CAP_CHARACTERS = 64_000
+CAP_MARKDOWN = 32_000
+"""Parsing takes up to 20 microseconds for a character of text that is all markup."""
 CAP_LINES = 2_000
 _TAGS = re.compile(r"</?[a-z-]+>")
 
 
-def capped(text: str, pages: int) -> tuple[str, Line | None]:
+def capped(
+    text: str, pages: int, characters: int = CAP_CHARACTERS
+) -> tuple[str, Line | None]:
     """Cut text to what is shown, with the line that says what is left."""
-    limit = CAP_CHARACTERS * pages
+    limit = characters * pages
     if len(text) <= limit:
         return text, None
     cut = text.rfind("\n", limit // 2, limit)
@@ -44,7 +48,8 @@ def more_line(left: str) -> Line:
 def text_lines(item: Item, setting: Setting, *, markdown: bool, ink: str = "text") -> list[Line]:
     """Lay out a text part."""
     text = item.data.get("text")
-    shown, more = capped(text if isinstance(text, str) else "", item.pages)
+    limit = CAP_MARKDOWN if markdown else CAP_CHARACTERS
+    shown, more = capped(text if isinstance(text, str) else "", item.pages, limit)
     if not shown.strip():
         return []
     if markdown:
@@ -53,14 +58,6 @@ def text_lines(item: Item, setting: Setting, *, markdown: bool, ink: str = "text
         lines = plain_lines(shown.strip("\n"), setting.measure, ink)
     lines = capped_lines(lines, item.pages)
     return [*lines, more] if more is not None else lines
-
-
-def plain_lines(text: str, width: int, ink: str, indent: list[Run] | None = None) -> list[Line]:
-    """Lay out text line by line as it stands."""
-    return [
-        line for source in clean(text).split("\n")
-        for line in wrapped([(source, ink)], width, indent)
-    ]
 
 
 def reasoning_lines(item: Item, setting: Setting) -> tuple[list[Line], bool]:
@@ -83,7 +80,7 @@ def reasoning_lines(item: Item, setting: Setting) -> tuple[list[Line], bool]:
         runs += [("  ", "text"), (first, "faint i")]
         room = min(setting.width, setting.measure + 4)
         return [Line(fitted(runs, room), action="fold")], len(text) > 0
-    shown, more = capped(text, item.pages)
+    shown, more = capped(text, item.pages, CAP_MARKDOWN)
     lines = [Line(runs, action="fold")]
     body = layout(shown, setting.measure - 2, setting.width - 2, "muted i")
     lines += [indented(line, 2) for line in capped_lines(body, item.pages)]
