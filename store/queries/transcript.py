@@ -172,10 +172,10 @@ def _collect(
     if start is not None:
         beyond = f"AND (m.created_at, m.id) {'<' if backwards else '>='} ($3, $4)"
         values |= {"3": start[0], "4": start[1]}
+    columns = f"{_message_columns(db)}, {_outline_columns(db)}"
     rows = db.connection.execute(
-        f"SELECT {_message_columns(db)}, {_outline_columns(db)} FROM chat_messages m"
-        f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at {order}, m.id {order} LIMIT $2",
-        values,
+        f"SELECT {columns} FROM chat_messages m WHERE m.session_id = $1 {beyond}"
+        f" ORDER BY m.created_at {order}, m.id {order} LIMIT $2", values,
     ).fetchall()
     window, whole, count = Window(), True, 0
     groups: list[tuple[MessageRow, tuple[Any, ...], list[PartRow]]] = []

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.timer import Timer
 
 from store.queries import transcript as queries
 from store.rows import SessionRow
-from store.store import Store
 from tui.messages import ProblemOccurred
 from tui.text import one_line
 from tui.transcript.document import Document, Key
@@ -20,6 +19,9 @@ from tui.transcript.place import MOST_FOLDS, Place, read_place
 from tui.transcript.plain import as_dict, decode
 from tui.transcript.reader import SessionReader
 from tui.transcript.skeleton import UNSETTLED
+
+if TYPE_CHECKING:
+    from store.store import Store
 
 TICK_S = 1.0
 """How often the time of running calls moves on."""

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 from store.activity import activity_of
 from store.database import Database
 from store.queries import transcript as queries
 from store.queries.transcript import Extent, Keyset, Opening
 from store.rows import SessionRow
-from store.store import Store
 from tui.transcript.document import Document
 from tui.transcript.heights import Heights
 from tui.transcript.item import Setting
 from tui.transcript.measures import estimate, estimates, newest_message
 from tui.transcript.search import Search, chunks, find
 from tui.transcript.skeleton import QUEUED, Skeleton, append, build
+
+if TYPE_CHECKING:
+    from store.store import Store
 
 REREAD_MESSAGES = 12
 """Messages at the end that are read again when something was written."""

@@ -74,6 +74,15 @@ def strip_of(
         lead -= len(text)
         if used >= room:
             break
+    segments += _right_side(line, room, used, paint, ground, dimmed, thumb=thumb)
+    return Strip(segments, width)
+
+
+def _right_side(
+    line: Line, room: int, used: int, paint: Paint, ground: str, dimmed: bool, *, thumb: bool
+) -> list[Segment]:
+    """Return what follows the content: the rest of its ground, facts, margin, scroll bar."""
+    segments: list[Segment] = []
     facts = width_of(line.right)
     facts = facts if used + facts <= room else 0
     edge = paint.style("text", ground)
@@ -88,7 +97,7 @@ def strip_of(
     segments.append(Segment(" " * (rest - thumb), edge))
     if thumb:
         segments.append(Segment("▐" if glyphs().bar == "▎" else "#", paint.style("rule", ground)))
-    return Strip(segments, width)
+    return segments
 
 
 def _with_hits(
