@@ -155,6 +155,26 @@ def believed(stored: Mapping[str, Any]) -> Mapping[str, Any]:
     return stored
 
 
+def live_activities(db: Database, session_ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """Return what a watcher that lives has seen of sessions, as ``metadata_json.activity``.
+
+    Only what says more than the rows do is there: sessions of other files, and of watchers
+    that have ended, are missing.
+    """
+    if db.form.name != "own":
+        return {}
+    rows = db.connection.execute(
+        "SELECT session_id, state, since, process_json, watcher_json FROM live_activity"
+        " WHERE session_id IN (SELECT value FROM json_each($1))",
+        {"1": orjson.dumps(list(session_ids)).decode()},
+    ).fetchall()
+    return {
+        session_id: orjson.loads(process) | {"state": state, "from": "stored", "since": since}
+        for session_id, state, since, process, watcher in rows
+        if is_alive(orjson.loads(watcher)) is not False
+    }
+
+
 def activity_of(
     row: SessionRow, *, now: int, unsettled: Unsettled | None = None,
     stored: Mapping[str, Any] | None = None,

@@ -195,6 +195,16 @@ CREATE TABLE attachments (
     body       BLOB NOT NULL,
     PRIMARY KEY (session_id, name)
 );
+CREATE TABLE live_activity (
+    session_id   TEXT PRIMARY KEY,
+    kind         TEXT NOT NULL,
+    root         TEXT NOT NULL,
+    state        TEXT NOT NULL,
+    since        INTEGER NOT NULL,
+    process_json TEXT NOT NULL,
+    watcher_json TEXT NOT NULL,
+    seen_at      INTEGER NOT NULL
+) WITHOUT ROWID;
 CREATE TABLE changes (
     seq        INTEGER PRIMARY KEY,
     session_id TEXT NOT NULL,
@@ -217,6 +227,10 @@ the CRC-32 of the block before compression.
 ``record_refs``: for each message, a JSON array with one array of record numbers per part
 (and a last one for records of the message as a whole).
 ``attachments``: side files of a source, zstd; ``size`` in bytes before compression.
+``live_activity``: what a source says that its sessions do now, while a watcher follows it;
+``process_json`` names the process that runs the session, ``watcher_json`` the watcher, whose
+end makes the row worthless. Beside the sessions, so that a session which was followed live
+has the same row as one that was read once.
 ``changes``: what a poller of ours reads again; the newest row is never trimmed, so ``seq``
 needs no AUTOINCREMENT (which would cost each small transaction as much as its rows).
 ``verb_log``: what undo and redo act on.

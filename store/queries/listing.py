@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import orjson
 
-from store.activity import believed
+from store.activity import believed, live_activities
 from store.database import Database
 
 Sort = Literal["recent", "created", "tokens", "cost", "length"]
@@ -305,8 +305,9 @@ def rows_of(db: Database, rowids: Sequence[int]) -> dict[int, ListRow]:
         "s.metadata_json, (SELECT count(*) FROM chat_messages m WHERE m.session_id = s.id) "
         f"FROM chat_sessions s WHERE s.rowid IN ({marks})",
         list(rowids),
-    )
-    return {row[0]: _list_row(row) for row in rows}
+    ).fetchall()
+    live = live_activities(db, [row[1] for row in rows])
+    return {row[0]: _list_row(row, live.get(row[1])) for row in rows}
 
 
 def decoded(text: str | None) -> dict[str, Any]:
@@ -329,9 +330,9 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _list_row(row: tuple[Any, ...]) -> ListRow:
+def _list_row(row: tuple[Any, ...], live: Mapping[str, Any] | None) -> ListRow:
     metadata = decoded(row[12])
-    user, activity = _part(metadata, "user"), believed(_part(metadata, "activity"))
+    user, activity = _part(metadata, "user"), believed(live or _part(metadata, "activity"))
     tags = user.get("tags")
     return ListRow(
         rowid=row[0], id=row[1], title=_text(user.get("title")) or _text(row[2]), agent=row[3],

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
-from store.activity import activity_of, unsettled_of
+from store.activity import activity_of, live_activities, unsettled_of
 from store.database import Database
 from store.exports.encoding import column_value
 from store.queries import sessions
@@ -65,13 +65,15 @@ def summaries_of(db: Database, rows: Sequence[SessionRow], *, now: int) -> list[
     """Return the summaries of these sessions."""
     ids = [row.id for row in rows]
     counts = sessions.counts(db, ids)
-    unsettled = unsettled_of(db, ids)
+    unsettled, live = unsettled_of(db, ids), live_activities(db, ids)
     found = []
     for row in rows:
         summary = _row(row)
         metadata = summary["metadata"] if isinstance(summary["metadata"], dict) else {}
         source = metadata.get("source")
-        activity = activity_of(row, now=now, unsettled=unsettled.get(row.id))
+        activity = activity_of(
+            row, now=now, unsettled=unsettled.get(row.id), stored=live.get(row.id)
+        )
         summary |= {
             "title": row.title,
             "source": source if isinstance(source, dict) else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from store.sources.drafts import SessionDraft
 
@@ -99,4 +99,57 @@ class Source(Protocol):
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folders to watch for changes."""
+        ...
+
+
+class Follower(Protocol):
+    """One unit kept in memory while it grows."""
+
+    def read(self, unit: Unit) -> Reading:
+        """Return what ``Source.read`` would, reading only what was added since the last call."""
+        ...
+
+
+@runtime_checkable
+class FollowedSource(Protocol):
+    """A source whose units can be followed without reading them whole each time."""
+
+    def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
+        """List the units that changed files and folders below a root belong to.
+
+        Returns:
+            None where only a listing of the whole root can tell.
+        """
+        ...
+
+    def follower(self, root: Path, unit: Unit) -> Follower:
+        """Return a follower that has read nothing yet."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunningSession:
+    """What a source says of a session that a process has open.
+
+    Attributes:
+        source_id: The session's id at the source.
+        state: As in ``store.activity``.
+        since: Epoch ms.
+        pid: The process; whoever reads this finds out by it whether it still holds.
+        started: Ticks since boot at the process's start, where the source tells.
+    """
+
+    source_id: str
+    state: str
+    since: int
+    pid: int
+    started: int | None = None
+
+
+@runtime_checkable
+class ActivitySource(Protocol):
+    """A source that says what its sessions do now."""
+
+    def running(self, root: Path) -> list[RunningSession]:
+        """Return what processes say of a root's sessions; some may have ended since."""
         ...

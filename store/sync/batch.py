@@ -53,12 +53,18 @@ class Batch:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a batch; ``again`` are the units to read once more."""
+    """What came of a batch.
+
+    Attributes:
+        again: The units to read once more.
+        changed: The sessions that were written.
+    """
 
     new: int = 0
     updated: int = 0
     problems: int = 0
     again: list[Job] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
 
 
 def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
@@ -118,4 +124,5 @@ def _write_unit(
 def _count(written: Written, outcome: Outcome) -> bool:
     outcome.new += written.new
     outcome.updated += bool(written.changed) and not written.new
+    outcome.changed.extend(written.changed)
     return bool(written.changed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from store.sync import problems, units
 from store.sync.batch import Batch, write_batch
 from store.sync.forget import delete_sessions
 from store.sync.locking import alone, transaction
-from store.sync.pool import reader_for
+from store.sync.pool import Results, reader_for
 from store.sync.progress import Meter, Progress, Summary
 from store.sync.reading import leave_out
 from store.sync.targets import Target
@@ -65,6 +66,8 @@ class Sync:
     Attributes:
         on_progress: Called often; it decides what to show.
         stopped: Asked between units; True ends the run, and what is done stays done.
+        reading: Reads the units of a run.
+        changed: The sessions that were written so far.
     """
 
     database: Database
@@ -72,6 +75,8 @@ class Sync:
     clock: Clock = system_clock
     on_progress: Callable[[Progress], None] = lambda progress: None
     stopped: Callable[[], bool] = lambda: False
+    reading: Callable[[list[Job], Settings], AbstractContextManager[Results]] = reader_for
+    changed: list[str] = field(default_factory=list)
     progress: Progress = field(default_factory=Progress)
     summary: Summary = field(default_factory=Summary)
     _meter: Meter = field(default_factory=Meter)
@@ -102,7 +107,7 @@ class Sync:
     def _run(self, targets: Sequence[Target]) -> None:
         jobs: list[Job] = []
         for target in targets:
-            jobs.extend(self._list(target))
+            jobs.extend(self.list_moved(target))
         if not jobs:
             self._report()
             return
@@ -112,10 +117,14 @@ class Sync:
         self._report()
         for pragma in BULK_PRAGMAS:
             self.database.connection.execute(pragma)
+        self.bring_in(jobs)
+
+    def bring_in(self, jobs: list[Job]) -> None:
+        """Read and write units, in this order."""
         while jobs and not self.stopped():
             jobs = self._work(jobs)
 
-    def _list(self, target: Target) -> list[Job]:
+    def list_moved(self, target: Target) -> list[Job]:
         """Return the units of a root that moved; note what went wrong or went away."""
         source, root, found = target.source, target.root, list[Problem]()
         stored = units.stored_units(self.database, source.kind, root)
@@ -164,7 +173,7 @@ class Sync:
         """Read and write the jobs; return those that another sync wrote meanwhile."""
         again: list[Job] = []
         batch = Batch()
-        with reader_for(jobs, self.settings) as results:
+        with self.reading(jobs, self.settings) as results:
             for job, result in results:
                 leave_out(result, self.settings.excludes)
                 batch.add(job, result)
@@ -181,6 +190,7 @@ class Sync:
             return ()
         outcome = write_batch(self.database, batch, self.clock)
         self.summary.read += len(batch.units) - len(outcome.again)
+        self.changed.extend(outcome.changed)
         self.summary.new += outcome.new
         self.summary.updated += outcome.updated
         self.progress.sessions += outcome.new + outcome.updated

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from store.errors import BackscrollError
-from store.sources.protocol import FileStamp, Problem, Source, Unit
+from store.sources.protocol import FileStamp, Problem, Reading, Source, Unit
 from store.sync.prepared import PreparedSession, prepare
 from store.sync.units import Excludes
 
@@ -34,15 +35,24 @@ def read_unit(
     *,
     keep_originals: bool,
     compress: bool,
+    read: Callable[[Path, Unit], Reading] | None = None,
 ) -> ReadUnit:
     """Read a unit and make its rows.
 
     Nothing that a source's files hold may end a sync: what cannot be read or mapped
     becomes a problem of this unit alone.
+
+    Args:
+        source: Whose unit it is.
+        root: The root that it was listed below.
+        unit: The unit.
+        keep_originals: Whether the original records are kept.
+        compress: Whether record blocks are compressed now, or only when they are written.
+        read: Reads it in place of ``source.read``.
     """
     result = ReadUnit()
     try:
-        reading = source.read(root, unit)
+        reading = (read or source.read)(root, unit)
     except Exception as error:
         result.problems.append(Problem(path_of(root, unit), 0, _reason("cannot be read", error)))
         return result

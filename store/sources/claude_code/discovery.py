@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from store.sources.claude_code.lines import LineError, parse_line
@@ -75,13 +75,23 @@ class Discovery:
             if _is_folder(entry) and (not is_project or holds_sessions(entry.path)):
                 yield entry.path
 
-    def sessions(self, folder: str, problems: list[Problem]) -> Iterator[SessionFiles]:
-        """Return the sessions of one project folder."""
+    def sessions(
+        self, folder: str, problems: list[Problem], only: Collection[str] | None = None
+    ) -> Iterator[SessionFiles]:
+        """Return the sessions of one project folder.
+
+        Args:
+            folder: The project folder.
+            problems: Takes what cannot be listed.
+            only: The ids of the sessions that are wanted; None for all.
+        """
         found: dict[str, SessionFiles] = {}
         folders: list[tuple[str, str]] = []
         beside: list[FileStamp] = []
         for entry in _scan(folder, problems):
             name = entry.name
+            if only is not None and not self._may_be_of(entry, only):
+                continue
             if name.endswith(ROWS):
                 stamp = _stamp(entry, problems)
                 if stamp is None:
@@ -97,11 +107,20 @@ class Discovery:
             self._side_files(found, folder, name, path, problems)
         for stamp in beside:
             owner = self.owner(stamp, problems)
-            found.setdefault(owner, SessionFiles(folder, owner)).agents.append(stamp)
+            if only is None or owner in only:
+                found.setdefault(owner, SessionFiles(folder, owner)).agents.append(stamp)
         for session in found.values():
             session.agents.sort(key=lambda stamp: stamp.path)
             session.side.sort(key=lambda stamp: stamp.path)
             yield session
+
+    def _may_be_of(self, entry: os.DirEntry[str], only: Collection[str]) -> bool:
+        """Say whether an entry of a project folder may belong to one of some sessions."""
+        name = entry.name.removesuffix(ROWS)
+        if name in only or not (entry.name.startswith(AGENT) and entry.name.endswith(ROWS)):
+            return name in only
+        owner = self._owners.get((entry.path, entry.inode()))
+        return owner is None or owner in only
 
     def _side_files(
         self,

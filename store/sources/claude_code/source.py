@@ -9,14 +9,17 @@ from pathlib import Path
 from store.sources.claude_code.assemble import KIND, build_thread
 from store.sources.claude_code.collection import paused_collection
 from store.sources.claude_code.discovery import AGENT, ROWS, Discovery, SessionFiles, stamp_of
+from store.sources.claude_code.follower import SessionFollower, is_rows
 from store.sources.claude_code.lines import CHUNK, LINE_LIMIT
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.reader import SessionReader
 from store.sources.claude_code.recognition import recognise
+from store.sources.claude_code.running import running_sessions, sessions_folder
 from store.sources.claude_code.sidechains import split_sidechains
+from store.sources.claude_code.touched import touched_sessions
 from store.sources.claude_code.transcript import read_transcript
 from store.sources.drafts import MessageDraft
-from store.sources.protocol import FileStamp, Problem, Reading, Unit
+from store.sources.protocol import FileStamp, Problem, Reading, RunningSession, Unit
 
 
 class ClaudeCodeSource:
@@ -35,6 +38,7 @@ class ClaudeCodeSource:
         """
         self._discovery = Discovery()
         self._neighbours: dict[str, Neighbours] = {}
+        self._folders: dict[str, set[str]] = {}
         self._line_limit = line_limit
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
@@ -51,8 +55,12 @@ class ClaudeCodeSource:
 
     def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
         """List the sessions below a root; one session found twice is read where it is larger."""
+        yield from self._units(self._files(root, problems), problems)
+
+    def _units(self, found: Iterable[SessionFiles], problems: list[Problem]) -> Iterator[Unit]:
         seen: dict[str, SessionFiles] = {}
-        for files in self._files(root, problems):
+        for files in found:
+            self._folders.setdefault(files.session_id, set()).add(files.folder)
             known = seen.get(files.session_id)
             if known is None or known.main is None or files.main is None:
                 seen.setdefault(files.session_id, files)
@@ -96,6 +104,35 @@ class ClaudeCodeSource:
         side = [stamp_of(meta, os.stat(meta))] if os.path.isfile(meta) else []
         yield SessionFiles(folder, session_id, None, [stamp], side)
 
+    def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
+        """List the sessions that changed files belong to, wherever they lie below the root.
+
+        Returns:
+            None where only a listing of the whole root can tell.
+        """
+        problems: list[Problem] = []
+        touched = touched_sessions(self._discovery, root, paths, problems)
+        if touched is None:
+            return None
+        found: list[SessionFiles] = []
+        for folder, names in touched.items():
+            found += self._discovery.sessions(folder, problems, names)
+        copies: dict[str, set[str]] = {}
+        for files in found:
+            for folder in self._folders.get(files.session_id, set()) - touched.keys():
+                copies.setdefault(folder, set()).add(files.session_id)
+        for folder, names in copies.items():
+            found += self._discovery.sessions(folder, problems, names)
+        return list(self._units(found, problems))
+
+    def follower(self, root: Path, unit: Unit) -> SessionFollower:
+        """Return a follower that has read nothing yet."""
+        return SessionFollower(self.reader)
+
+    def running(self, root: Path) -> list[RunningSession]:
+        """Return what ``sessions/<pid>.json`` says of the processes that wrote it."""
+        return running_sessions(root)
+
     def reader(self, unit: Unit) -> SessionReader:
         """Return an empty reader for a unit, for a live follower to push bytes into."""
         folder_name, _, session_id = unit.key.rpartition("/")
@@ -118,7 +155,7 @@ class ClaudeCodeSource:
         stamps: list[FileStamp] = []
         problems: list[Problem] = []
         for stamp in unit.stamps:
-            if stamp.path.endswith(ROWS) and not _is_result(stamp.path):
+            if is_rows(stamp.path):
                 read = read_rows(reader, stamp.path, problems)
                 if read is not None:
                     stamps.append(read)
@@ -128,11 +165,13 @@ class ClaudeCodeSource:
         return Reading(sessions, reader.problems + problems, tuple(stamps))
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
-        """Return the folder whose changes below it concern this root."""
+        """Return the folders whose changes below them concern this root."""
         if root.is_file():
             return [root.parent]
         projects = root / "projects"
-        return [projects if projects.is_dir() else root]
+        running = sessions_folder(root)
+        paths = [projects if projects.is_dir() else root]
+        return [*paths, running] if running.is_dir() else paths
 
 
 def read_rows(reader: SessionReader, path: str, problems: list[Problem]) -> FileStamp | None:
@@ -171,10 +210,6 @@ def _messages_of(path: str) -> list[MessageDraft]:
     except OSError:
         return []
     return build_thread(split_sidechains(transcript.rows)[0], transcript.leaf).messages
-
-
-def _is_result(path: str) -> bool:
-    return os.path.basename(os.path.dirname(path)) == "tool-results"
 
 
 def _project_folder(unit: Unit, name: str) -> str:
