@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,9 @@ from tui.messages import ProblemOccurred
 from tui.text import one_line
 from tui.transcript.document import Document, Key
 from tui.transcript.facts import context_tokens
+from tui.transcript.highlight import warm as warm_highlighting
 from tui.transcript.lines import Line
+from tui.transcript.markdown import parser as parser_of_markdown
 from tui.transcript.moving import PREFETCHED, MovingPane
 from tui.transcript.place import MOST_FOLDS, Place, read_place
 from tui.transcript.plain import as_dict, decode
@@ -68,6 +71,7 @@ class OpeningPane(MovingPane):
             place: What ``place`` returned for this session, or None for its end.
         """
         self._keep_parent(row)
+        self.workers.cancel_group(self, "fill")
         known = read_place(place) if message_id is None else None
         at_end = message_id is None and (known is None or bool(known.get("at_end")))
         around = None if at_end else message_id or (known or {}).get("message")
@@ -75,6 +79,9 @@ class OpeningPane(MovingPane):
         setting = self.view.content_setting
         setting.tools, setting.reasoning = self.tools, self.reasoning
         document = await reader.open(setting, around, at_end=at_end)
+        if not self._warmed:
+            # Beside the keys: the first import takes as long as several screens.
+            await asyncio.to_thread(parser_of_markdown)
         self.reader, self.search, self._context_size, self._told = reader, None, 0, None
         self.view.show(document)
         self.view.at_end = at_end
@@ -131,7 +138,7 @@ class OpeningPane(MovingPane):
         try:
             if not self._warmed:
                 self._warmed = True
-                self.run_worker(_warm, thread=True, exit_on_error=False)
+                self.run_worker(warm_highlighting, thread=True, exit_on_error=False)
             await self._load_skeleton(reader)
             text = await reader.store.read(queries.last_usage, reader.row.id)
             if reader is self.reader:
@@ -242,10 +249,3 @@ class OpeningPane(MovingPane):
         )
 
 
-def _warm() -> None:
-    """Import what the first Markdown and the first code block need."""
-    from tui.transcript.highlight import warm
-    from tui.transcript.markdown import parser
-
-    parser()
-    warm()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 REREAD_MESSAGES = 12
 """Messages at the end that are read again when something was written."""
-PAGE_MESSAGES = 400
+PAGE_MESSAGES = 250
 """Messages in one read of the skeleton: some 10 ms, so that other reads go in between."""
 
 
