@@ -13,6 +13,7 @@ HELLO = b"hello, world"
 DOWN, UP, PAGE_DOWN, END, ENTER = b"\x1b[B", b"\x1b[A", b"\x1b[6~", b"G", b"\r"
 TO_LIST, TO_TOP = b"1", b"g"
 SETTLED_S = 0.7
+HELLO_COMMAND = [sys.executable, "-m", "tests.bench.hello"]
 _START = "import sys; from tui.__main__ import main; sys.exit(main())"
 
 
@@ -44,7 +45,7 @@ def hello() -> Iterator[Terminal]:
     """Run the least app."""
     with (
         clean_environment() as environment,
-        Terminal([sys.executable, "-m", "tests.bench.hello"], environment) as terminal,
+        Terminal(HELLO_COMMAND, environment) as terminal,
     ):
         terminal.until(HELLO)
         yield terminal

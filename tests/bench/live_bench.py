@@ -35,6 +35,8 @@ POLL_MS = 50
 GAP_S = (0.35, 0.65)
 """Between two commits: never a whole number of polls."""
 OVER_MS = 30
+READ_WHOLE_S = 5.0
+"""For the session to be read whole behind its first window."""
 
 
 def live(quick: bool) -> list[Line]:
@@ -80,8 +82,7 @@ def _opened(parts: int, *, own: bool) -> Iterator[tuple[sqlite3.Connection, Term
             terminal.until(f"{parts} parts".encode())
             terminal.send(app.ENTER)
             terminal.until(last_words(parts).encode())
-            terminal.quiet(app.SETTLED_S)
-            terminal.rest(app.SETTLED_S)
+            terminal.rest(READ_WHOLE_S)
             yield writer, terminal
 
 
