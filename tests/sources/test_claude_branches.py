@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from store.sources.drafts import SessionDraft
 from tests.sources.claude_rows import START, File, read, read_one, said, shape, tool
 
@@ -196,6 +198,7 @@ def test_fork_after_a_compaction_takes_zeroed_usage_from_its_parent(tmp_path: Pa
     head = parent.user("b")
     tail = parent.assistant("re b", id="msg_2", output=18)
     compacted(parent, head, "summary", tail)
+    parent.row("system", uuid="took", subtype="turn_duration", durationMs=1)
     parent.write(tmp_path)
     fork = File(session="2222")
     zeroed = {
@@ -208,7 +211,7 @@ def test_fork_after_a_compaction_takes_zeroed_usage_from_its_parent(tmp_path: Pa
     fork.user("the summary", uuid="summary", isCompactSummary=True)
     fork.user("b", uuid=head)
     fork.assistant("re b", id="msg_2", usage=zeroed, requestSessionId=parent.session)
-    fork.row("system", subtype="turn_duration", durationMs=1)
+    fork.row("system", uuid="took", subtype="turn_duration", durationMs=1)
     fork.user("new")
     fork.assistant("re new", id="msg_9")
     fork.write(tmp_path)
@@ -250,6 +253,50 @@ def test_branch_command(tmp_path: Path) -> None:
     assert (draft.lineage.kind, draft.lineage.parent_source_id) == ("fork", "0000")
     assert [m.inherited_from is not None for m in draft.messages] == [True, True, True, False]
     assert draft.title == "other way"
+
+
+def test_what_the_branch_command_says_is_no_copy(tmp_path: Path) -> None:
+    parent = File(session="0000")
+    file = File()
+    mark: dict[str, Any] = {"forkedFrom": {"sessionId": "0000"}}
+    for each, marks in ((parent, {}), (file, mark)):
+        each.user("a", uuid="row-a", **marks)
+        each.assistant("re a", id="msg_1", uuid="row-re-a", **marks)
+    file.row("system", subtype="local_command", content="<command-name>/branch</command-name>")
+    file.row("system", subtype="local_command", content="Branched session")
+    file.user("b")
+    parent.write(tmp_path)
+    file.write(tmp_path)
+    draft = read(tmp_path)[0][file.session]
+    assert draft.lineage is not None
+    assert draft.lineage.parent_message_source_id == "msg_1"
+    assert [m.inherited_from for m in draft.messages] == ["row-a", "msg_1", None, None, None]
+
+
+@pytest.mark.parametrize("parent_is_there", [True, False])
+def test_a_fork_ends_where_its_parent_did(tmp_path: Path, parent_is_there: bool) -> None:
+    """Only answers are marked: copied prompts and commands after the last are told by uuid."""
+    parent, fork = File(session="1111"), File(session="2222")
+    mark: dict[str, Any] = {"requestSessionId": "1111"}
+    for each, marks in ((parent, {}), (fork, mark)):
+        each.user("a", uuid="row-a")
+        each.assistant("re a", id="msg_1", uuid="row-re-a", **marks)
+        each.user("[Request interrupted by user]", uuid="row-stop", interruptedMessageId="msg_1")
+        each.row("system", uuid="row-cmd", subtype="local_command", content="copied command")
+        each.user("never answered", uuid="row-b")
+    fork.row("system", subtype="local_command", content="own command")
+    fork.user("own")
+    fork.assistant("re own", id="msg_2")
+    if parent_is_there:
+        parent.write(tmp_path)
+    fork.write(tmp_path)
+    draft = read(tmp_path)[0]["2222"]
+    inherited = [m.inherited_from for m in draft.messages]
+    copied: list[str | None] = ["row-a", "msg_1", "row-stop"]
+    copied += ["row-cmd", "row-b"] if parent_is_there else [None, None]
+    assert inherited == [*copied, None, None, None]
+    assert draft.lineage is not None
+    assert draft.lineage.parent_message_source_id == copied[4 if parent_is_there else 2]
 
 
 def test_old_resume_goes_on_in_a_new_file(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from store.sources.claude_code.messages import Thread
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.rows import Row, mapping, string
-from store.sources.claude_code.tree import has_result
+from store.sources.claude_code.tree import has_result, is_queued_prompt
 from store.sources.claude_code.usage import is_zeroed, larger
 from store.sources.drafts import LineageDraft, LineageKind, MessageDraft
 
@@ -37,15 +37,18 @@ class Origin:
 
 def find_origin(rows: Sequence[Row], session_id: str, neighbours: Neighbours) -> Origin | None:
     """Return where the session comes from; None for one that began by itself."""
-    parent, end = None, 0
+    parent, end, every_row_marked = None, 0, False
     sessions: dict[str, str] = {}
     for row in rows:
         marked = _marked(row, session_id)
         if marked:
             parent, end = marked, row.number + 1
             sessions[row.message_id] = marked
+            every_row_marked = "forkedFrom" in row.data
     if parent is not None:
-        return Origin(parent, "fork", _end_of_copy(rows, end), sessions)
+        if not every_row_marked:
+            end = _end_of_copy(rows, end, neighbours.uuids_in(parent))
+        return Origin(parent, "fork", end, sessions)
     found = neighbours.resumed_from(rows, session_id)
     if found is None:
         return None
@@ -64,16 +67,30 @@ def _marked(row: Row, session_id: str) -> str | None:
     return origin if origin != session_id else None
 
 
-def _end_of_copy(rows: Sequence[Row], end: int) -> int:
-    """Go on past the last marked row to the first prompt that was typed after it."""
+def _end_of_copy(rows: Sequence[Row], end: int, originals: frozenset[str]) -> int:
+    """Go on past the last marked row, for only answers are marked, not what followed them.
+
+    Copies keep their uuids, so the parent's file tells where they end; where it is gone,
+    they are taken to end at the first prompt or command that was typed after the mark.
+    """
     for row in rows:
         if row.number < end:
             continue
-        typed = row.type == "user" and not row.data.get("isMeta") and not has_result(row)
-        if row.type == "assistant" or (typed and "interruptedMessageId" not in row.data):
+        if row.uuid not in originals if originals else _begins_own(row):
             break
         end = row.number + 1
     return end
+
+
+def _begins_own(row: Row) -> bool:
+    if row.type == "user":
+        typed = not row.data.get("isMeta") and not has_result(row)
+        return typed and "interruptedMessageId" not in row.data
+    return row.type == "assistant" or is_queued_prompt(row) or _is_command(row)
+
+
+def _is_command(row: Row) -> bool:
+    return row.type == "system" and row.data.get("subtype") == "local_command"
 
 
 def mark_inherited(

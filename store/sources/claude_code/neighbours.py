@@ -20,6 +20,7 @@ from store.sources.drafts import MessageDraft
 
 _SUMMARY = b'"leafUuid"'
 _MESSAGE_ID = re.compile(rb'"id"\s*:\s*"(msg_[^"]{1,200})"')
+_UUID = re.compile(rb'"uuid"\s*:\s*"([^"]{1,100})"')
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"([^"]{1,40})"')
 _VERSION = re.compile(rb'"version"\s*:\s*"(\d+)\.(\d+)\.(\d+)')
 READ_LIMIT = 256 * 1024 * 1024
@@ -69,6 +70,7 @@ class Neighbours:
         self._known: dict[str, _Old] = {}
         self._summaries: dict[str, tuple[int, str]] = {}
         self._holders: dict[str, list[str]] = {}
+        self._uuids: dict[str, tuple[tuple[int, int, int], frozenset[str]]] = {}
 
     def titles_for(self, rows: Sequence[Row], session_id: str) -> str | None:
         """Return the newest summary in another file that names one of these rows."""
@@ -122,6 +124,19 @@ class Neighbours:
                     message.inherited_from = original.source_id
                     del unused[: index + 1]
                     break
+
+    def uuids_in(self, session: str) -> frozenset[str]:
+        """Return the uuids of another session's rows; none where its file is gone."""
+        path = self._path(session)
+        try:
+            stamp = _stamp(os.stat(path))
+        except OSError:
+            return frozenset()
+        known = self._uuids.get(session)
+        if known is None or known[0] != stamp:
+            found = (uuid.decode("utf-8", "replace") for uuid in _UUID.findall(self._read(path)))
+            known = self._uuids[session] = (stamp, frozenset(found))
+        return known[1]
 
     def usage_in(self, session: str, message_id: str) -> dict[str, int] | None:
         """Return the largest usage that another session's file has for an API message."""
