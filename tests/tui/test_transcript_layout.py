@@ -14,6 +14,7 @@ from tui.transcript.layout import lay_out
 from tui.transcript.lines import Block, width_of
 from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED
 from tui.transcript.strips import setting_for
+from tui.transcript.surroundings import Around
 
 
 def block_of(
@@ -25,7 +26,9 @@ def block_of(
         part.get("state"), START, START + 3200,
     )
     message = MessageRow("msg_1", "ses_1", role, "{}", None, START, START)
-    given = Item(row, message, part or {}, metadata or {}, gap=item.pop("gap", False), **item)
+    own = {name: item.pop(name) for name in ("level", "pages") if name in item}
+    around = Around(**{"gap": False, **item})
+    given = Item(row, message, part or {}, metadata or {}, around, **own)
     return lay_out(given, setting or Setting(
         width=width, measure=60, root="/srv/api", now=START + 10_000_000))
 
@@ -113,7 +116,7 @@ def test_an_edit_is_a_diff_with_numbers() -> None:
                 "ok", duration_ms=200, structured={"structuredPatch": patch})
     block = block_of(part)
     assert shown(block) == [
-        "▾ Edit a.py  +2  -1  ✔ 0.2 s", "  41   def f():", "  42 -     old", "  42 +     new",
+        "▾ Edit a.py  +2 -1  ✔ 0.2 s", "  41   def f():", "  42 -     old", "  42 +     new",
         "  43 +     more",
     ]
     assert [line.ground for line in block.lines] == ["", "", "removed", "added", "added"]
@@ -172,6 +175,7 @@ def test_a_denied_call_and_one_without_result() -> None:
     ("WebFetch", {"url": "https://example.org", "prompt": "p"}, "WebFetch https://example.org"),
     ("mcp__files__stat", {"path": "/srv/api/x"}, "files stat x"),
     ("shell", {"command": ["bash", "-lc", "ls -l"]}, "shell ls -l"),
+    ("run_command", {"argv": ["rm", "-rf", "x"]}, "run_command rm -rf x"),
     ("Odd", {"alpha": 1, "beta": [2, 3]}, "Odd alpha: 1, beta: 2 3"),
     ("exec", "raw words", "exec raw words"),
 ])

@@ -52,7 +52,7 @@ def _summary(call: Call, setting: Setting, *, opened: bool, child: bool) -> Line
     status = [status_glyph(call), call.word, ended_in(call)]
     ink = STATUS_INKS[call.status]
     facts.append((" ".join(word for word in status[:2] if word), ink))
-    if status[2] and call.status != "denied":
+    if status[2] and call.status not in ("denied", "waiting"):
         facts.append(((" " if not call.word else "  ") + status[2], ink))
     if call.size and call.status == "ok":
         facts.append((f"  {call.size}", "faint"))
@@ -63,7 +63,8 @@ def _summary(call: Call, setting: Setting, *, opened: bool, child: bool) -> Line
     mark = marks.open if opened else marks.folded
     head: list[Run] = [(f"{mark} ", "faint"), (call.name, "tool b"), (" ", "text")]
     room = setting.width - width_of(head) - width_of(facts) - 2
-    beside = [(f"  {text}", ink) for text, ink in call.marks]
+    beside = [(f"{' ' if number else '  '}{text}", ink)
+              for number, (text, ink) in enumerate(call.marks)]
     room_what = max(8, room - width_of(beside))
     cut = fit_path if "/" in call.what and " " not in call.what else fit
     what = cut(call.what, room_what)

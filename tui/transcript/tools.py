@@ -13,7 +13,7 @@ from tui.transcript.plain import as_dict, as_list, count, readable
 
 _SHELLS = frozenset({
     "bash", "shell", "exec_command", "run_shell_command", "local_shell", "execute", "terminal",
-    "run_terminal_cmd", "shell_command", "exec", "powershell",
+    "run_terminal_cmd", "shell_command", "exec", "powershell", "run_command",
 })
 _READERS = frozenset({"read", "read_file", "view", "view_file", "cat", "open_file", "fs_read"})
 _AGENTS = frozenset({"task", "agent", "subagent", "spawn_agent", "delegate"})
