@@ -116,7 +116,9 @@ class SessionListPane(CommandPane, Vertical):
             except Exception as error:
                 self.post_message(ProblemOccurred("The session list could not be read", error))
 
-        self.run_worker(guarded, group=group, exclusive=True, exit_on_error=False)
+        self.run_worker(  # Its overloads hide the result type of a function.
+            guarded, group=group, exclusive=True, exit_on_error=False  # type: ignore[arg-type]
+        )
 
     def _apply_filter(self) -> None:
         """Look for the sessions that match what is typed; ``FilteredPane`` does it."""
