@@ -1,15 +1,17 @@
-"""``python -m store.sync``: one sync in a process of its own, told in JSON lines."""
+"""``python -m store.sync``: a sync, or a watcher, in a process of its own, told in JSON lines."""
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -21,6 +23,7 @@ from store.locations import library_path
 from store.sources import registry
 from store.sync.engine import Settings, Sync
 from store.sync.progress import Progress, Summary
+from store.sync.stopping import Stop
 from store.sync.targets import Target, classify, default_targets
 
 REPORT_INTERVAL_S = 0.1
@@ -29,7 +32,7 @@ GRACE_S = 5.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Sync once.
+    """Sync once, or also follow what is written from then on.
 
     Returns:
         0 when it ran (problems of single files included), 1 when the store or a named
@@ -38,13 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.nice:
         os.nice(options.nice)
-    stop = threading.Event()
+    stop = Stop()
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
     if options.until_stdin_closes:
         threading.Thread(target=_stop_with_parent, args=(stop,), daemon=True).start()
     try:
+        if options.watch:
+            _watch(options, stop)
+            return 0
         summary = _sync(options, stop)
     except BackscrollError as error:
         if options.json:
@@ -64,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--store", type=Path, default=None, help="the store (the library)")
     parser.add_argument("--kind", action="append", default=[], help="only these sources")
     parser.add_argument("--json", action="store_true", help="tell progress as JSON lines")
+    parser.add_argument("--watch", action="store_true", help="go on with what changes")
     parser.add_argument("--nice", type=int, default=0, help="lower the priority by this")
     parser.add_argument("--helpers", type=int, default=None, help="processes that read beside")
     parser.add_argument(
@@ -72,22 +79,56 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _sync(options: argparse.Namespace, stop: threading.Event) -> Summary:
+def _sync(options: argparse.Namespace, stop: Stop) -> Summary:
     config = load_config()
-    targets = _targets(options, config)
+    targets = _targets(options, config)()
     database = open_for_sync(options.store or library_path())
     try:
-        settings = Settings(
-            keep_originals=config.sources.keep_originals,
-            keep_deleted=config.sources.keep_deleted,
-            excludes=config.sources.excludes,
-        )
-        if options.helpers is not None:
-            settings.helpers = options.helpers
+        settings = _settings(options, config)
         report = _Reporter() if options.json else lambda progress: None
         return Sync(database, settings, on_progress=report, stopped=stop.is_set).run(targets)
     finally:
         database.close()
+
+
+def _watch(options: argparse.Namespace, stop: Stop) -> None:
+    from store.sync.watch import Watch
+
+    config = load_config()
+    targets = _targets(options, config)
+    database = open_for_sync(options.store or library_path())
+    try:
+        Watch(
+            database,
+            _settings(options, config),
+            targets,
+            stop,
+            say=_print if options.json else _tell,
+            on_progress=_Reporter() if options.json else lambda progress: None,
+            scope=_scope(options),
+        ).run()
+    finally:
+        database.close()
+
+
+def _settings(options: argparse.Namespace, config: Config) -> Settings:
+    settings = Settings(
+        keep_originals=config.sources.keep_originals,
+        keep_deleted=config.sources.keep_deleted,
+        excludes=config.sources.excludes,
+    )
+    if options.helpers is not None:
+        settings.helpers = options.helpers
+    return settings
+
+
+def _scope(options: argparse.Namespace) -> str:
+    """Name what is watched; the usual places have no name."""
+    if not options.roots and not options.kind:
+        return ""
+    names = [*sorted(options.kind), "", *sorted(str(root.absolute()) for root in options.roots)]
+    text = "\0".join(names).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=6).hexdigest()
 
 
 def open_for_sync(path: Path) -> Database:
@@ -111,7 +152,8 @@ def open_for_sync(path: Path) -> Database:
     return database
 
 
-def _targets(options: argparse.Namespace, config: Config) -> list[Target]:
+def _targets(options: argparse.Namespace, config: Config) -> Callable[[], list[Target]]:
+    """Return what gives the targets: what was named, or the usual places that there are."""
     sources = registry.all_sources()
     unknown = set(options.kind) - {source.kind for source in sources}
     if unknown:
@@ -119,14 +161,15 @@ def _targets(options: argparse.Namespace, config: Config) -> list[Target]:
     if options.kind:
         sources = tuple(source for source in sources if source.kind in options.kind)
     if not options.roots:
-        return default_targets(config.sources, sources, os.environ, Path.home())
+        home = Path.home()
+        return lambda: default_targets(config.sources, sources, os.environ, home)
     targets = []
     for root in options.roots:
         target = classify(root, sources)
         if not isinstance(target, Target):
             raise StoreError(f"{root} holds no sessions that are known")
         targets.append(target)
-    return targets
+    return lambda: targets
 
 
 class _Reporter:
@@ -160,7 +203,24 @@ def _sentence(summary: Summary) -> str:
     )
 
 
-def _stop_with_parent(stop: threading.Event) -> None:
+def _tell(event: dict[str, Any]) -> None:
+    """Tell people what a watcher does."""
+    kind = event.pop("event")
+    if kind == "summary":
+        print(_sentence(Summary(**event)), flush=True)
+    elif kind == "synced":
+        noun = "session" if event["synced"] == 1 else "sessions"
+        print(f"{event['synced']} {noun} changed ({event['session']})", flush=True)
+    elif kind == "trouble":
+        print(event["message"], file=sys.stderr, flush=True)
+    else:
+        print(_WATCHING[kind], flush=True)
+
+
+_WATCHING = {"standby": "another watcher follows; waiting for it to end", "watching": "following"}
+
+
+def _stop_with_parent(stop: Stop) -> None:
     while os.read(sys.stdin.fileno(), 4096):
         pass
     stop.set()

@@ -8,11 +8,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from store.errors import StoreError
+from store.sync.stopping import Stop
 
 try:
     import fcntl
@@ -39,15 +41,73 @@ def alone(store: Path, stopped: Callable[[], bool], waiting: Callable[[], None])
     if fcntl is None:
         yield True
         return
-    path = store.with_name(store.name + ".sync-lock")
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise StoreError(f"{store} cannot be written: {path}: {error.strerror}") from error
+    descriptor = _open_lock(store, ".sync-lock")
     try:
         yield _acquire(descriptor, stopped, waiting)
     finally:
         os.close(descriptor)
+
+
+def _open_lock(store: Path, suffix: str) -> int:
+    path = store.with_name(store.name + suffix)
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreError(f"{store} cannot be written: {path}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def only_watcher(
+    store: Path, scope: str, stop: Stop, standing_by: Callable[[], None]
+) -> Iterator[bool]:
+    """Hold the lock of a store's watcher; gives False when it was stopped before getting it.
+
+    Whoever waits costs nothing: the system wakes it when the holder ends, however it ends.
+
+    Args:
+        store: The store's file; the lock lies beside it and stays there.
+        scope: What is watched, empty for the usual places; others do not stand in its way.
+        stop: Ends the waiting.
+        standing_by: Called once when another watcher holds the lock.
+
+    Raises:
+        StoreError: The store's folder cannot be written.
+    """
+    if fcntl is None:
+        yield True
+        return
+    descriptor = _open_lock(store, ".watch-lock" + (f"-{scope}" if scope else ""))
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        standing_by()
+        if not _wait_for(descriptor, stop):
+            # The thread that waits has the file; both end with the process.
+            yield False
+            return
+    except OSError:
+        # Some network file systems have no locks; two watchers write the same.
+        pass
+    try:
+        yield True
+    finally:
+        os.close(descriptor)
+
+
+def _wait_for(descriptor: int, stop: Stop) -> bool:
+    """Wait for a lock on a thread of its own, so that signals and ``stop`` are heard."""
+    reading, writing = os.pipe()
+
+    def wait() -> None:
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.close(writing)
+
+    threading.Thread(target=wait, daemon=True, name="watch lock").start()
+    try:
+        return not stop.wait(others=[reading])
+    finally:
+        os.close(reading)
 
 
 def _acquire(descriptor: int, stopped: Callable[[], bool], waiting: Callable[[], None]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +20,54 @@ STOP_PATIENCE_S = 6.0
 LINE_LIMIT = 1 << 20
 
 
+class Standby:
+    """Another watcher of the store is at work; this one waits for it to end."""
+
+
+class Watching:
+    """The first sync is done, and what is written from now on is followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """A watcher has committed changes.
+
+    Attributes:
+        synced: How many sessions changed.
+        session: The id of one of them.
+        at: Epoch ms.
+    """
+
+    synced: int
+    session: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A watcher could not write; it goes on and tries again."""
+
+    message: str
+
+
+Event = Progress | Summary | Standby | Watching | Synced | Trouble
+_KINDS: dict[str, type[Event]] = {
+    "progress": Progress, "summary": Summary, "standby": Standby, "watching": Watching,
+    "synced": Synced, "trouble": Trouble,
+}  # fmt: skip
+
+
 class SyncProcess:
     """A sync that runs; iterate over it for its progress, then read ``summary``.
 
     Attributes:
-        summary: Set when it has ended well.
+        summary: Set when the sync has ended well; a watcher goes on after it.
     """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         """Wrap a child of ``start_sync``."""
         self._process = process
+        self._stopping = False
         self.summary: Summary | None = None
 
     @property
@@ -42,21 +81,32 @@ class SyncProcess:
         Raises:
             StoreError: It could not sync; the message is the child's.
         """
+        async for event in self.events():
+            if isinstance(event, Progress):
+                yield event
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Yield all that the child tells, until it ends.
+
+        Raises:
+            StoreError: It could not sync; the message is the child's.
+        """
         assert self._process.stdout is not None and self._process.stderr is not None
         errors = asyncio.ensure_future(self._process.stderr.read())
         message = None
         async for line in self._process.stdout:
-            event: dict[str, Any] = orjson.loads(line)
-            kind = event.pop("event")
-            if kind == "progress":
-                yield Progress(**event)
-            elif kind == "summary":
-                self.summary = Summary(**event)
-            else:
-                message = event["message"]
+            values: dict[str, Any] = orjson.loads(line)
+            kind = values.pop("event")
+            if kind == "error":
+                message = values["message"]
+                continue
+            event = _KINDS[kind](**values)
+            if isinstance(event, Summary):
+                self.summary = event
+            yield event
         said = (await errors).decode("utf-8", "replace").strip()
         code = await self._process.wait()
-        if message is not None or (code > 0 and self.summary is None):
+        if message is not None or (code > 0 and not self._stopping):
             last = said.splitlines()[-1] if said else f"sync ended with code {code}"
             raise StoreError(message or last)
 
@@ -74,6 +124,7 @@ class SyncProcess:
         """Break it off; what it has done stays done."""
         if self._process.returncode is not None:
             return
+        self._stopping = True
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
@@ -84,7 +135,11 @@ class SyncProcess:
 
 
 async def start_sync(
-    store_path: Path, targets: Sequence[Path] = (), *, kinds: Sequence[str] = ()
+    store_path: Path,
+    targets: Sequence[Path] = (),
+    *,
+    kinds: Sequence[str] = (),
+    watch: bool = False,
 ) -> SyncProcess:
     """Start a sync.
 
@@ -92,9 +147,13 @@ async def start_sync(
         store_path: The store, made where it is missing.
         targets: Folders and files of sources; none means the usual places.
         kinds: Only these sources; none means those of the configuration.
+        watch: Whether it goes on with what is written later, until it is stopped. While
+            another watcher of the same store does, it waits and takes over when that ends.
     """
     arguments = [sys.executable, "-m", "store.sync", "--store", str(store_path), "--json"]
     arguments += ["--nice", str(NICE), "--until-stdin-closes"]
+    if watch:
+        arguments.append("--watch")
     for kind in kinds:
         arguments += ["--kind", kind]
     process = await asyncio.create_subprocess_exec(

@@ -1,0 +1,246 @@
+"""Follows sources while agents write them: syncs once, then whenever something changed.
+
+The watch is set before the first sync lists anything, so nothing falls in between. What a
+change belongs to is read from its appended bytes where the source can follow its units,
+and is written as any sync writes it: a store that was followed holds what one sync of the
+finished files gives. Now and then everything is listed all the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from store.clock import Clock, system_clock
+from store.database import Database
+from store.errors import StoreError
+from store.sources.protocol import ActivitySource, FollowedSource, Unit
+from store.sync import units
+from store.sync.engine import Settings, Sync
+from store.sync.locking import only_watcher
+from store.sync.progress import Progress
+from store.sync.stopping import Stop
+from store.sync.targets import Target
+from store.sync.units import Job
+from store.sync.watch_activity import ActivityBoard
+from store.sync.watch_events import Events
+from store.sync.watch_pace import Pace
+from store.sync.watch_readers import Followers
+
+TICK_S = 1.0
+"""Between two looks at what no event tells of: processes that were killed, new places."""
+NEW_FOLDER_S = 0.3
+"""A new folder is looked into again after this: files may have come before it was watched."""
+RETRY_S = 3.0
+QUIET_PRAGMAS = ("PRAGMA cache_size = -8192", "PRAGMA wal_autocheckpoint = 1000",
+                 "PRAGMA shrink_memory")  # fmt: skip
+
+Say = Callable[[dict[str, Any]], None]
+
+
+@dataclass(slots=True)
+class Watch:
+    """One watcher of a store.
+
+    Attributes:
+        targets: Returns what is watched; asked again and again, as places may appear.
+        stop: Ends it.
+        say: Takes events: ``{"event": "standby" | "watching"}``, ``summary`` with what the
+            first sync did, ``{"event": "synced", "synced": sessions, "session": an id of
+            them, "at": epoch ms}``, ``{"event": "trouble", "message"}``.
+        on_progress: Takes the progress of the first sync.
+        scope: Names the targets where they are not the usual ones.
+    """
+
+    database: Database
+    settings: Settings
+    targets: Callable[[], list[Target]]
+    stop: Stop
+    say: Say = lambda event: None  # noqa: E731
+    on_progress: Callable[[Progress], None] = lambda progress: None
+    clock: Clock = system_clock
+    scope: str = ""
+    followers: Followers = field(default_factory=Followers)
+    _pace: Pace = field(default_factory=Pace)
+    _looked_into: dict[str, float] = field(default_factory=dict)
+    _first: bool = True
+    _file: tuple[int, int] | None = None
+
+    def run(self) -> None:
+        """Watch until ``stop`` is raised; waits while another watcher does.
+
+        Raises:
+            StoreError: The store cannot be used, or was taken away.
+        """
+        path, self._file = self.database.path, _identity(self.database)
+        standby = lambda: self.say({"event": "standby"})  # noqa: E731
+        with only_watcher(path, self.scope, self.stop, standby) as mine:
+            if not mine:
+                return
+            board = ActivityBoard(self.database, self.clock)
+            board.clear()
+            try:
+                while not self.stop.is_set():
+                    self._follow(board)
+            finally:
+                with contextlib.suppress(StoreError):
+                    board.clear()
+
+    def _follow(self, board: ActivityBoard) -> None:
+        """Watch the folders that there are now; return when there are others."""
+        targets = self.targets()
+        events = Events(folders_of(targets), self.stop)
+        try:
+            self._catch_up(targets)
+            self._pace.start(targets, [one for one in targets if _is_polled(one, events)])
+            for target in targets:
+                self._show_activity(board, target)
+            self.say({"event": "watching"})
+            ticked = time.monotonic()
+            while not self.stop.is_set():
+                now = time.monotonic()
+                if now - ticked >= TICK_S:
+                    ticked = now
+                    if not self._tick(board, targets, events):
+                        return
+                due = min([ticked + TICK_S, self._pace.due(), *self._looked_into.values()])
+                seen = events.wait(max(0.001, due - now))
+                if not seen.ended:
+                    self._take(board, targets, seen.paths)
+        finally:
+            events.close()
+
+    def _catch_up(self, targets: Sequence[Target]) -> None:
+        sync = self._sync()
+        if self._first:
+            sync.on_progress = self.on_progress
+        summary = sync.run(targets)
+        if self._first:
+            self._first = False
+            self.say({"event": "summary", **summary.as_dict()})
+        elif sync.changed:
+            self._say_changed(sync.changed)
+        for pragma in QUIET_PRAGMAS:
+            self.database.connection.execute(pragma)
+
+    def _sync(self) -> Sync:
+        return Sync(
+            self.database, self.settings, self.clock, stopped=self.stop.is_set,
+            reading=self.followers.reading,
+        )  # fmt: skip
+
+    def _tick(self, board: ActivityBoard, targets: Sequence[Target], events: Events) -> bool:
+        """Look at what no event tells of; return whether the same folders are to be watched."""
+        if _identity(self.database) != self._file:
+            raise StoreError(f"{self.database.path} was taken away; it is no longer followed")
+        self.followers.drop_idle()
+        if not board.is_empty:
+            with self._tried_again(targets):
+                for target in targets:
+                    self._show_activity(board, target)
+        now = self.targets()
+        return now == list(targets) and events.are_current(folders_of(now))
+
+    def _take(
+        self, board: ActivityBoard, targets: Sequence[Target], paths: frozenset[str]
+    ) -> None:
+        """Bring in what changed, and what is due."""
+        now = time.monotonic()
+        again = [path for path, at in self._looked_into.items() if at <= now]
+        for path in again:
+            del self._looked_into[path]
+        with self._tried_again(targets):
+            for target in targets:
+                mine = _below(target, {*paths, *again})
+                if mine:
+                    self._bring_in(target, mine)
+                    self._show_activity(board, target)
+                if self._pace.is_due(target):
+                    self._list(target)
+                    self._show_activity(board, target)
+        for path in paths:
+            if os.path.isdir(path):
+                self._looked_into[path] = now + NEW_FOLDER_S
+
+    @contextlib.contextmanager
+    def _tried_again(self, targets: Sequence[Target]) -> Iterator[None]:
+        """Tell of trouble with the store, such as a full disk, and list everything later."""
+        try:
+            yield
+        except (StoreError, sqlite3.OperationalError) as error:
+            self.say({"event": "trouble", "message": str(error)})
+            for target in targets:
+                self._pace.wanted(target, RETRY_S)
+
+    def _bring_in(self, target: Target, paths: set[str]) -> None:
+        source, root = target.source, target.root
+        found: list[Unit] | None = None
+        if isinstance(source, FollowedSource):
+            found = source.units_at(root, paths)
+        went = not self.settings.keep_deleted and not all(map(os.path.lexists, paths))
+        if found is None or went:
+            self._pace.wanted(target)
+        jobs = []
+        for unit in found or ():
+            job = Job(source, root, unit, None)
+            job.stored = units.stored_unit(self.database, job)
+            if units.moved(source, unit, job.stored, self.settings.excludes):
+                jobs.append(job)
+        if jobs:
+            sync = self._sync()
+            sync.bring_in(jobs)
+            self._say_changed(sync.changed)
+
+    def _list(self, target: Target) -> None:
+        """List a whole root and bring in what moved."""
+        sync = self._sync()
+        with self._pace.measured(target):
+            jobs = sync.list_moved(target)
+        jobs.sort(key=lambda job: (-job.unit.changed_at, job.unit.key))
+        sync.bring_in(jobs)
+        if jobs:
+            self._pace.moved(target)
+        self._say_changed(sync.changed)
+
+    def _show_activity(self, board: ActivityBoard, target: Target) -> None:
+        if isinstance(target.source, ActivitySource):
+            board.show(target.source.kind, target.root, target.source.running(target.root))
+
+    def _say_changed(self, changed: Sequence[str]) -> None:
+        if changed:
+            names = list(dict.fromkeys(changed))
+            self.say(
+                {"event": "synced", "synced": len(names), "session": names[-1], "at": self.clock()}
+            )
+
+
+def folders_of(targets: Iterable[Target]) -> list[Path]:
+    """Return the folders to watch, each once, absolute."""
+    return list(dict.fromkeys(path for target in targets for path in _folders(target)))
+
+
+def _folders(target: Target) -> list[Path]:
+    return [path.absolute() for path in target.source.watch_paths(target.root)]
+
+
+def _is_polled(target: Target, events: Events) -> bool:
+    return any(path in events.polled for path in _folders(target))
+
+
+def _below(target: Target, paths: set[str]) -> set[str]:
+    tops = [f"{folder}{os.sep}" for folder in _folders(target)]
+    return {path for path in paths if any((path + os.sep).startswith(top) for top in tops)}
+
+
+def _identity(database: Database) -> tuple[int, int] | None:
+    try:
+        stat = database.path.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino

@@ -1,0 +1,111 @@
+"""What changed below some folders, told by the system where it can.
+
+Where it cannot (file systems of other machines, too many folders, no room for more
+watches), the folders are named in ``polled`` and whoever waits has to look by itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
+
+from store.sync.stopping import Stop
+
+STEP_MS = 10
+"""Changes are gathered until none has come for so long ..."""
+GATHER_MS = 100
+"""... or for at most so long."""
+MOUNTS = Path("/proc/self/mountinfo")
+SILENT = frozenset((
+    "9p", "afs", "ceph", "cifs", "drvfs", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4",
+    "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs",
+))  # fmt: skip
+"""File systems that other machines write to without this one being told."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a wait came to.
+
+    Attributes:
+        paths: Absolute paths that changed, came or went; empty when time ran out.
+        ended: Whether the wait was broken off.
+    """
+
+    paths: frozenset[str] = frozenset()
+    ended: bool = False
+
+
+class Events:
+    """Watches folders and all below them, from the moment it is made."""
+
+    def __init__(self, folders: Sequence[Path], stop: Stop) -> None:
+        """Start to watch.
+
+        Args:
+            folders: Those that are missing are left out.
+            stop: Breaks every wait off.
+        """
+        self.folders = [folder for folder in folders if folder.exists()]
+        self.polled = [folder for folder in self.folders if is_silent(folder)]
+        self._stop = stop
+        self._inodes = {folder: _inode(folder) for folder in self.folders}
+        told = [str(folder) for folder in self.folders if folder not in self.polled]
+        self._notify: RustNotify | None = None
+        if told:
+            try:
+                self._notify = RustNotify(told, False, False, 0, True, True)
+            except (OSError, WatchfilesRustInternalError):
+                self.polled = list(self.folders)
+
+    def wait(self, timeout_s: float) -> Seen:
+        """Wait for changes."""
+        if self._notify is None:
+            return Seen(ended=self._stop.wait(timeout_s))
+        timeout_ms = max(1, int(timeout_s * 1000))
+        found = self._notify.watch(GATHER_MS, STEP_MS, timeout_ms, self._stop)
+        if isinstance(found, str):
+            return Seen(ended=found != "timeout" and self._stop.is_set())
+        return Seen(frozenset(path for _, path in found))
+
+    def are_current(self, folders: Sequence[Path]) -> bool:
+        """Say whether just these folders are watched, and none was replaced since."""
+        there = [folder for folder in folders if folder.exists()]
+        return there == self.folders and all(
+            _inode(folder) == inode for folder, inode in self._inodes.items()
+        )
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._notify is not None:
+            self._notify.close()
+            self._notify = None
+
+
+def is_silent(folder: Path, mounts: Path = MOUNTS) -> bool:
+    """Say whether a folder lies on a file system that does not tell of all changes."""
+    try:
+        text = mounts.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return False
+    real, best, kind = os.path.realpath(folder), "", ""
+    for line in text.splitlines():
+        fields = line.split(" ")
+        if len(fields) < 9 or "-" not in fields[6:]:
+            continue
+        place = fields[4].replace("\\040", " ")
+        if len(place) >= len(best) and (real + "/").startswith(place.rstrip("/") + "/"):
+            best, kind = place, fields[fields.index("-", 6) + 1]
+    return kind in SILENT or kind.startswith("fuse.")
+
+
+def _inode(folder: Path) -> tuple[int, int] | None:
+    try:
+        stat = folder.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino

@@ -1,0 +1,99 @@
+"""Sessions that grow, kept in memory, so that only their appended bytes are read."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from store.sources.protocol import FollowedSource, Follower
+from store.sync.pool import Results, reader_for
+from store.sync.reading import ReadUnit, read_unit
+from store.sync.units import Job
+
+if TYPE_CHECKING:
+    from store.sync.engine import Settings
+
+MOST_FOLLOWERS = 16
+MOST_BYTES = 96 << 20
+"""Source bytes of all sessions that are kept; the newest is kept whatever its size."""
+IDLE_S = 300.0
+"""A session that has not grown for so long is let go, and read whole when it does."""
+MANY = 16
+"""So many units at once are no sessions that grow: they are read as in any sync."""
+
+Key = tuple[str, str, str]
+
+
+@dataclass(slots=True)
+class _Kept:
+    follower: Follower
+    size: int
+    used: float
+
+
+class Followers:
+    """The sessions that grew last."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        """Start with none.
+
+        Args:
+            monotonic: Seconds; says how long a session has not grown.
+        """
+        self._kept: OrderedDict[Key, _Kept] = OrderedDict()
+        self._monotonic = monotonic
+
+    def __len__(self) -> int:
+        """Return how many sessions are kept."""
+        return len(self._kept)
+
+    @contextlib.contextmanager
+    def reading(self, jobs: list[Job], settings: Settings) -> Iterator[Results]:
+        """Give the units' readings, as ``store.sync.pool.reader_for`` does."""
+        if len(jobs) > MANY:
+            for job in jobs:
+                self._kept.pop(_key(job), None)
+            with reader_for(jobs, settings) as results:
+                yield results
+            return
+        yield ((job, self._read(job, settings)) for job in jobs)
+
+    def drop_idle(self) -> None:
+        """Let sessions go that have not grown for a while."""
+        now = self._monotonic()
+        for key in [key for key, kept in self._kept.items() if now - kept.used > IDLE_S]:
+            del self._kept[key]
+
+    def _read(self, job: Job, settings: Settings) -> ReadUnit:
+        source, key = job.source, _key(job)
+        if not isinstance(source, FollowedSource):
+            return read_unit(
+                source, job.root, job.unit,
+                keep_originals=settings.keep_originals, compress=False,
+            )  # fmt: skip
+        kept = self._kept.pop(key, None)
+        follower = kept.follower if kept is not None else source.follower(job.root, job.unit)
+        result = read_unit(
+            source, job.root, job.unit,
+            keep_originals=settings.keep_originals, compress=False,
+            read=lambda root, unit: follower.read(unit),
+        )  # fmt: skip
+        if result.stamps is not None:
+            self._kept[key] = _Kept(follower, job.unit.size, self._monotonic())
+            self._make_room()
+        return result
+
+    def _make_room(self) -> None:
+        while len(self._kept) > 1 and (
+            len(self._kept) > MOST_FOLLOWERS
+            or sum(kept.size for kept in self._kept.values()) > MOST_BYTES
+        ):
+            self._kept.popitem(last=False)
+
+
+def _key(job: Job) -> Key:
+    return job.source.kind, str(job.root), job.unit.key
