@@ -27,7 +27,7 @@ def palette_commands(app: BackscrollApp) -> Iterator[SystemCommand]:
         "inspector": main.inspector,
     }
     for command in ranked:
-        if command.id == "app.palette":
+        if command.id == "app.palette" or owners.get(command.scope) is None:
             continue
         yield SystemCommand(
             _title(command), _help(command, owners[command.scope], main.changed_keys),

@@ -50,14 +50,16 @@ class Poller:
             self._timer.stop()
             self._timer = None
 
-    def poll(self) -> None:
-        """Ask once."""
+    def poll(self) -> bool:
+        """Ask once; returns whether a change was noticed."""
         try:
             version = self.version()
         except sqlite3.Error as error:
             self.stop()
             self._failed(error)
-            return
-        if version != self._version:
-            self._version = version
-            self._changed()
+            return False
+        if version == self._version:
+            return False
+        self._version = version
+        self._changed()
+        return True

@@ -13,11 +13,13 @@ from tui.commands.layouts import TWINS, with_twins
 from tui.panes.inspector import InspectorPane
 from tui.panes.sessions import SessionsPane
 from tui.panes.transcript import TranscriptPane
+from tui.screens.compare import CompareScreen
 from tui.screens.main import MainScreen
+from tui.screens.tree import TreeScreen
 
 OWNERS: dict[Scope, type] = {
     "app": MainScreen, "list": SessionsPane, "transcript": TranscriptPane,
-    "inspector": InspectorPane,
+    "inspector": InspectorPane, "tree": TreeScreen, "compare": CompareScreen,
 }
 
 
@@ -33,7 +35,7 @@ def test_its_owner_does_it(command: Command) -> None:
     assert callable(getattr(OWNERS[command.scope], command.method, None)), command.method
 
 
-@pytest.mark.parametrize("scope", ["app", "list", "transcript", "inspector"])
+@pytest.mark.parametrize("scope", ["app", "list", "transcript", "inspector", "tree", "compare"])
 def test_no_key_means_two_things_in_a_scope(scope: Scope) -> None:
     keys = Counter(
         key_name(key) for command in registry.commands(scope) for key in with_twins(command.keys)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tui.commands.declaration import Command
+from tui.verbs.doing import cannot_write
+
+
+def _has_session(screen: Any) -> str | None:
+    return None if screen.session_meant() else "No session is selected"
+
 
 APP_COMMANDS: tuple[Command, ...] = (
     Command(
@@ -45,6 +53,18 @@ APP_COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "app.theme", ("f9",), "theme", "Go between the dark and the light theme", "app",
+    ),
+    Command(
+        "app.undo", ("U",), "undo", "Take back the newest fork, rewind, archive, rename, star, "
+        "tag or label of this store", "app", available=cannot_write, footer=75, group="Verbs",
+    ),
+    Command(
+        "app.redo", ("ctrl+r",), "redo", "Do again what was undone last", "app",
+        available=cannot_write, group="Verbs",
+    ),
+    Command(
+        "app.continue", ("C",), "continue", "Go on with the session in its agent", "app",
+        available=_has_session, footer=35, group="Verbs",
     ),
     Command("app.back", ("escape",), "back", "Go back one step", "app"),
     Command("app.quit", ("q", "ctrl+q"), "quit", "Quit; the place is remembered", "app", footer=90),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Scope = Literal["app", "list", "transcript", "inspector"]
+Scope = Literal["app", "list", "transcript", "inspector", "tree", "compare"]
 Availability = Callable[[Any], str | None]
 
 

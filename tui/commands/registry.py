@@ -8,10 +8,12 @@ from importlib import import_module
 from textual.binding import Binding, BindingType
 
 from tui.commands.app import APP_COMMANDS
+from tui.commands.compare import COMPARE_COMMANDS
 from tui.commands.declaration import Command, Scope
 from tui.commands.keys import key_label, key_name
 from tui.commands.layouts import with_twins
 from tui.commands.sessions import SESSION_COMMANDS
+from tui.commands.tree import TREE_COMMANDS
 
 
 def _pane_commands(module: str, name: str) -> tuple[Command, ...]:
@@ -26,6 +28,8 @@ COMMANDS: tuple[Command, ...] = (
     *SESSION_COMMANDS,
     *_pane_commands("tui.commands.transcript", "TRANSCRIPT_COMMANDS"),
     *_pane_commands("tui.commands.inspector", "INSPECTOR_COMMANDS"),
+    *TREE_COMMANDS,
+    *COMPARE_COMMANDS,
 )
 
 BY_ID: dict[str, Command] = {command.id: command for command in COMMANDS}
@@ -35,6 +39,8 @@ SCOPE_NAMES: dict[Scope, str] = {
     "list": "Sessions",
     "transcript": "Transcript",
     "inspector": "Inspector",
+    "tree": "Tree",
+    "compare": "Compare",
 }
 
 

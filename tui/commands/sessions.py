@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tui.commands.declaration import Command
+from tui.verbs.doing import cannot_write
 
 
 def _has_session(pane: Any) -> str | None:
@@ -13,6 +14,14 @@ def _has_session(pane: Any) -> str | None:
 
 def _has_filter(pane: Any) -> str | None:
     return None if pane.filter_text else "No filter is set"
+
+
+def _writable(pane: Any) -> str | None:
+    return _has_session(pane) or cannot_write(pane)
+
+
+def _can_mark_all(pane: Any) -> str | None:
+    return _has_session(pane) or pane.why_not_all
 
 
 SESSION_COMMANDS: tuple[Command, ...] = (
@@ -57,7 +66,35 @@ SESSION_COMMANDS: tuple[Command, ...] = (
         available=_has_session, footer=60, group="Session",
     ),
     Command(
+        "list.mark-below", ("m",), "mark below", "Mark this session and all below it", "list",
+        available=_can_mark_all, group="Session",
+    ),
+    Command(
+        "list.mark-all", ("M",), "mark all", "Mark all sessions that the list or its filter shows",
+        "list", available=_can_mark_all, group="Session",
+    ),
+    Command(
         "list.unmark", ("u",), "unmark all", "Take all marks away", "list", group="Session",
+    ),
+    Command(
+        "list.archive", ("a",), "archive", "Archive the marked sessions or this one, or bring "
+        "archived ones back", "list", available=_writable, footer=25, group="Session",
+    ),
+    Command(
+        "list.rename", ("N",), "rename", "Give the session another title", "list",
+        available=_writable, group="Session",
+    ),
+    Command(
+        "list.star", ("*",), "star", "Star the session, or take its star off", "list",
+        available=_writable, group="Session",
+    ),
+    Command(
+        "list.tag", ("#",), "tags", "Change the session's tags", "list",
+        available=_writable, group="Session",
+    ),
+    Command(
+        "list.tree", ("T",), "tree", "Show the session's family: parent, forks, subagents", "list",
+        available=_has_session, footer=27, group="Session",
     ),
     Command(
         "list.filter", ("/",), "filter", "Filter by title, workspace, agent, model and branch",

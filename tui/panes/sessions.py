@@ -10,6 +10,7 @@ from store.queries import listing
 from tui.commands.registry import bindings
 from tui.messages import SessionOpened
 from tui.sessions.filtering import FilteredPane
+from tui.sessions.verbs import ListVerbs
 
 T = TypeVar("T")
 
@@ -19,7 +20,7 @@ def after(choices: Sequence[T], chosen: T) -> T:
     return choices[(choices.index(chosen) + 1) % len(choices)]
 
 
-class SessionsPane(FilteredPane):
+class SessionsPane(ListVerbs, FilteredPane):
     """The session list with its keys: one method a command."""
 
     SCOPE = "list"

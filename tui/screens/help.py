@@ -40,7 +40,8 @@ class KeyTable(ScrollView, can_focus=True):
         super().__init__()
         self._changed = changed
         self._lines: list[Command | str] = []
-        for name in dict.fromkeys((scope, "app")):
+        alone = scope in ("tree", "compare")
+        for name in (scope,) if alone else dict.fromkeys((scope, "app")):
             self._add(name)
 
     def _add(self, scope: Scope) -> None:

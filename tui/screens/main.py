@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual import on
 
@@ -23,12 +23,16 @@ from tui.messages import (
 from tui.polling import Poller
 from tui.screens.panes import SCOPES, PanesScreen
 from tui.state import ViewState
+from tui.verbs.everywhere import ContinueVerb, UndoVerbs
+
+if TYPE_CHECKING:
+    from store.verbs.undo import Step
 
 PREVIEW_AFTER_S = 0.12
 """The selection rests this long before its session is opened beside the list."""
 
 
-class MainScreen(PanesScreen):
+class MainScreen(UndoVerbs, ContinueVerb, PanesScreen):
     """Hands the store and the selection down to the panes, and their messages on."""
 
     SCOPE = "app"
@@ -77,6 +81,22 @@ class MainScreen(PanesScreen):
         if changed is not None:
             changed()
         self.refresh_summary()
+
+    def look_now(self) -> None:
+        """Show what the app itself has just written, without waiting for the next poll."""
+        if self._poller is None or not self._poller.poll():
+            self.store_changed()
+
+    async def show_step(self, step: Step) -> None:
+        """Show the session that was undone or redone to."""
+        self.sessions.go_to(step.session_id)
+        if step.verb == "fork":
+            self.open_session(step.session_id)
+
+    def session_meant(self) -> str | None:
+        """Return the session that a verb everywhere acts on."""
+        listed = self.focused_pane == "sessions"
+        return self.sessions.selected_id if listed else self.shown_session
 
     def refresh_summary(self) -> None:
         """Count the store again for the top line."""

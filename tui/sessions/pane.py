@@ -51,6 +51,7 @@ class SessionListPane(CommandPane, Vertical):
         self.view = SessionList(library.clock)
         self._loader = ListLoader(library.path)
         self._folds: dict[int, bool] = {}
+        self._going_to: str | None = None
         self._matched: tuple[str, set[int]] | None = None
         self._counted: dict[str, tuple[int, int]] = {}
         self._read_first_page()
@@ -123,6 +124,11 @@ class SessionListPane(CommandPane, Vertical):
     def _apply_filter(self) -> None:
         """Look for the sessions that match what is typed; ``FilteredPane`` does it."""
 
+    def go_to(self, session_id: str) -> None:
+        """Read the list again and select a session, where the list shows it."""
+        self._going_to = session_id
+        self.store_changed()
+
     async def _reload(self) -> None:
         query = self.list_query
         keys = await self._loader.keys(query)
@@ -139,16 +145,20 @@ class SessionListPane(CommandPane, Vertical):
             self.keys, self._folds, matching, headed=query.group != "none"
         )
         if query == self.list_query:
-            selected = await self._selected_rowid()
+            selected = await self._wanted_rowid(model)
             self._show(model, looked_at)
-
-            if selected is not None and model.find_shown(selected) is not None:
+            if selected is not None:
                 self._select_rowid(selected)
 
-    async def _selected_rowid(self) -> int | None:
-        if self.selected_id is None:
-            return None
-        return await self.library.read(listing.rowid_of, self.selected_id)
+    async def _wanted_rowid(self, model: ListModel) -> int | None:
+        """Return the session to select: the one that was asked for, else the same as before."""
+        wanted, self._going_to = self._going_to, None
+        for session_id in (wanted, self.selected_id):
+            if session_id is not None:
+                rowid = await self.library.read(listing.rowid_of, session_id)
+                if rowid is not None and model.find_shown(rowid) is not None:
+                    return rowid
+        return None
 
     def _select_rowid(self, rowid: int) -> None:
         entry = self.view.model.find_shown(rowid)

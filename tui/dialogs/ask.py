@@ -1,0 +1,60 @@
+"""A dialog with one line of text to type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.widget import Widget
+from textual.widgets import Input
+
+from tui.dialogs.frame import Dialog
+from tui.dialogs.notes import Notes, words
+from tui.theme import palette_of
+
+
+class AskDialog(Dialog[str]):
+    """Gives the text that was typed; an empty one too."""
+
+    AUTO_FOCUS = "Input"
+
+    def __init__(
+        self, title: str, text: str = "", *, verb: str, placeholder: str = "", note: str = "",
+        about: str = "",
+    ) -> None:
+        """Make the dialog.
+
+        Args:
+            title: What it is about.
+            text: What stands in the input at first.
+            verb: What enter does.
+            placeholder: Stands in an empty input.
+            note: One line below the input.
+            about: Stands at the right of the title.
+        """
+        super().__init__(title, about)
+        self._text, self._verb, self._placeholder, self._note = text, verb, placeholder, note
+
+    def body(self) -> Sequence[Widget]:
+        """Compose input and note."""
+        field = Input(self._text, placeholder=self._placeholder, select_on_focus=False)
+        return [field, Notes([words((self._note, "muted"))])] if self._note else [field]
+
+    def keys(self) -> Sequence[tuple[str, str]]:
+        """Return the two keys."""
+        return [("enter", self._verb), ("escape", "leave")]
+
+    def on_mount(self) -> None:
+        """Put the cursor behind the text."""
+        super().on_mount()
+        field = self.query_one(Input)
+        field.styles.background = palette_of(self.app).background
+        field.cursor_position = len(field.value)
+
+    async def take_key(self, key: str) -> None:
+        """Give the text."""
+        self.dismiss(self.query_one(Input).value if key == "enter" else None)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Give the text."""
+        event.stop()
+        self.dismiss(event.value)

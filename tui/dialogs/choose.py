@@ -1,0 +1,132 @@
+"""A dialog that shows facts and lets one of some options be taken, or just be confirmed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from textual import events
+from textual.widget import Widget
+
+from tui.commands.layouts import TWINS
+from tui.dialogs.frame import Dialog
+from tui.dialogs.notes import Notes
+from tui.inspector.blocks import Block, Fixed
+from tui.inspector.lines import Line, Link, Run
+from tui.inspector.view import LineView
+from tui.text import one_line
+
+MOVES = {"down": 1, "up": -1, "j": 1, "k": -1, "ctrl+n": 1, "ctrl+p": -1,
+         "pagedown": 10, "pageup": -10, "home": -10_000_000, "end": 10_000_000}
+MOVES |= {twin: MOVES[key] for key in "jk" for twin in TWINS[key]}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One thing that can be chosen.
+
+    Attributes:
+        value: What the dialog gives.
+        refused: Why it cannot be taken now, None where it can.
+    """
+
+    name: str
+    value: Any
+    about: str = ""
+    refused: str | None = None
+    look: str = "text"
+
+
+class ChooseDialog(Dialog[Any]):
+    """Options below some notes; without options enter confirms and gives True."""
+
+    AUTO_FOCUS = "LineView"
+
+    def __init__(
+        self, title: str, options: Sequence[Option] = (), *, about: str = "",
+        notes: Sequence[Block] = (), verb: str = "take", start: int = 0,
+        more: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """Make the dialog.
+
+        Args:
+            title: What it is about.
+            options: From the top; none makes it a confirmation.
+            about: Stands at the right of the title.
+            notes: What is to be known before.
+            verb: What enter does, for the line of keys.
+            start: The option that is chosen at first.
+            more: Further keys with their labels; each gives its key as the value.
+        """
+        super().__init__(title, about)
+        self._options, self._notes, self._verb = list(options), list(notes), verb
+        self._start, self._more = start, list(more)
+
+    def body(self) -> Sequence[Widget]:
+        """Compose notes and options."""
+        widgets: list[Widget] = []
+        if self._notes:
+            notes = Notes(self._notes)
+            notes.styles.margin = (1, 0, 0, 0)
+            widgets.append(notes)
+        if self._options:
+            view = LineView(ground="raised")
+            view.styles.margin = (1, 0, 0, 0)
+            widgets.append(view)
+        return widgets
+
+    def keys(self) -> Sequence[tuple[str, str]]:
+        """Return enter, what else there is, and escape."""
+        return [("enter", self._verb), *self._more, ("escape", "leave")]
+
+    def on_mount(self) -> None:
+        """List the options."""
+        super().on_mount()
+        if self._options:
+            view = self.query_one(LineView)
+            view.styles.height = min(16, len(self._options))
+            view.show([Fixed(self._lines)])
+            self.call_after_refresh(view.move_to, self._start)
+
+    def _lines(self, width: int) -> list[Line]:
+        lines = []
+        for number, option in enumerate(self._options):
+            look = "faint" if option.refused else option.look
+            runs: tuple[Run, ...] = ((one_line(option.name), look),)
+            about = option.refused or option.about
+            right: tuple[Run, ...] = ((one_line(about), "muted"),) if about else ()
+            lines.append(Line(runs, right, link=Link("choice", str(number))))
+        return lines
+
+    async def on_key(self, event: events.Key) -> None:
+        """Move, take, leave."""
+        if event.key in MOVES and self._options:
+            event.stop()
+            self.query_one(LineView).move_by(MOVES[event.key])
+            return
+        await super().on_key(event)
+
+    async def take_key(self, key: str) -> None:
+        """Give what is chosen."""
+        if key == "enter":
+            self._take()
+        elif key == "escape":
+            self.dismiss(None)
+        else:
+            self.dismiss(key)
+
+    def _take(self) -> None:
+        if not self._options:
+            self.dismiss(True)
+            return
+        option = self._options[self.query_one(LineView).cursor]
+        if option.refused:
+            self.app.notify(option.refused, severity="warning", markup=False)
+        else:
+            self.dismiss(option.value)
+
+    def on_line_view_activated(self, message: LineView.Activated) -> None:
+        """Take the option that was clicked."""
+        message.stop()
+        self._take()

@@ -1,0 +1,1 @@
+"""The tree of a session's family, line by line."""

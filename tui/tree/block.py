@@ -1,0 +1,173 @@
+"""Draws a family as the lines of a tree; only lines that are seen are built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from store.queries.lineage import FamilyNode, LineageKind
+from store.queries.tree_facts import Label, NodeFacts
+from tui.glyphs import glyphs
+from tui.inspector.blocks import Spot
+from tui.inspector.lines import Line, Link, Run, cut
+from tui.sessions.wording import age
+from tui.text import one_line
+from tui.transcript.plain import count
+
+DEEPEST = 12
+"""Levels whose rails are drawn; deeper ones stand as deep."""
+LOOKS: dict[LineageKind, str] = {
+    "fork": "fork", "subagent": "assistant", "continuation": "user", "unknown": "muted",
+    "root": "text",
+}
+COLUMNS = (("at", 8), ("turns", 6), ("tokens", 7), ("age", 5))
+WIDE_FROM = 64
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRow:
+    """A line of the tree: a session, or a label in it.
+
+    Attributes:
+        node: Position of the session in the family.
+    """
+
+    node: int
+    stem: str
+    label: Label | None = None
+
+
+def kind_glyph(kind: LineageKind) -> str:
+    """Return the mark of how a session came from its parent."""
+    marks = glyphs()
+    return {"fork": marks.fork, "subagent": marks.subagent, "continuation": "→",
+            "unknown": marks.dot, "root": ""}[kind]
+
+
+def rows_of_tree(
+    nodes: Sequence[FamilyNode], labels: Mapping[str, Sequence[Label]]
+) -> list[TreeRow]:
+    """Return the lines of a family in its order, each with the rails left of it."""
+    rows: list[TreeRow] = []
+    rails: list[bool] = []
+    marks = glyphs()
+    for number, node in enumerate(nodes):
+        del rails[max(node.depth - 1, 0):]
+        shown = rails[-DEEPEST:]
+        stem = "".join(f"{marks.rail}  " if more else "   " for more in shown)
+        if node.depth:
+            branch = marks.last_branch if node.last_of_parent else marks.branch
+            rails.append(not node.last_of_parent)
+            below = stem + ("   " if node.last_of_parent else f"{marks.rail}  ")
+            stem += f"{branch}{marks.rule} "
+        else:
+            below = stem
+        rows.append(TreeRow(number, stem))
+        has_children = number + 1 < len(nodes) and nodes[number + 1].depth > node.depth
+        for label in labels.get(node.id, ()):
+            rail = f"{marks.rail}  " if has_children else "   "
+            rows.append(TreeRow(number, below + rail, label))
+    return rows
+
+
+class TreeBlock:
+    """A family as a block of lines."""
+
+    def __init__(
+        self, nodes: Sequence[FamilyNode], rows: Sequence[TreeRow], current: str, now: int,
+        want: Callable[[FamilyNode], None],
+    ) -> None:
+        """Take the family.
+
+        Args:
+            nodes: The sessions.
+            rows: Their lines.
+            current: The session that is shown in the transcript.
+            now: Epoch ms.
+            want: Called for a session that is drawn before its facts are known.
+        """
+        self.nodes, self.rows = nodes, rows
+        self.facts: dict[str, NodeFacts] = {}
+        self._current, self._now, self._want = current, now, want
+
+    def height(self, width: int) -> int:
+        """Return the number of lines."""
+        return len(self.rows)
+
+    def changed(self) -> None:
+        """Nothing is kept."""
+
+    def find(self, needle: str, width: int) -> list[Spot]:
+        """Return the lines whose title or label holds the needle."""
+        return [n for n, row in enumerate(self.rows) if needle in self._name(row).casefold()]
+
+    def locate(self, spot: Spot, width: int) -> int:
+        """Return the line, as it is."""
+        return int(spot)
+
+    def _name(self, row: TreeRow) -> str:
+        name = row.label.text if row.label else self.nodes[row.node].title or "untitled"
+        return one_line(name)
+
+    def line(self, number: int, width: int) -> Line:
+        """Draw a line."""
+        row = self.rows[number]
+        return self._label(row, width) if row.label else self._session(row, width)
+
+    def _label(self, row: TreeRow, width: int) -> Line:
+        assert row.label is not None
+        at = f"turn {row.label.turn}" if row.label.turn else "hidden"
+        runs: list[Run] = [
+            (row.stem, "rule"), (f"“{self._name(row)}”", "tool"), (f"  {at}", "faint"),
+        ]
+        node = self.nodes[row.node]
+        return Line(cut(runs, width), link=Link("session", node.id, row.label.message_id))
+
+    def _session(self, row: TreeRow, width: int) -> Line:
+        node = self.nodes[row.node]
+        facts = self.facts.get(node.id)
+        if facts is None:
+            self._want(node)
+        here = node.id == self._current
+        glyph = kind_glyph(node.kind)
+        runs: list[Run] = [(row.stem, "rule")]
+        if glyph:
+            runs.append((f"{glyph} ", LOOKS[node.kind]))
+        look = "muted" if node.archived_at is not None else "text"
+        runs.append((self._name(row), f"{look} bold" if here else look))
+        if facts is not None and facts.star:
+            runs.append((f" {glyphs().star}", "tool"))
+        if facts is not None and facts.tags:
+            runs.append(("  " + " ".join(f"#{one_line(tag)}" for tag in facts.tags), "faint"))
+        if node.archived_at is not None:
+            runs.append(("  archived", "faint"))
+        if here:
+            runs.append(("  ← shown", "ok"))
+        return Line(tuple(runs), self._columns(node, facts, width),
+                    link=Link("session", node.id))
+
+    def _columns(
+        self, node: FamilyNode, facts: NodeFacts | None, width: int
+    ) -> tuple[Run, ...]:
+        at = f"turn {facts.fork_turn}" if facts and facts.fork_turn else ""
+        turns = glyphs().more if facts is None else f"{facts.turns:,}"
+        values = {
+            "at": at, "turns": turns, "tokens": count(node.total_tokens),
+            "age": age(node.updated_at, self._now),
+        }
+        return tuple((values[name].rjust(cells), "muted" if name == "turns" else "faint")
+                     for name, cells in shown_columns(width))
+
+
+def shown_columns(width: int) -> tuple[tuple[str, int], ...]:
+    """Return the columns at the right that a width has room for."""
+    return COLUMNS if width >= WIDE_FROM else COLUMNS[:3]
+
+
+def column_heads(width: int) -> Line:
+    """Return the line above the columns."""
+    words = {"at": "forked", "turns": "turns", "tokens": "tokens", "age": "age"}
+    right: tuple[Run, ...] = tuple(
+        (words[name].rjust(cells), "faint") for name, cells in shown_columns(width)
+    )
+    return Line((("", "faint"),), right)

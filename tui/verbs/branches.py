@@ -1,0 +1,66 @@
+"""Going between branches: the siblings of a session, and which of them to compare with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from store.database import Database
+from store.queries.lineage import siblings
+from store.queries.sessions import get
+from store.rows import SessionRow
+from tui.dialogs.choose import ChooseDialog, Option
+from tui.sessions.wording import age
+from tui.transcript.plain import count
+from tui.verbs.doing import ask_store
+
+if TYPE_CHECKING:
+    from tui.app import BackscrollApp
+
+ALONE = "This session has no other branch; f forks it"
+
+
+def branch_rows(db: Database, session_id: str) -> list[SessionRow]:
+    """Return the branches around a session in the order of their age, itself among them."""
+    rows = [get(db, name) for name in siblings(db, session_id)]
+    return [row for row in rows if row is not None]
+
+
+async def neighbour(app: BackscrollApp, session_id: str, step: int) -> str | None:
+    """Return the next (1) or previous (-1) branch; None, and said so, where there is none."""
+    found = await ask_store(app, siblings, session_id)
+    if found is None:
+        return None
+    names = found.value
+    if len(names) < 2:
+        app.notify(ALONE, markup=False)
+        return None
+    at = names.index(session_id) + step
+    if not 0 <= at < len(names):
+        app.notify("This is the last branch" if step > 0 else "This is the first branch",
+                   markup=False)
+        return None
+    app.notify(f"Branch {at + 1} of {len(names)}", timeout=2, markup=False)
+    return names[at]
+
+
+async def choose_branch(app: BackscrollApp, session_id: str) -> str | None:
+    """Let another branch be chosen; the only one is taken without asking."""
+    found = await ask_store(app, branch_rows, session_id)
+    if found is None:
+        return None
+    others = [row for row in found.value if row.id != session_id]
+    if not others:
+        app.notify(ALONE, severity="warning", markup=False)
+        return None
+    if len(others) == 1:
+        return others[0].id
+    now = app.library.clock()
+    options = [
+        Option(row.title or "untitled", row.id,
+               f"{count(row.total_tokens)} tokens  {age(row.updated_at, now)}")
+        for row in others
+    ]
+    chosen: str | None = await app.push_screen_wait(
+        ChooseDialog("Compare with", options, about=f"{len(options)} branches", verb="compare")
+    )
+    return chosen

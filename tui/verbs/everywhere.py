@@ -1,0 +1,57 @@
+"""Verbs that work wherever the focus is: undo, redo, and going on in the agent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from tui.verbs.doing import perform, shown_app
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
+
+    from store.verbs.undo import Step
+
+
+class UndoVerbs:
+    """Mixin of a screen."""
+
+    async def do_undo(self) -> None:
+        """Take the newest verb of this store back."""
+        from store.verbs.undo import undo
+
+        app = shown_app(self)
+        done = await perform(app, undo)
+        if done is not None:
+            await self.after_step(done.value)
+            app.notify(f"Undone: {done.value.summary} · ctrl+r redoes", markup=False)
+
+    async def do_redo(self) -> None:
+        """Do again what was undone last."""
+        from store.verbs.undo import redo
+
+        app = shown_app(self)
+        done = await perform(app, redo)
+        if done is not None:
+            await self.after_step(done.value)
+            app.notify(f"Done again: {done.value.summary} · U undoes", markup=False)
+
+    async def after_step(self, step: Step) -> None:
+        """Show the session that was undone or redone to."""
+        await shown_app(self).main.show_step(step)
+
+
+class ContinueVerb:
+    """Mixin of a screen that knows which session is meant."""
+
+    def session_meant(self) -> str | None:
+        """Return the session to go on with."""
+        raise NotImplementedError
+
+    def do_continue(self) -> None:
+        """Go on with the session in its agent."""
+        from tui.verbs.resuming import go_on
+
+        session_id = self.session_meant()
+        if session_id is not None:
+            work: Any = go_on(shown_app(self), session_id)
+            cast("Widget", self).run_worker(work, exit_on_error=False)
