@@ -12,9 +12,9 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from store.sources.claude_code.lines import LineError, parse_line
 from store.sources.claude_code.rows import string
 from store.sources.claude_code.sidefiles import ARCHIVED, META, RESULTS, TITLE
+from store.sources.json_lines import LineError, parse_line
 from store.sources.protocol import FileStamp, Problem, Unit
 
 AGENT = "agent-"

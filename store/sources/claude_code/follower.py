@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from store.sources.claude_code.collection import paused_collection
 from store.sources.claude_code.discovery import ROWS
-from store.sources.claude_code.lines import CHUNK
 from store.sources.claude_code.reader import SessionReader
 from store.sources.claude_code.sidefiles import RESULTS
+from store.sources.json_lines import CHUNK
 from store.sources.protocol import FileStamp, Problem, Reading, Unit
 
 CHECKED = 4096

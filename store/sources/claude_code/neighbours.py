@@ -13,10 +13,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from store.sources.claude_code.lines import LineError, parse_line
 from store.sources.claude_code.rows import Row, epoch_ms, mapping, string
 from store.sources.claude_code.usage import larger, usage_of
 from store.sources.drafts import MessageDraft
+from store.sources.json_lines import LineError, parse_line
 
 _SUMMARY = b'"leafUuid"'
 _MESSAGE_ID = re.compile(rb'"id"\s*:\s*"(msg_[^"]{1,200})"')

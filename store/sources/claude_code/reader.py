@@ -13,7 +13,6 @@ from typing import Any
 
 from store.sources.claude_code.assemble import ThreadBuilder, add_notes, build_thread, session_draft
 from store.sources.claude_code.forks import find_origin, mark_inherited
-from store.sources.claude_code.lines import LINE_LIMIT
 from store.sources.claude_code.messages import Thread
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.rows import Row, mapping, string
@@ -22,6 +21,7 @@ from store.sources.claude_code.sidefiles import SideFiles
 from store.sources.claude_code.titles import first_prompt, shortened, title_of
 from store.sources.claude_code.transcript import Transcript
 from store.sources.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
+from store.sources.json_lines import LINE_LIMIT
 from store.sources.protocol import Problem
 
 

@@ -6,8 +6,8 @@ import os
 from itertools import islice
 from pathlib import Path
 
-from store.sources.claude_code.lines import LineError, parse_line
 from store.sources.claude_code.rows import string
+from store.sources.json_lines import LineError, parse_line
 
 FILES_LOOKED_AT = 20
 _NOTES = frozenset(

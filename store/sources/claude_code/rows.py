@@ -6,11 +6,14 @@ Source of the shapes: the Claude Code format page, sections 3 and 5.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-NO_OBJECT: dict[str, Any] = {}
-"""Stands for an object that is missing; never written to."""
+from store.sources.values import NO_OBJECT, epoch_ms, mapping, number, string
+
+__all__ = [
+    "NO_OBJECT", "Row", "content_blocks", "epoch_ms", "make_row", "mapping", "number", "string",
+    "text_of",
+]  # fmt: skip
 ROW_TYPES = ("user", "assistant", "system", "attachment", "progress")
 
 
@@ -38,18 +41,6 @@ class Row:
     message_id: str
     blocks: list[dict[str, Any]]
 
-
-def epoch_ms(stamp: object) -> int | None:
-    """Return an ISO time, or a number of milliseconds, as epoch ms; None when it is neither."""
-    if isinstance(stamp, str):
-        try:
-            parsed = datetime.fromisoformat(stamp)
-            return round(parsed.timestamp() * 1000)
-        except (ValueError, OverflowError, OSError):
-            return None
-    if isinstance(stamp, (int, float)) and not isinstance(stamp, bool) and 0 < stamp < 1e14:
-        return int(stamp)
-    return None
 
 
 def content_blocks(content: object) -> list[dict[str, Any]]:
@@ -104,22 +95,3 @@ def text_of(blocks: list[dict[str, Any]]) -> str:
     """Return the text blocks' texts, joined by newlines."""
     texts = [block.get("text") for block in blocks if block.get("type") == "text"]
     return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def string(value: object) -> str | None:
-    """Return a non-empty string, or None for anything else."""
-    return value if isinstance(value, str) and value else None
-
-
-def mapping(value: object) -> dict[str, Any]:
-    """Return an object, or an empty one for anything else."""
-    return value if isinstance(value, dict) else NO_OBJECT
-
-
-def number(value: object) -> int:
-    """Return a number as int, 0 for anything else."""
-    if type(value) is int:
-        return value if abs(value) < 1e15 else 0
-    if not isinstance(value, float):
-        return 0
-    return int(value) if abs(value) < 1e15 else 0

@@ -10,7 +10,6 @@ from store.sources.claude_code.assemble import KIND, build_thread
 from store.sources.claude_code.collection import paused_collection
 from store.sources.claude_code.discovery import AGENT, ROWS, Discovery, SessionFiles, stamp_of
 from store.sources.claude_code.follower import SessionFollower, is_rows
-from store.sources.claude_code.lines import CHUNK, LINE_LIMIT
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.reader import SessionReader
 from store.sources.claude_code.recognition import recognise
@@ -19,6 +18,7 @@ from store.sources.claude_code.sidechains import split_sidechains
 from store.sources.claude_code.touched import touched_sessions
 from store.sources.claude_code.transcript import read_transcript
 from store.sources.drafts import MessageDraft
+from store.sources.json_lines import CHUNK, LINE_LIMIT
 from store.sources.protocol import FileStamp, Problem, Reading, RunningSession, Unit
 
 

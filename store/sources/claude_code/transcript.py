@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.sources.claude_code.lines import (
+from store.sources.claude_code.rows import Row, make_row, string
+from store.sources.json_lines import (
     CHUNK,
     LINE_LIMIT,
     TOO_LONG,
@@ -12,7 +13,6 @@ from store.sources.claude_code.lines import (
     LineSplitter,
     parse_line,
 )
-from store.sources.claude_code.rows import Row, make_row, string
 from store.sources.protocol import Problem
 
 UNREAD_NOTES = (b'{"type":"api-request', b'{"type":"file-history-snapshot"')

@@ -1,7 +1,8 @@
 """Bytes to lines, lines to JSON objects; damage costs the line and is told.
 
-A session file is one JSON object a line. Lines are cut without ever holding more of one
-than ``LINE_LIMIT``, so that a file that is one endless line costs nothing but itself.
+Several agents write their sessions as one JSON object a line. Lines are cut without ever
+holding more of one than ``LINE_LIMIT``, so that a file that is one endless line costs
+nothing but itself.
 """
 
 from __future__ import annotations
