@@ -154,6 +154,8 @@ async def test_the_place_is_kept_when_the_rest_is_counted_and_on_resize(tmp_path
         assert any("Prompt 60:" in line for line in lines(pane))
         top = pane.document.skeleton.key(pane.view.scroller.part)
         await pilot.resize_terminal(70, 24)
+        while pane.view.size.width != 70:
+            await pilot.pause()
         await settled(app)
         assert pane.document.skeleton.key(pane.view.scroller.part) == top
         assert all(len(line) <= 65 for line in lines(pane))
