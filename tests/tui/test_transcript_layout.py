@@ -9,12 +9,11 @@ import pytest
 from store.queries.transcript import Child
 from store.rows import MessageRow, PartRow
 from tests.tui.seeded import START, text, tool
-from tui.transcript.item import Item, Setting
+from tui.transcript.item import Around, Item, Setting
 from tui.transcript.layout import lay_out
 from tui.transcript.lines import Block, width_of
 from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED
 from tui.transcript.strips import setting_for
-from tui.transcript.surroundings import Around
 
 
 def block_of(
@@ -167,7 +166,7 @@ def test_a_denied_call_and_one_without_result() -> None:
     open_ = tool("Bash", {"command": "ls"}, state="input-available")
     assert shown(block_of(open_)) == ["▸ Bash ls  ○ no result"]
     running = Setting(width=70, measure=60, now=START + 7000)
-    assert shown(block_of(open_, setting=running)) == ["▸ Bash ls  ● running  7 s"]
+    assert shown(block_of(open_, setting=running)) == ["▸ Bash ls  ⠴ running  7 s"]
 
 
 @pytest.mark.parametrize(("name", "given", "line"), [

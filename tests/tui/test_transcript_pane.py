@@ -11,6 +11,7 @@ from textual.app import App, ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
 
+from store.changes import Moved
 from store.queries import transcript as queries
 from store.queries.sessions import get
 from store.store import Store
@@ -394,7 +395,7 @@ async def test_what_another_program_writes_appears(tmp_path: Path) -> None:
                 ("prt_new", "msg_new", SESSION, 0, "text", '{"type":"text","text":"fresh"}',
                  None, None, NOW, NOW))
         other.close()
-        pane.store_changed()
+        await pane.look_again(Moved(vague=True))
         await settled(app)
         assert "fresh" in lines(pane)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -31,6 +31,10 @@ class WeightedCache(Generic[K, V]):
     def __contains__(self, key: object) -> bool:
         """Say whether a key is there, without counting it as used."""
         return key in self._entries
+
+    def __iter__(self) -> Iterator[K]:
+        """Return the keys, that which was used longest ago first."""
+        return iter(self._entries)
 
     def get(self, key: K) -> V | None:
         """Return a value and count it as used, or None."""

@@ -6,48 +6,39 @@ and is given rows (``put``). Parts are named by their position in the skeleton.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
+from store.queries.transcript import Outline
 from store.rows import MessageRow, PartRow
 from tui.transcript.cache import WeightedCache
-from tui.transcript.facts import same_day
 from tui.transcript.heights import Heights
 from tui.transcript.item import Item, Level, Setting
 from tui.transcript.layout import lay_out
 from tui.transcript.lines import Block
-from tui.transcript.measures import estimate, hidden_runs, newest_message
+from tui.transcript.measures import estimate
 from tui.transcript.plain import as_dict, decode
-from tui.transcript.skeleton import EMPTY_INDEX, HIDDEN, INHERITED, QUEUED, SILENT, Skeleton
+from tui.transcript.skeleton import EMPTY_INDEX, SILENT, Skeleton, append
+from tui.transcript.surroundings import Surroundings
 
 Key = tuple[str, int]
 """Message id and ``"index"`` of a part."""
 ROW_BYTES = 6_000_000
 LAID_LINES = 4_000
 LEAST = 96
-_ASIDES = frozenset({"meta", "notification"})
-_EVENTS = frozenset({"data-event", "data-retry"})
-_LOOK_AHEAD = 12
 
 
-class Document:
+class Document(Surroundings):
     """What is known of one session, and how tall its parts are."""
 
     def __init__(self, setting: Setting) -> None:
         """Start with nothing, for a width and a set of modes."""
         self.setting = setting
-        self.skeleton = Skeleton()
+        super().__init__()
         self.heights = Heights()
         self.complete = False
-        self.at_start = True
         self.folds: dict[Key, Level] = {}
         self.pages: dict[Key, int] = {}
-        self.show_hidden = False
-        self.turned_runs: set[str] = set()
-        self._runs: list[tuple[int, int]] = []
-        self._run_starts: list[int] = []
-        self._newest = -1
         self._rows: WeightedCache[Key, PartRow] = WeightedCache(ROW_BYTES, LEAST)
         self._messages: WeightedCache[str, tuple[MessageRow, dict[str, Any]]] = WeightedCache(
             ROW_BYTES // 4, LEAST)
@@ -63,13 +54,15 @@ class Document:
         """Take rows; a part that changed is laid out again when it is asked for."""
         for message in messages:
             known = self._messages.get(message.id)
-            if known is None or known[0].metadata_json != message.metadata_json:
+            if known is None or known[0] != message:
+                if known is not None:
+                    self._drop_blocks_of(message.id)
                 metadata = as_dict(decode(message.metadata_json))
                 self._messages.put(message.id, (message, metadata), len(message.metadata_json))
         for part in parts:
             key = (part.message_id, part.index)
             known_part = self._rows.get(key)
-            if known_part is not None and known_part.data_json != part.data_json:
+            if known_part is not None and known_part != part:
                 self._blocks.drop(key)
             self._rows.put(key, part, len(part.data_json) + 300)
 
@@ -77,12 +70,66 @@ class Document:
         """Replace the skeleton; rows and folds stay, as they are kept by key."""
         self.skeleton, self.heights = skeleton, heights
         self.complete, self.at_start = complete, at_start
-        self._runs = hidden_runs(skeleton)
-        self._run_starts = [start for start, _stop in self._runs]
-        self._newest = newest_message(skeleton)
+        self._find_runs()
         self._blocks.clear()
         for start, stop in self._runs:
             self._measure_run(start, stop)
+
+    def regrow(self, start: int, outlines: Iterable[Outline]) -> None:
+        """Replace all from a message on; heights and layouts stay where nothing changed.
+
+        Args:
+            start: The first message that is replaced; no queued one may stand before it.
+            outlines: What the store has from there on, in its order.
+        """
+        skeleton = self.skeleton
+        begin = skeleton.first[start] if start < len(skeleton.first) else len(skeleton)
+        before = self._newest
+        stood = max(0, begin - 1)
+        known = {skeleton.key(part): (self.heights[part], skeleton.sizes[part],
+                                      self.around(part))
+                 for part in range(stood, len(skeleton))}
+        was_newest = skeleton.message_ids[before] if before >= 0 else None
+        skeleton.cut(start)
+        self.heights.cut(begin)
+        append(skeleton, outlines)
+        self._find_runs()
+        for part in range(begin, len(skeleton)):
+            old = known.get(skeleton.key(part))
+            same = old is not None and old[1] == skeleton.sizes[part]
+            self.heights.append(old[0] if old is not None and same
+                                else estimate(skeleton, part, self.setting))
+        for part in range(stood, len(skeleton)):
+            key = skeleton.key(part)
+            if key in self._blocks and (key not in known or known[key][2] != self.around(part)):
+                self._blocks.drop(key)
+        if was_newest is not None and 0 <= before < start and before != self._newest:
+            self._drop_blocks_of(was_newest)
+        for first, stop in self._runs:
+            if stop >= start:
+                self._measure_run(first, stop)
+
+    def _drop_blocks_of(self, message_id: str) -> None:
+        for key in [key for key in self._blocks if key[0] == message_id]:
+            self._blocks.drop(key)
+
+    def forget_rows(self, message_ids: Collection[str], kept: Collection[Key]) -> None:
+        """Forget the rows of messages that were written.
+
+        Args:
+            message_ids: The messages.
+            kept: Keys of rows that newer ones take the place of at once.
+        """
+        for message_id in message_ids:
+            if (message_id, EMPTY_INDEX) not in kept:
+                self._messages.drop(message_id)
+        for key in [key for key in self._rows if key[0] in message_ids and key not in kept]:
+            self._rows.drop(key)
+            self._blocks.drop(key)
+
+    def keep_rows(self, kept: Collection[Key]) -> None:
+        """Forget all rows but those that newer ones take the place of at once."""
+        self.forget_rows({key[0] for key in self._rows} | set(self._messages), kept)
 
     def relayout(self) -> None:
         """Forget all layouts: the width, a mode or the theme of a code block changed."""
@@ -93,17 +140,6 @@ class Document:
         self._blocks.drop(self.skeleton.key(part))
 
     # Hidden runs
-
-    def run_of(self, part: int) -> tuple[int, int] | None:
-        """Return first and last message of the hidden run that a part is in."""
-        message = self.skeleton.message[part]
-        if not self.skeleton.flags[message] & HIDDEN:
-            return None
-        return self._runs[bisect_right(self._run_starts, message) - 1]
-
-    def run_opened(self, run: tuple[int, int]) -> bool:
-        """Say whether a hidden run is shown."""
-        return self.show_hidden != (self.skeleton.message_ids[run[0]] in self.turned_runs)
 
     def turn_run(self, run: tuple[int, int]) -> None:
         """Show or hide one run."""
@@ -198,76 +234,7 @@ class Document:
         row = self._rows.get(key)
         if known is None or (row is None and key[1] != EMPTY_INDEX):
             return None
-        message = skeleton.message[part]
-        parts = skeleton.parts_of(message)
-        run = self.run_of(part)
-        begins_run = run is not None and part == skeleton.first[run[0]]
-        flags = skeleton.flags[message]
         return Item(
             row, known[0], as_dict(decode(row.data_json)) if row is not None else {}, known[1],
-            flags=flags, heads=self._heads(part), gap=self._gap(part),
-            new_day=part == parts.start and not flags & QUEUED and self._new_day(message),
-            level=self.folds.get(key), pages=self.pages.get(key, 1),
-            hidden=self._hidden_fact(run) if run is not None and begins_run else None,
-            opened=run is not None and self.run_opened(run),
-            first_inherited=bool(flags & INHERITED) and part == parts.start and (
-                message == 0 and self.at_start
-                or message > 0 and not skeleton.flags[message - 1] & INHERITED),
-            last=part == parts.stop - 1, newest=message == self._newest,
+            level=self.folds.get(key), pages=self.pages.get(key, 1), around=self.around(part),
         )
-
-    def _hidden_fact(self, run: tuple[int, int]) -> tuple[int, int]:
-        return run[1] - run[0] + 1, self.skeleton.hidden_at[run[0]]
-
-    def _new_day(self, message: int) -> bool:
-        created = self.skeleton.created
-        if message == 0:
-            return self.at_start
-        return not same_day(created[message - 1], created[message])
-
-    def _before(self, part: int) -> int | None:
-        """Return the part that stands above, None where there is none."""
-        part -= 1
-        while part >= 0 and self.skeleton.type_of(part) in SILENT:
-            part -= 1
-        return part if part >= 0 else None
-
-    def _heads(self, part: int) -> bool:
-        skeleton, name = self.skeleton, self.skeleton.type_of(part)
-        message = skeleton.message[part]
-        before = self._before(part)
-        begins = before is None or skeleton.message[before] != message
-        if skeleton.roles[message] != "assistant":
-            return begins
-        if name == "text":
-            return begins or before is None or skeleton.type_of(before) != "text"
-        if name == "reasoning" and begins:
-            following = skeleton.parts_of(message)[:_LOOK_AHEAD]
-            return all(skeleton.type_of(other) != "text" for other in following)
-        return False
-
-    def _gap(self, part: int) -> bool:
-        before = self._before(part)
-        if before is None or self.run_of(before) != self.run_of(part):
-            return True
-        kind = self._kind(part)
-        return kind == "" or kind != self._kind(before)
-
-    def _kind(self, part: int) -> str:
-        """Return the group within which parts stand close, "" for parts that stand apart."""
-        skeleton = self.skeleton
-        message = skeleton.message[part]
-        if skeleton.flags[message] & QUEUED:
-            return "queued"
-        name = skeleton.type_of(part)
-        if skeleton.is_tool(part) or name == "reasoning":
-            return "work"
-        if name in _EVENTS or (
-            skeleton.origins[message] in _ASIDES and skeleton.roles[message] != "assistant"
-        ):
-            return "aside"
-        if skeleton.is_prose(part) and part != skeleton.first[message]:
-            before = self._before(part)
-            if before is not None and skeleton.is_prose(before):
-                return f"prose {message}" if skeleton.roles[message] != "assistant" else ""
-        return f"prose {message}" if skeleton.roles[message] == "user" else ""

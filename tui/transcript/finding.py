@@ -10,8 +10,8 @@ from textual import on
 
 from tui.messages import ProblemOccurred
 from tui.transcript.document import Key
+from tui.transcript.following import FollowingPane
 from tui.transcript.item import Level
-from tui.transcript.opening import OpeningPane
 from tui.transcript.prompt import Prompt, place_named
 from tui.transcript.search import Search, compiled
 
@@ -30,7 +30,7 @@ class Opened:
     runs: list[tuple[int, int]] = field(default_factory=list)
 
 
-class FindingPane(OpeningPane):
+class FindingPane(FollowingPane):
     """The transcript with its search and its go-to line."""
 
     def __init__(self, *, id: str | None = None) -> None:

@@ -40,6 +40,13 @@ class Heights:
         self._tree.append(value)
         self.total += height
 
+    def cut(self, count: int) -> None:
+        """Forget all parts but the first ``count``."""
+        self.total -= sum(self._heights[count:])
+        del self._heights[count:]
+        # A node sums up parts before its own number only, so what is left stays right.
+        del self._tree[count + 1:]
+
     def set(self, part: int, height: int) -> None:
         """Change the lines of one part."""
         delta = height - self._heights[part]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from store.queries.transcript import Child
 from store.rows import MessageRow, PartRow
@@ -38,6 +38,31 @@ class Setting:
     running: bool = False
 
 
+class Around(NamedTuple):
+    """What a part's layout depends on beside its own row and its message's.
+
+    Attributes:
+        heads: Whether its message's name and facts stand above it.
+        gap: Whether an empty line sets it off from what is above.
+        new_day: Whether it is the first of its day.
+        hidden: ``(messages, hidden_at)`` where a run of hidden messages begins here.
+        opened: Whether that run is open.
+        first_inherited: Whether the copied beginning starts here.
+        last: Whether it is the last part of its message.
+        newest: Whether its message is the last one of the talk.
+    """
+
+    flags: int = 0
+    heads: bool = False
+    gap: bool = True
+    new_day: bool = False
+    hidden: tuple[int, int] | None = None
+    opened: bool = False
+    first_inherited: bool = False
+    last: bool = False
+    newest: bool = False
+
+
 @dataclass(slots=True)
 class Item:
     """One part of a session, ready to be laid out.
@@ -46,33 +71,18 @@ class Item:
         row: The part; None stands for a message without parts.
         data: Its decoded ``data_json``.
         metadata: Its message's decoded ``metadata_json``.
-        heads: Whether its message's name and facts stand above it.
-        gap: Whether an empty line sets it off from what is above.
-        new_day: Whether it is the first of its day.
+        around: What stands around it.
         level: How far the user folded it; None for what holds for all.
         pages: How many lengths of the cap are shown.
-        hidden: ``(messages, hidden_at)`` where a run of hidden messages begins here.
-        opened: Whether that run is open.
-        first_inherited: Whether the copied beginning starts here.
-        last: Whether it is the last part of its message.
-        newest: Whether its message is the last one of the talk.
     """
 
     row: PartRow | None
     message: MessageRow
     data: dict[str, Any]
     metadata: dict[str, Any]
-    flags: int = 0
-    heads: bool = False
-    gap: bool = True
-    new_day: bool = False
+    around: Around = field(default_factory=Around)
     level: Level | None = None
     pages: int = 1
-    hidden: tuple[int, int] | None = None
-    opened: bool = False
-    first_inherited: bool = False
-    last: bool = False
-    newest: bool = False
 
     @property
     def type(self) -> str:

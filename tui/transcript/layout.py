@@ -25,12 +25,12 @@ _ASIDE = {"meta": "context", "notification": "notification"}
 def lay_out(item: Item, setting: Setting) -> Block:
     """Return the lines of a part."""
     block = Block([], width=setting.width)
-    block.dimmed = bool(item.flags & (HIDDEN | INHERITED))
-    closed = item.hidden is not None and not item.opened
+    block.dimmed = bool(item.around.flags & (HIDDEN | INHERITED))
+    closed = item.around.hidden is not None and not item.around.opened
     if not closed:
         _content(item, setting, block)
     above = _above(item, setting)
-    if item.gap and block.lines:
+    if item.around.gap and block.lines:
         block.lines.insert(0, Line([], bar="none"))
         block.top = 1
     if above:
@@ -43,15 +43,15 @@ def lay_out(item: Item, setting: Setting) -> Block:
 def _above(item: Item, setting: Setting) -> list[Line]:
     """Return the dividers that stand above a part."""
     lines: list[Line] = []
-    if item.new_day:
+    if item.around.new_day:
         lines.append(divider([(day(item.message.created_at), "muted")], setting.width))
-    if item.first_inherited:
+    if item.around.first_inherited:
         words: list[Run] = [("from ", "fork"), (setting.parent or "the parent session", "fork i")]
         lines.append(divider(words, setting.width))
-    if item.hidden is not None:
-        count, at = item.hidden
+    if item.around.hidden is not None:
+        count, at = item.around.hidden
         what = f"{count} message{'s' * (count != 1)} hidden by a rewind at {clock_time(at)}"
-        key = "hides" if item.opened else "shows"
+        key = "hides" if item.around.opened else "shows"
         lines.append(divider([(what, "muted i"), (f"  H {key} them", "faint")], setting.width,
                              "hidden"))
     return lines
@@ -61,7 +61,7 @@ def _content(item: Item, setting: Setting, block: Block) -> None:
     role = item.message.role
     block.bar = _BARS.get(role, "muted")
     origin = str(item.metadata.get("origin") or "")
-    if item.flags & QUEUED:
+    if item.around.flags & QUEUED:
         _queued(item, setting, block)
     elif item.row is None:
         _empty(item, setting, block)
@@ -70,15 +70,15 @@ def _content(item: Item, setting: Setting, block: Block) -> None:
     elif item.type == "reasoning":
         block.lines, block.folded = reasoning_lines(item, setting)
         block.bar = "reasoning"
-        if item.heads:
+        if item.around.heads:
             _facts(block.lines[0], item, setting)
     elif item.type.startswith("tool-") or item.type == "dynamic-tool":
         _tool(item, setting, block)
     elif item.type not in SILENT:
         block.lines, block.bar, block.folded = data_lines(item, setting)
-        if item.heads and role == "user":
+        if item.around.heads and role == "user":
             block.lines.insert(0, _head(item, setting, "You", "user b"))
-    if item.last:
+    if item.around.last:
         block.lines += _ending(item, setting)
 
 
@@ -113,9 +113,9 @@ def _text(item: Item, setting: Setting, block: Block, role: str, origin: str) ->
         _command(item, setting, block, details)
         return
     lines = text_lines(item, setting, markdown=role == "assistant")
-    if not lines and not item.heads:
+    if not lines and not item.around.heads:
         return
-    if item.heads:
+    if item.around.heads:
         name = _NAMES.get(role, one_line(role))
         block.lines = [_head(item, setting, name, f"{_BARS.get(role, 'muted')} b"), *lines]
     else:
@@ -178,7 +178,7 @@ def _tool(item: Item, setting: Setting, block: Block) -> None:
     times = (item.row.created_at, item.row.updated_at)
     call = describe(item.data, setting.root, times)
     fresh = setting.now - item.row.updated_at < RUNNING_FOR
-    if call.status == "pending" and (fresh or (setting.running and item.newest)):
+    if call.status == "pending" and (fresh or (setting.running and item.around.newest)):
         call.status, call.word = "running", "running"
         call.milliseconds = max(0, setting.now - item.row.created_at)
     elif call.status == "pending":

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING, Any
-
-from textual.timer import Timer
 
 from store.queries import transcript as queries
 from store.rows import SessionRow
@@ -21,15 +18,9 @@ from tui.transcript.moving import PREFETCHED, MovingPane
 from tui.transcript.place import MOST_FOLDS, Place, read_place
 from tui.transcript.plain import as_dict, decode
 from tui.transcript.reader import SessionReader
-from tui.transcript.skeleton import UNSETTLED
 
 if TYPE_CHECKING:
     from store.store import Store
-
-TICK_S = 1.0
-"""How often the time of running calls moves on."""
-WHOLE_AFTER_S = 3.0
-"""How long after the last growth the whole skeleton is read again."""
 
 
 class OpeningPane(MovingPane):
@@ -38,26 +29,6 @@ class OpeningPane(MovingPane):
     def __init__(self, *, id: str | None = None) -> None:
         """Start without a session."""
         super().__init__(id=id)
-        self._extent: queries.Extent | None = None
-        self._stale = self._refreshing = False
-        self._slow: Timer | None = None
-
-    def on_mount(self) -> None:
-        """Count the time of running calls."""
-        self.set_interval(TICK_S, self._tick)
-
-    def _tick(self) -> None:
-        """Lay out again the calls on the screen that have no result yet."""
-        if self.reader is None or not len(self.document):
-            return
-        document = self.document
-        states = document.skeleton.states
-        open_calls = [part for part in self.view.shown_parts() if states[part] == UNSETTLED]
-        document.setting.now = self.reader.store.clock()
-        for part in open_calls:
-            document.forget(part)
-        if open_calls:
-            self.view.changed()
 
     async def open_session(
         self, store: Store, row: SessionRow, *, message_id: str | None = None, place: Any = None
@@ -149,12 +120,10 @@ class OpeningPane(MovingPane):
             self.post_message(ProblemOccurred("The session could not be read whole", error))
 
     async def _load_skeleton(self, reader: SessionReader) -> None:
-        extent = await reader.extent()
         skeleton, heights = await reader.skeleton(self.document.setting)
         if reader is self.reader:
             stand = self._standing()
             self.document.use(skeleton, heights, complete=True, at_start=True)
-            self._extent = extent
             await self._stand_again(reader, stand)
 
     def _standing(self) -> tuple[Key | None, int, Key | None]:
@@ -193,47 +162,6 @@ class OpeningPane(MovingPane):
         self.view.show(Document(self.view.content_setting))
         self.header.show([Line([(one_line(text), "muted")])])
         self.status.show([])
-
-    def store_changed(self) -> None:
-        """Somebody wrote to the store: look whether it touched this session."""
-        self._stale = True
-        if self.reader is not None and not self._refreshing:
-            self.background(self._refresh, group="refresh")
-
-    async def _refresh(self) -> None:
-        self._refreshing = True
-        try:
-            while self._stale and self.reader is not None:
-                self._stale = False
-                if self.document.complete:
-                    await self._look_again(self.reader)
-        except Exception as error:
-            self.post_message(ProblemOccurred("The session could not be read again", error))
-        finally:
-            self._refreshing = False
-
-    async def _look_again(self, reader: SessionReader) -> None:
-        """Read what stands on the screen and the end, and all the rest where it moved."""
-        known, extent = self._extent, await reader.extent()
-        if extent == known or reader is not self.reader:
-            return
-        await reader.read_again(self.document, self.view.shown_parts())
-        self._extent, stand = extent, self._standing()
-        grown = (extent.messages - known.messages, extent.parts - known.parts) if known else (0, 0)
-        if any(grown) and await reader.tail(self.document, grown):
-            await self._stand_again(reader, stand)
-            if self._slow is not None:
-                self._slow.stop()
-            self._slow = self.set_timer(WHOLE_AFTER_S, self._look_at_all)
-        else:
-            await self._load_skeleton(reader)
-        self.show_around()
-
-    def _look_at_all(self) -> None:
-        """Read the whole skeleton again: hiding and late rows may lie anywhere."""
-        reader = self.reader
-        if reader is not None and self.document.complete:
-            self.background(partial(self._load_skeleton, reader), group="whole")
 
     def place(self) -> Place | None:
         """Return where the reader stands, for the state file."""

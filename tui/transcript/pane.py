@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from store.activity import activity_of
+from store.activity import Activity, activity_of
 from store.rows import SessionRow
 from tui.glyphs import glyphs
 from tui.messages import PartSelected
@@ -41,10 +41,13 @@ class TranscriptBase(CommandPane, Vertical):
         super().__init__(id=id)
         self.view = TranscriptView(id="transcript-view")
         self.header = FactLines(2, id="transcript-header")
+        self.waiting = FactLines(1, id="transcript-waiting")
+        self.waiting.display = False
         self.status = FactLines(1, id="transcript-status")
         self.prompt = Prompt()
         self.reader: SessionReader | None = None
         self.search: Search | None = None
+        self.activity: Activity | None = None
         self.parents: list[tuple[SessionRow, Place | None]] = []
         self.tools: Level = "short"
         self.reasoning: Level = "off"
@@ -57,6 +60,7 @@ class TranscriptBase(CommandPane, Vertical):
         """Compose header, transcript, prompt and status."""
         yield self.header
         yield self.view
+        yield self.waiting
         yield self.prompt
         yield self.status
 
@@ -99,7 +103,7 @@ class TranscriptBase(CommandPane, Vertical):
             return
         now = self.reader.store.clock() if self.reader is not None else 0
         below = (self.parents[-1][0].title or "the parent") if self.parents else ""
-        state = activity_of(row, now=now).state
+        state = (self.activity or activity_of(row, now=now)).state
         self.header.show(
             header_lines(row, self.document, self.cursor, state, self._context_size, below))
         line, columns = status_line(
@@ -114,13 +118,16 @@ class TranscriptBase(CommandPane, Vertical):
         if search is not None:
             return _search_runs(search, self.document)
         runs: list[Run] = []
-        if self.view.at_end:
-            runs.append((f"{glyphs().down} end  ", "ok"))
+        runs += self._follow_runs()
         known = self.document.message_row(self.cursor) if len(self.document) else None
         if known is not None:
             message, metadata = known
             runs.append((message_facts(message.role, message.created_at, metadata), "faint"))
         return runs
+
+    def _follow_runs(self) -> list[Run]:
+        """Say whether the end is followed; ``FollowingPane`` knows more."""
+        return [(f"{glyphs().down} end  ", "ok")] if self.view.at_end else []
 
     @on(TranscriptView.Resized)
     def _resized(self) -> None:

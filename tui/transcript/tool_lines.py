@@ -20,18 +20,19 @@ STATUS_INKS = {
     "running": "tool", "waiting": "tool b", "ok": "faint", "failed": "error", "denied": "error b",
     "interrupted": "error", "pending": "muted",
 }
+SPIN_MS = 200
 ROWS_OF_A_LINE = 3
 """How many rows a long line gets while outputs are short."""
 RUNNING_FOR = 60_000
 """A call without result counts as running for so long after it was last written (ms)."""
 
 
-def status_glyph(call: Call) -> str:
-    """Return the glyph of how a call ended."""
+def status_glyph(call: Call, now: int) -> str:
+    """Return the glyph of how a call ended; that of one that runs turns as time goes."""
     marks = glyphs()
     return {
-        "running": marks.running, "waiting": marks.waiting, "ok": marks.done,
-        "pending": marks.idle,
+        "running": marks.spinner[now // SPIN_MS % len(marks.spinner)], "waiting": marks.waiting,
+        "ok": marks.done, "pending": marks.idle,
     }.get(call.status, marks.failed)
 
 
@@ -49,7 +50,7 @@ def tool_lines(call: Call, item: Item, setting: Setting) -> tuple[list[Line], bo
 def _summary(call: Call, setting: Setting, *, opened: bool, child: bool) -> Line:
     marks = glyphs()
     facts: list[Run] = []
-    status = [status_glyph(call), call.word, ended_in(call)]
+    status = [status_glyph(call, setting.now), call.word, ended_in(call)]
     ink = STATUS_INKS[call.status]
     facts.append((" ".join(word for word in status[:2] if word), ink))
     if status[2] and call.status not in ("denied", "waiting"):

@@ -1,0 +1,103 @@
+"""What a live view reads again of a session that has moved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from store.activity import Activity, activity_of, live_activities, unsettled_of
+from store.database import Database
+from store.queries.sessions import get
+from store.queries.transcript import Child, Keyset, Outline, children, outline_page, rows_of
+from store.rows import MessageRow, PartRow, SessionRow
+
+Span = tuple[str, int, int]
+"""``(message id, first index, last index)``, both ends included."""
+
+
+@dataclass(slots=True)
+class Facts:
+    """A session as it is now.
+
+    Attributes:
+        places: ``(created_at, id)`` of the messages that were asked for and are there.
+    """
+
+    session: SessionRow
+    activity: Activity
+    children: list[Child] = field(default_factory=list)
+    places: dict[str, Keyset] = field(default_factory=dict)
+
+
+def facts(
+    db: Database, session_id: str, now: int, message_ids: Collection[str] = ()
+) -> Facts | None:
+    """Return a session's row, what it does, its children, and where some messages stand.
+
+    Returns:
+        None where the session is no longer in the store.
+    """
+    session = get(db, session_id)
+    if session is None:
+        return None
+    activity = activity_of(
+        session, now=now, unsettled=unsettled_of(db, [session_id]).get(session_id),
+        stored=live_activities(db, [session_id]).get(session_id),
+    )
+    places = {
+        message_id: (created_at, message_id)
+        for message_id, created_at in db.connection.execute(
+            "SELECT m.id, m.created_at FROM chat_messages m JOIN json_each($1) ids"
+            " ON m.id = ids.value WHERE m.session_id = $2",
+            {"1": orjson.dumps(list(message_ids)).decode(), "2": session_id},
+        ).fetchall()
+    } if message_ids else {}
+    return Facts(session, activity, children(db, session_id), places)
+
+
+@dataclass(slots=True)
+class Again:
+    """The end of a session, read again.
+
+    Attributes:
+        whole: False where the session goes on beyond what was read.
+    """
+
+    outlines: list[Outline]
+    whole: bool
+    messages: list[MessageRow]
+    parts: list[PartRow]
+
+
+def from_here(
+    db: Database, session_id: str, after: Keyset | None, limit: int, spans: Sequence[Span],
+    last: int,
+) -> Again:
+    """Return what stands after a message, with some rows.
+
+    Args:
+        db: The store.
+        session_id: The session.
+        after: ``(created_at, id)`` of that message; None for the whole session.
+        limit: At most so many messages.
+        spans: Rows that are wanted, wherever they stand.
+        last: How many of the last parts are wanted with their rows.
+    """
+    outlines = outline_page(db, session_id, after, limit + 1)
+    whole = len({outline.message_id for outline in outlines}) <= limit
+    wanted = [*spans, *_spans(outlines[-last:])] if whole and last else spans
+    messages, parts = rows_of(db, wanted)
+    return Again(outlines, whole, messages, parts)
+
+
+def _spans(outlines: Sequence[Outline]) -> list[Span]:
+    spans: list[Span] = []
+    for outline in outlines:
+        index = -1 if outline.position is None else outline.position
+        if spans and spans[-1][0] == outline.message_id:
+            spans[-1] = (outline.message_id, spans[-1][1], index)
+        else:
+            spans.append((outline.message_id, index, index))
+    return spans

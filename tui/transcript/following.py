@@ -1,0 +1,253 @@
+"""The open session as it happens: what moved is read again, the end is followed.
+
+Following is a mode that the user sets, not a measurement: ``view.at_end``. It is on where a
+session opens at its end, is left by any move up, and comes back with the key for the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from textual.timer import Timer
+
+from store.activity import Activity
+from store.changes import Moved
+from store.queries import transcript as queries
+from tui.glyphs import glyphs
+from tui.messages import ProblemOccurred
+from tui.transcript import rereading
+from tui.transcript.facts import context_tokens
+from tui.transcript.lines import Run
+from tui.transcript.moving import PREFETCHED
+from tui.transcript.plain import as_dict, decode
+from tui.transcript.running import RunningPane
+from tui.transcript.skeleton import QUEUED
+from tui.transcript.standing import Standing
+
+if TYPE_CHECKING:
+    from store.rows import SessionRow
+    from store.store import Store
+    from tui.transcript.document import Key
+    from tui.transcript.reader import SessionReader
+
+WHOLE_EVERY_S = 0.4
+"""At least this long between two readings of the whole skeleton."""
+WHOLE_SHARE = 8
+"""So many times as long as such a reading took is waited before the next."""
+MOST_BELOW = 9_999
+_LIVE = ("running", "retrying", "waiting-approval", "waiting-input")
+
+
+class FollowingPane(RunningPane):
+    """The transcript with its live view."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        """Start with nothing to follow."""
+        super().__init__(id=id)
+        self._moved = Moved()
+        self._during_whole = Moved()
+        self._changing = asyncio.Lock()
+        self._whole_due: Timer | None = None
+        self._whole_running = False
+        self._whole_cost = 0.0
+        self._known_end: Key | None = None
+
+    async def open_session(
+        self, store: Store, row: SessionRow, *, message_id: str | None = None, place: Any = None
+    ) -> None:
+        """Show a session, and from then on what happens to it."""
+        await super().open_session(store, row, message_id=message_id, place=place)
+        self._moved, self.activity, self._known_end = Moved(), None, None
+
+    async def _fill(self) -> None:
+        await super()._fill()
+        reader = self.reader
+        if reader is None or not self.document.complete:
+            return
+        # The first window was read before anybody looked for changes of this session.
+        for part in self.view.shown_parts():
+            self._moved.add(reader.row.id, self.document.skeleton.key(part)[0])
+        self._moved.sessions.setdefault(reader.row.id, set())
+        await self._catch_up()
+
+    # What moved
+
+    async def look_again(self, moved: Moved) -> None:
+        """Read again what moved of the open session; returns when it is shown.
+
+        Raises:
+            StoreError: The store is busy or gone; it is done with the next call then.
+        """
+        reader = self.reader
+        if reader is None:
+            return
+        if moved.touches(reader.row.id):
+            own = Moved(moved.vague)
+            if not moved.vague:
+                own.sessions[reader.row.id] = moved.sessions[reader.row.id]
+            self._moved.merge(own)
+            if self._whole_running:
+                self._during_whole.merge(own)
+        await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        async with self._changing:
+            while self._moved and self.document.complete and self.reader is not None:
+                moved, self._moved = self._moved, Moved()
+                try:
+                    await self._apply(self.reader, moved)
+                except BaseException:
+                    self._moved.merge(moved)
+                    raise
+
+    async def _apply(self, reader: SessionReader, moved: Moved) -> None:
+        """Bring the document up to date with some writes."""
+        written = None if moved.vague else moved.sessions.get(reader.row.id, set())
+        facts = await rereading.facts(reader, written or ())
+        usage = await reader.store.read(queries.last_usage, reader.row.id)
+        if reader is not self.reader:
+            return
+        if facts is None:
+            self.show_session_none("This session is no longer in the store")
+            return
+        self._context_size = context_tokens(as_dict(decode(usage))) if usage else 0
+        self._take_activity(facts.activity)
+        self.document.setting.children = {
+            child.tool_call_id: child for child in facts.children if child.tool_call_id
+        }
+        stood = Standing.of(self.document, self.view)
+        done = await rereading.reread(
+            reader, self.document, written, facts.places, at_end=self.view.at_end,
+            shown=self.view.shown_parts(),
+        )
+        if reader is not self.reader:
+            return
+        if done:
+            await self._stand_where(reader, stood)
+        if not done or written is None:
+            self._read_whole_soon()
+        self.told_of_change(stood.row)
+
+    def _take_activity(self, activity: Activity) -> None:
+        self.activity, setting = activity, self.document.setting
+        setting.now = self.reader.store.clock() if self.reader is not None else setting.now
+        running = activity.state in ("running", "retrying")
+        if running != setting.running:
+            setting.running = running
+            self.lay_out_unsettled()
+
+    async def _stand_where(self, reader: SessionReader, stood: Standing) -> None:
+        """Stay where the reader stood, or at the end, in a document that has changed."""
+        document, view = self.document, self.view
+        if len(document):
+            view.scroller.part, view.scroller.line = stood.top_in(document)
+            view.cursor = stood.cursor_in(document)
+            if view.at_end:
+                if stood.on_last:
+                    view.cursor = self._last_part()
+                await reader.have(document, range(len(document) - PREFETCHED, len(document)))
+                view.scroller.to_end()
+            else:
+                await reader.have(document, self._near())
+                view.scroller.to(view.scroller.part, view.scroller.line)
+        else:
+            view.scroller.to(0)
+            view.cursor = 0
+        if view.text_selection is not None and stood.shifted:
+            self.screen.clear_selection()
+        view.changed()
+
+    # The whole skeleton, at a slower pace
+
+    def _read_whole_soon(self) -> None:
+        if self._whole_due is None:
+            pause = max(WHOLE_EVERY_S, WHOLE_SHARE * self._whole_cost)
+            self._whole_due = self.set_timer(pause, self.read_whole_now)
+
+    def read_whole_now(self) -> None:
+        """Read the whole skeleton again, as rows may have come, gone or changed anywhere."""
+        if self._whole_running:
+            self._whole_due = None
+            self._read_whole_soon()
+            return
+        if self._whole_due is not None:
+            self._whole_due.stop()
+            self._whole_due = None
+        if self.reader is not None and self.document.complete:
+            self.background(self._read_whole, group="whole")
+
+    @property
+    def whole_is_due(self) -> bool:
+        """Whether the whole skeleton is still to be read again."""
+        return self._whole_due is not None or self._whole_running
+
+    async def _read_whole(self) -> None:
+        reader = self.reader
+        if reader is None:
+            return
+        started, self._whole_running, self._during_whole = time.monotonic(), True, Moved()
+        try:
+            await self._replace_whole(reader)
+        except Exception as error:
+            self.post_message(ProblemOccurred("The session could not be read again", error))
+        finally:
+            self._whole_running = False
+            self._whole_cost = time.monotonic() - started
+
+    async def _replace_whole(self, reader: SessionReader) -> None:
+        skeleton, heights = await reader.skeleton(self.document.setting)
+        async with self._changing:
+            if reader is not self.reader:
+                return
+            stood = Standing.of(self.document, self.view)
+            await rereading.replace(
+                reader, self.document, skeleton, heights, self.view.shown_parts())
+            # What was written meanwhile was shown, but may be missing in what was read.
+            self._moved.merge(self._during_whole)
+            if reader is self.reader:
+                await self._stand_where(reader, stood)
+                self.told_of_change(stood.row)
+        await self._catch_up()
+
+    # Following
+
+    def show_around(self) -> None:
+        """Bring header and status up to date."""
+        if self.document.complete and (self.view.at_end or self._end_is_seen()):
+            self._known_end = self._end_key()
+        super().show_around()
+
+    def _end(self) -> int:
+        """Return the last part that is no queued message's, -1 where there is none."""
+        part = len(self.document) - 1
+        while part >= 0 and self.document.skeleton.flags_of(part) & QUEUED:
+            part -= 1
+        return part
+
+    def _end_key(self) -> Key | None:
+        end = self._end()
+        return self.document.skeleton.key(end) if end >= 0 else None
+
+    def _end_is_seen(self) -> bool:
+        return self._known_end is None or self.view.shown_parts().stop > self._end()
+
+    def below(self) -> int:
+        """Return how many parts have come below since the end was last seen."""
+        document, part, count = self.document, self._end(), 0
+        while part >= 0 and count < MOST_BELOW:
+            if document.skeleton.key(part) == self._known_end:
+                return count
+            count += document.shows(part)
+            part -= 1
+        return 0 if part < 0 else count
+
+    def _follow_runs(self) -> list[Run]:
+        running = self.activity is not None and self.activity.state in _LIVE
+        if self.view.at_end:
+            return [(f"{glyphs().down} {'following' if running else 'end'}  ", "ok")]
+        count = self.below()
+        if not count:
+            return []
+        return [(f"{glyphs().down} {count:,} new below", "tool b"), ("  G  ", "muted")]

@@ -1,0 +1,136 @@
+"""Reads again what has moved in the open session, and brings the document up to date.
+
+What was written lies nearly always near the end, so the document is replaced from the
+first message that was written on; where that is too far up, the skeleton is read whole.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping
+
+from store.queries import moved
+from store.queries.moved import Span
+from store.queries.transcript import Keyset, rows_of
+from store.rows import MessageRow, PartRow
+from tui.transcript.document import Document, Key
+from tui.transcript.heights import Heights
+from tui.transcript.measures import newest_message
+from tui.transcript.reader import PAGE_MESSAGES, SessionReader
+from tui.transcript.skeleton import EMPTY_INDEX, QUEUED, Skeleton
+
+REREAD_MESSAGES = 12
+"""Messages at the end that are read again where nobody tells what was written."""
+LAST_PARTS = 40
+"""Parts at the end whose rows come with the skeleton while the end is shown."""
+
+
+async def facts(reader: SessionReader, message_ids: Collection[str] = ()) -> moved.Facts | None:
+    """Read the session's row and what it does; the reader takes the row."""
+    found = await reader.store.read(
+        moved.facts, reader.row.id, reader.store.clock(), message_ids
+    )
+    if found is not None:
+        reader.row = found.session
+    return found
+
+
+async def reread(
+    reader: SessionReader, document: Document, written: set[str] | None,
+    places: Mapping[str, Keyset], *, at_end: bool, shown: range,
+) -> bool:
+    """Bring a complete document up to date from the first written message on.
+
+    Args:
+        reader: The session.
+        document: What is shown of it.
+        written: The messages that were written; None where nobody told.
+        places: Where those of them stand that are there.
+        at_end: Whether the end is shown, so that new parts are wanted at once.
+        shown: The parts on the screen.
+
+    Returns:
+        False where that is too far up: nothing was changed then.
+    """
+    skeleton = document.skeleton
+    start = first_moved(skeleton, written, places)
+    if len(skeleton.message_ids) - start > PAGE_MESSAGES:
+        return False
+    after = (skeleton.created[start - 1], skeleton.message_ids[start - 1]) if start else None
+    spans = _spans(skeleton.key(part) for part in shown
+                   if written is None or skeleton.key(part)[0] in written)
+    again = await reader.store.read(
+        moved.from_here, reader.row.id, after, PAGE_MESSAGES, spans, LAST_PARTS if at_end else 0
+    )
+    if not again.whole:
+        return False
+    stale = set(skeleton.message_ids[start:]) if written is None else written
+    stale |= {span[0] for span in spans}
+    document.forget_rows(stale, _keys(again.parts, again.messages))
+    document.put(again.messages, again.parts)
+    document.regrow(start, again.outlines)
+    return True
+
+
+async def replace(
+    reader: SessionReader, document: Document, skeleton: Skeleton, heights: Heights, shown: range
+) -> None:
+    """Take a skeleton that was read whole; the rows on the screen are read again with it."""
+    spans = _spans(document.skeleton.key(part) for part in shown)
+    messages, parts = await reader.store.read(rows_of, spans)
+    document.keep_rows(_keys(parts, messages))
+    document.put(messages, parts)
+    document.use(skeleton, heights, complete=True, at_start=True)
+
+
+def first_moved(
+    skeleton: Skeleton, written: set[str] | None, places: Mapping[str, Keyset]
+) -> int:
+    """Return the first message from which on a skeleton is to be read again."""
+    ordered = _queue(skeleton)
+    start = ordered
+    if written is None:
+        start = max(0, newest_message(skeleton) - REREAD_MESSAGES)
+    elif written:
+        left = len(written)
+        for message in range(len(skeleton.message_ids) - 1, -1, -1):
+            if skeleton.message_ids[message] in written:
+                start, left = min(start, message), left - 1
+                if not left:
+                    break
+    for place in places.values():
+        start = min(start, _place(skeleton, place, ordered))
+    # Queued messages stand last, whenever they were written: all of them are read again.
+    for message in range(ordered, len(skeleton.message_ids)):
+        own = skeleton.created[message], skeleton.message_ids[message]
+        start = min(start, _place(skeleton, own, ordered))
+    return start
+
+
+def _queue(skeleton: Skeleton) -> int:
+    """Return the first of the queued messages, which stand at the end."""
+    message = len(skeleton.flags)
+    while message and skeleton.flags[message - 1] & QUEUED:
+        message -= 1
+    return message
+
+
+def _place(skeleton: Skeleton, place: Keyset, ordered: int) -> int:
+    """Return where a message stands, or would stand, among those in order."""
+    return bisect_left(
+        range(ordered), place, key=lambda n: (skeleton.created[n], skeleton.message_ids[n])
+    )
+
+
+def _spans(keys: Iterable[Key]) -> list[Span]:
+    spans: dict[str, Span] = {}
+    for message_id, index in keys:
+        _id, low, high = spans.get(message_id, (message_id, index, index))
+        spans[message_id] = (message_id, min(low, index), max(high, index))
+    return list(spans.values())
+
+
+def _keys(parts: Iterable[PartRow], messages: Iterable[MessageRow]) -> set[Key]:
+    """Return the keys of rows; messages alone count as their empty part."""
+    found = {(part.message_id, part.index) for part in parts}
+    return found | {(message.id, EMPTY_INDEX) for message in messages}

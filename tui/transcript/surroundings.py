@@ -1,0 +1,119 @@
+"""What stands around a part: runs of hidden messages, neighbours, the newest message."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from tui.transcript.facts import same_day
+from tui.transcript.item import Around
+from tui.transcript.measures import hidden_runs, newest_message
+from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED, SILENT, Skeleton
+
+_ASIDES = frozenset({"meta", "notification"})
+_EVENTS = frozenset({"data-event", "data-retry"})
+_LOOK_AHEAD = 12
+
+
+class Surroundings:
+    """A skeleton with its runs of hidden messages, each shown or closed."""
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self.skeleton = Skeleton()
+        self.at_start = True
+        self.show_hidden = False
+        self.turned_runs: set[str] = set()
+        self._runs: list[tuple[int, int]] = []
+        self._run_starts: list[int] = []
+        self._newest = -1
+
+    def _find_runs(self) -> None:
+        self._runs = hidden_runs(self.skeleton)
+        self._run_starts = [start for start, _stop in self._runs]
+        self._newest = newest_message(self.skeleton)
+
+    def run_of(self, part: int) -> tuple[int, int] | None:
+        """Return first and last message of the hidden run that a part is in."""
+        message = self.skeleton.message[part]
+        if not self.skeleton.flags[message] & HIDDEN:
+            return None
+        return self._runs[bisect_right(self._run_starts, message) - 1]
+
+    def run_opened(self, run: tuple[int, int]) -> bool:
+        """Say whether a hidden run is shown."""
+        return self.show_hidden != (self.skeleton.message_ids[run[0]] in self.turned_runs)
+
+    def around(self, part: int) -> Around:
+        """Return what stands around a part."""
+        skeleton = self.skeleton
+        message = skeleton.message[part]
+        parts = skeleton.parts_of(message)
+        run = self.run_of(part)
+        begins_run = run is not None and part == skeleton.first[run[0]]
+        flags = skeleton.flags[message]
+        return Around(
+            flags, self._heads(part), self._gap(part),
+            new_day=part == parts.start and not flags & QUEUED and self._new_day(message),
+            hidden=self._hidden_fact(run) if run is not None and begins_run else None,
+            opened=run is not None and self.run_opened(run),
+            first_inherited=bool(flags & INHERITED) and part == parts.start and (
+                message == 0 and self.at_start
+                or message > 0 and not skeleton.flags[message - 1] & INHERITED),
+            last=part == parts.stop - 1, newest=message == self._newest,
+        )
+
+    def _hidden_fact(self, run: tuple[int, int]) -> tuple[int, int]:
+        return run[1] - run[0] + 1, self.skeleton.hidden_at[run[0]]
+
+    def _new_day(self, message: int) -> bool:
+        created = self.skeleton.created
+        if message == 0:
+            return self.at_start
+        return not same_day(created[message - 1], created[message])
+
+    def _before(self, part: int) -> int | None:
+        """Return the part that stands above, None where there is none."""
+        part -= 1
+        while part >= 0 and self.skeleton.type_of(part) in SILENT:
+            part -= 1
+        return part if part >= 0 else None
+
+    def _heads(self, part: int) -> bool:
+        skeleton, name = self.skeleton, self.skeleton.type_of(part)
+        message = skeleton.message[part]
+        before = self._before(part)
+        begins = before is None or skeleton.message[before] != message
+        if skeleton.roles[message] != "assistant":
+            return begins
+        if name == "text":
+            return begins or before is None or skeleton.type_of(before) != "text"
+        if name == "reasoning" and begins:
+            following = skeleton.parts_of(message)[:_LOOK_AHEAD]
+            return all(skeleton.type_of(other) != "text" for other in following)
+        return False
+
+    def _gap(self, part: int) -> bool:
+        before = self._before(part)
+        if before is None or self.run_of(before) != self.run_of(part):
+            return True
+        kind = self._kind(part)
+        return kind == "" or kind != self._kind(before)
+
+    def _kind(self, part: int) -> str:
+        """Return the group within which parts stand close, "" for parts that stand apart."""
+        skeleton = self.skeleton
+        message = skeleton.message[part]
+        if skeleton.flags[message] & QUEUED:
+            return "queued"
+        name = skeleton.type_of(part)
+        if skeleton.is_tool(part) or name == "reasoning":
+            return "work"
+        if name in _EVENTS or (
+            skeleton.origins[message] in _ASIDES and skeleton.roles[message] != "assistant"
+        ):
+            return "aside"
+        if skeleton.is_prose(part) and part != skeleton.first[message]:
+            before = self._before(part)
+            if before is not None and skeleton.is_prose(before):
+                return f"prose {message}" if skeleton.roles[message] != "assistant" else ""
+        return f"prose {message}" if skeleton.roles[message] == "user" else ""
