@@ -23,19 +23,20 @@ def command(store: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def running(store: Path, ready: str, *, poll_ms: int | None = None) -> Iterator[Terminal]:
+def running(store: Path, *ready: str, poll_ms: int | None = None) -> Iterator[Terminal]:
     """Run the app on a store until it has come to rest.
 
     Args:
         store: The store's file.
-        ready: What its first session shows in the transcript.
+        ready: Texts that come while it starts, the last of them among the last.
         poll_ms: Set in the config; None leaves the default.
     """
     with (
         clean_environment(poll_ms=poll_ms) as environment,
         Terminal(command(store), environment) as terminal,
     ):
-        terminal.until(ready.encode())
+        for text in ready:
+            terminal.until(text.encode())
         terminal.quiet(SETTLED_S)
         yield terminal
 

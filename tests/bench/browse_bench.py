@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.bench import app
 from tests.bench.long_session import SMALL_PARTS, first_words, last_words, long_store
-from tests.bench.many_sessions import FOLDERS, list_store, shown_number, title_start
+from tests.bench.many_sessions import active, list_store, shown_number, title_start
 from tests.bench.report import Limits, Line, p95
 from tests.bench.screen import PageWatch
 from tests.bench.terminal import Terminal, clean_environment
@@ -79,14 +79,14 @@ def list_key(quick: bool) -> list[Line]:
     presses = _count(quick, 150, 10)
     with contextlib.ExitStack() as stack:
         shown = [
-            (size, stack.enter_context(app.running(list_store(size), SPOKEN))) for size in sizes
+            (size, stack.enter_context(app.running(list_store(size), SPOKEN, _tally(size))))
+            for size in sizes
         ]
         found: dict[int, list[float]] = {size: [] for size in sizes}
         for position in range(1, presses + 1):
             for size, terminal in shown:
-                # The list cannot have more rows than its groups: go back before their end.
                 pressed = terminal.send(app.DOWN)
-                number = shown_number(position, _listed(size))
+                number = shown_number(position, size)
                 found[size].append(terminal.until(title_start(number).encode()) - pressed)
                 terminal.rest(KEY_PAUSE_S)
     many, few = (found[size] for size in sizes)
@@ -100,9 +100,9 @@ def list_key(quick: bool) -> list[Line]:
     ]  # fmt: skip
 
 
-def _listed(size: int) -> int:
-    """Return how many sessions the groups hold, all of one length."""
-    return size // FOLDERS * FOLDERS
+def _tally(size: int) -> str:
+    """Return how the list's header counts its sessions once it has them all."""
+    return f"{active(size):,}"
 
 
 # -- opening

@@ -46,6 +46,11 @@ def shown_number(position: int, count: int) -> int:
     return position % in_group * FOLDERS + position // in_group
 
 
+def active(count: int) -> int:
+    """Return how many of the sessions are not archived."""
+    return count - count // 10
+
+
 def session_id(number: int) -> str:
     """Return the id of a session."""
     return f"ses_{number:012x}list0000000000"

@@ -67,6 +67,7 @@ def test_the_list_has_the_order_that_the_bench_waits_for(tmp_path: Path) -> None
     database.close()
     wanted = [many_sessions.title_start(many_sessions.shown_number(at, 400)) for at in range(30)]
     assert [title.split()[0] for title in titles] == wanted
+    assert len(keys.rowids) == many_sessions.active(400) == 360
     assert wanted[:2] == ["#0000000", "#0000040"]
     assert wanted[10] == "#0000001"
 
