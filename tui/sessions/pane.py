@@ -145,9 +145,12 @@ class SessionListPane(CommandPane, Vertical):
             self.keys, self._folds, matching, headed=query.group != "none"
         )
         if query == self.list_query:
+            before = self.view.selected
             selected = await self._wanted_rowid(model)
+            moved = self.view.selected != before
             self._show(model, looked_at)
-            if selected is not None:
+            # A key that came while the store was asked has chosen anew.
+            if selected is not None and not moved:
                 self._select_rowid(selected)
 
     async def _wanted_rowid(self, model: ListModel) -> int | None:
