@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import gc
 from collections.abc import Iterable
@@ -27,6 +28,9 @@ from tui.theme import OWN_THEMES, default_theme
 if TYPE_CHECKING:
     from tui.quick_settings import QuickSettings
     from tui.screens.main import MainScreen
+
+SYNC_WAIT_S = 20
+"""How long a single session that an agent went on with may take to be read."""
 
 MOST_UNCAUGHT = 20
 """Errors that nothing caught, after which the app ends rather than go on failing."""
@@ -100,6 +104,14 @@ class BackscrollApp(App[None]):
         targets = self.library.sync_targets
         if targets is not None:
             await self._syncing.run(targets)
+
+    async def sync_now(self, targets: list[str]) -> None:
+        """Sync some places, beside whatever sync runs; gives up where that does not end."""
+        syncing = Syncing(self.library.path, self._sync_said, self.report)
+        try:
+            await asyncio.wait_for(syncing.run(targets), SYNC_WAIT_S)
+        except TimeoutError:
+            await syncing.stop()
 
     def _sync_said(self, words: str) -> None:
         self.main.freshness.syncing = words

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
@@ -36,6 +36,7 @@ class ResumePlan:
         file: A session file to write first; None where the session is resumed as it is.
         path: Where that file, or the agent's own, lies.
         program: Where the agent is on PATH, None where it is not there.
+        prompt: What is said to it first, the end of ``command``; None says nothing.
     """
 
     command: tuple[str, ...]
@@ -43,6 +44,7 @@ class ResumePlan:
     file: ClaudeFile | None
     path: Path
     program: str | None
+    prompt: str | None = None
 
 
 def config_folder(environment: Mapping[str, str], home: Path) -> Path:
@@ -97,12 +99,37 @@ def plan(
         return ResumePlan((PROGRAM, "--resume", source_id), cwd, None, path, program)
     cwd = session.workspace_root or str(home)
     file = claude_file(read_session(db, session.id, "context"), cwd=cwd)
-    if not file.lines and file.prompt is None:
+    said = [text for text in (file.prompt, draft_prompt(db, session)) if text]
+    if not file.lines and not said:
         raise Refused("this session has no message that an agent could go on from")
     folder = project_folder(config_folder(environment, home), cwd)
     resumed = (PROGRAM, "--resume", file.session_id) if file.lines else (PROGRAM,)
-    command = (*resumed, file.prompt) if file.prompt else resumed
-    return ResumePlan(command, cwd, file, folder / f"{file.session_id}.jsonl", program)
+    bare = ResumePlan(resumed, cwd, file, folder / f"{file.session_id}.jsonl", program)
+    return with_prompt(bare, "\n\n".join(said))
+
+
+def with_prompt(plan: ResumePlan, prompt: str | None) -> ResumePlan:
+    """Return a plan that says something else first; an empty prompt says nothing."""
+    command = plan.command[:-1] if plan.prompt else plan.command
+    if not prompt or not prompt.strip():
+        return replace(plan, command=command, prompt=None)
+    return replace(plan, command=(*command, prompt), prompt=prompt)
+
+
+def draft_prompt(db: Database, session: SessionRow) -> str | None:
+    """Return the text that a fork before a message handed over, while nothing followed it."""
+    metadata = orjson.loads(session.metadata_json) if session.metadata_json else {}
+    kept = metadata.get("backscroll") if isinstance(metadata, dict) else None
+    draft = kept.get("draft_prompt") if isinstance(kept, dict) else None
+    if not isinstance(draft, str):
+        return None
+    newest = db.connection.execute(
+        f"SELECT {db.form.rare_fact('m', 'inherited_from')} FROM chat_messages m"
+        f" WHERE m.session_id = $1 AND {db.form.shown('m')}"
+        " ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
+        {"1": session.id},
+    ).fetchone()
+    return draft if newest is not None and newest[0] is not None else None
 
 
 def _unchanged(db: Database, session: SessionRow) -> tuple[str, Path] | None:

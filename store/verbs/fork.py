@@ -12,11 +12,11 @@ from store.database import Database
 from store.errors import Refused
 from store.ids import IdMinter
 from store.verbs import rollups
+from store.verbs.fork_rows import columns_of, fingerprint
 from store.verbs.guards import refuse_while_running, require_session, require_visible_message
-from store.verbs.log import note_change, record, undone_table
+from store.verbs.log import note_change, record
 from store.verbs.titles import fork_title
 
-COPIED_TABLES = ("chat_sessions", "chat_messages", "chat_parts")
 _LEFT_BEHIND = ("source", "user", "activity", "ephemeral", "backscroll", "title_from")
 
 
@@ -110,6 +110,7 @@ def fork(
     message_id: str,
     *,
     before: bool = False,
+    draft: str | None = None,
     ids: IdMinter,
     now: int,
 ) -> Forked:
@@ -120,6 +121,8 @@ def fork(
         session_id: The session's id.
         message_id: The message's id.
         before: Leave the chosen user message out and hand its text over.
+        draft: With ``before``, that text as it was edited; None keeps it as it is. It is kept
+            in ``metadata_json.backscroll.draft_prompt``, for going on in an agent.
         ids: Mints the new session's id and the stamps of the copies.
         now: Epoch ms.
 
@@ -135,7 +138,8 @@ def fork(
         f"UPDATE temp.fork_messages SET new_id = 'msg_' || {_stamp()} || {_TAIL}",
         {"1": first_tick},
     )
-    _copy_session(db, session_id, new_session, preview, now)
+    draft = preview.prompt if draft is None else draft
+    _copy_session(db, session_id, new_session, preview, draft if before else None, now)
     _copy_messages(db, new_session)
     _copy_parts(db, new_session, first_tick)
     _remap_compactions(db, new_session)
@@ -158,27 +162,25 @@ def _stamp() -> str:
     return "printf('%012x', ($1 + position - 1) & 0xffffffffffff)"
 
 
-def _columns(db: Database, table: str) -> list[str]:
-    return [row[1] for row in db.connection.execute(f"PRAGMA main.table_info({table})")]
-
-
 def _insert_copy(
     db: Database, table: str, overrides: dict[str, str], tail: str, values: dict[str, object]
 ) -> None:
     """Copy rows of a table, every column of whatever form the file has, some replaced by SQL."""
-    columns = _columns(db, table)
+    columns = columns_of(db, table)
     names = ", ".join(f'"{name}"' for name in columns)
     picked = ", ".join(overrides.get(name, f'x."{name}"') for name in columns)
     db.connection.execute(f"INSERT INTO {table}({names}) SELECT {picked} FROM {tail}", values)
 
 
 def _copy_session(
-    db: Database, session_id: str, new_session: str, preview: ForkPreview, now: int
+    db: Database, session_id: str, new_session: str, preview: ForkPreview, draft: str | None,
+    now: int,
 ) -> None:
     removed = ", ".join(f"'$.{key}'" for key in _LEFT_BEHIND)
     kept = f"json_remove(x.metadata_json, {removed})"
     metadata = f"json_set({kept}, '$.lineage', json('{{\"kind\":\"fork\"}}')"
-    metadata += ")" if db.form.title_column else ", '$.title', $4)"
+    metadata += "" if db.form.title_column else ", '$.title', $4"
+    metadata += ", '$.backscroll', json_object('draft_prompt', $6))" if draft else ")"
     overrides = {
         "id": "$2",
         "title": "$4",
@@ -193,7 +195,7 @@ def _copy_session(
     }
     values: dict[str, object] = {
         "1": session_id, "2": new_session, "3": preview.last_message_id, "4": preview.title,
-        "5": now,
+        "5": now, "6": draft,
     }  # fmt: skip
     _insert_copy(db, "chat_sessions", overrides, "chat_sessions x WHERE x.id = $1", values)
 
@@ -245,56 +247,3 @@ def _copy_attachments(db: Database, session_id: str, new_session: str) -> None:
             " SELECT $2, name, media_type, size, body FROM attachments WHERE session_id = $1",
             {"1": session_id, "2": new_session},
         )
-
-
-def fingerprint(db: Database, session_id: str) -> str:
-    """Return what changes when a session grows, shrinks, changes or gets a child."""
-    (messages, newest) = db.connection.execute(
-        "SELECT count(*), max(updated_at) FROM chat_messages WHERE session_id = $1",
-        {"1": session_id},
-    ).fetchone()
-    (parts, touched) = db.connection.execute(
-        "SELECT count(*), max(updated_at) FROM chat_parts WHERE session_id = $1",
-        {"1": session_id},
-    ).fetchone()
-    (children,) = db.connection.execute(
-        "SELECT count(*) FROM chat_sessions WHERE parent_id = $1", {"1": session_id}
-    ).fetchone()
-    return f"{messages} {newest} {parts} {touched} {children}"
-
-
-def _kept_tables(db: Database) -> dict[str, str]:
-    """Return the tables of a fork's rows, each with its column of the session's id."""
-    tables = {"chat_sessions": "id", "chat_messages": "session_id", "chat_parts": "session_id"}
-    return tables | {"attachments": "session_id"} if db.form.name == "own" else tables
-
-
-def take_back(db: Database, seq: int, session_id: str, made_as: str | None) -> None:
-    """Undo a fork: its rows leave the tables, and are kept for redo.
-
-    Raises:
-        Refused: The fork has grown or changed since; nothing that was added may be lost.
-    """
-    require_session(db, session_id)
-    if fingerprint(db, session_id) != made_as:
-        raise Refused("the fork has grown since it was made, so it stays; archive it instead")
-    for table, column in _kept_tables(db).items():
-        db.connection.execute(
-            f"INSERT INTO {undone_table(db, table)} SELECT $1, * FROM main.{table}"
-            f" WHERE {column} = $2",
-            {"1": seq, "2": session_id},
-        )
-    db.connection.execute("DELETE FROM chat_sessions WHERE id = $1", {"1": session_id})
-
-
-def bring_back(db: Database, seq: int, session_id: str) -> None:
-    """Redo a fork: the very rows that undo took out."""
-    for table in _kept_tables(db):
-        kept = undone_table(db, table)
-        names = ", ".join(f'"{name}"' for name in _columns(db, table))
-        db.connection.execute(
-            f"INSERT INTO main.{table}({names}) SELECT {names} FROM {kept} WHERE verb_seq = $1",
-            {"1": seq},
-        )
-        db.connection.execute(f"DELETE FROM {kept} WHERE verb_seq = $1", {"1": seq})
-    require_session(db, session_id)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from store.database import Database
 from store.errors import Refused
-from store.verbs import fork, rollups
+from store.verbs import fork_rows, rollups
 from store.verbs.cells import CellEdit, apply_edit, load_edits
 from store.verbs.log import LogEntry, newest_done, note_change, oldest_undone, set_state
 
@@ -40,7 +40,7 @@ def undo(db: Database, *, now: int) -> Step:
         raise Refused("there is nothing to undo")
     edits = [edit.inverse() for edit in reversed(load_edits(entry.edits_json))]
     if entry.created_session is not None:
-        fork.take_back(db, entry.seq, entry.created_session, entry.created_fingerprint)
+        fork_rows.take_back(db, entry.seq, entry.created_session, entry.created_fingerprint)
         note_change(db, entry.created_session, now)
     _apply(db, entry, edits, now)
     set_state(db, entry.seq, "undone")
@@ -61,7 +61,7 @@ def redo(db: Database, *, now: int) -> Step:
     if entry is None:
         raise Refused("there is nothing to redo")
     if entry.created_session is not None:
-        fork.bring_back(db, entry.seq, entry.created_session)
+        fork_rows.bring_back(db, entry.seq, entry.created_session)
         note_change(db, entry.created_session, now)
     _apply(db, entry, load_edits(entry.edits_json), now)
     set_state(db, entry.seq, "done")

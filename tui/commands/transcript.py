@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tui.commands.declaration import Command
+from tui.verbs.doing import cannot_write
 
 
 def _has_session(pane: Any) -> str | None:
@@ -16,6 +17,14 @@ def _has_needle(pane: Any) -> str | None:
         return "No session is shown"
     found = pane.search is not None or pane._last_needle
     return None if found else "Nothing is searched for; / starts a search"
+
+
+def _writable(pane: Any) -> str | None:
+    return _has_session(pane) or cannot_write(pane)
+
+
+def _has_session_id(pane: Any) -> str | None:
+    return None if pane.session is not None else "No session is shown"
 
 
 def _command(
@@ -66,4 +75,28 @@ TRANSCRIPT_COMMANDS: tuple[Command, ...] = (
     _command("tools", ("t",), "tools", "All tool outputs short, whole, or closed", "View", 30),
     _command("reasoning", ("m",), "reasoning", "Open or fold all reasoning", "View", 50),
     _command("hidden", ("H",), "hidden", "Show or hide what rewinds have hidden", "View", 55),
+    _command("context", ("c",), "context",
+             "What the model would be sent now and what fills it, or all again", "View", 32),
+    _command("fork", ("f",), "fork here",
+             "Fork the session: a new one with all up to the selected message", "Verbs", 21,
+             _writable),
+    _command("fork-before", ("F",), "fork before",
+             "Fork before the turn's user message; its text is handed over for editing", "Verbs",
+             None, _writable),
+    _command("rewind", ("r",), "rewind",
+             "Hide what comes after the selected message, or its turn too, after a preview",
+             "Verbs", 22, _writable),
+    _command("restore", ("x",), "restore", "Show again what a rewind has hidden", "Verbs", None,
+             _writable),
+    _command("label", ("l",), "label", "Label the selected message, or take its label off",
+             "Verbs", None, _writable),
+    _command("labels", ("'",), "labels", "Go to a message that has a label", "Branches"),
+    _command("next-branch", (")", "alt+right"), "next branch", "Open the next branch of the family",
+             "Branches", None, _has_session_id),
+    _command("previous-branch", ("(", "alt+left"), "previous branch", "Open the branch before",
+             "Branches", None, _has_session_id),
+    _command("tree", ("T",), "tree", "Show the session's family: parent, forks, subagents",
+             "Branches", 45, _has_session_id),
+    _command("compare", ("D",), "compare", "Compare with another branch, turn by turn",
+             "Branches", None, _has_session_id),
 )

@@ -14,10 +14,11 @@ from tui.transcript import steps
 from tui.transcript.calls import describe
 from tui.transcript.folding import FoldingPane
 from tui.transcript.headings import FactLines
+from tui.transcript.verbs import TranscriptVerbs
 from tui.transcript.view import TranscriptView
 
 
-class TranscriptPane(TakeOutActions, FoldingPane):
+class TranscriptPane(TranscriptVerbs, TakeOutActions, FoldingPane):
     """The transcript with its keys: one method a command."""
 
     BINDINGS = bindings("transcript")

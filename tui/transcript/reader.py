@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from store.activity import activity_of
 from store.database import Database
@@ -29,6 +29,9 @@ PAGE_MESSAGES = 250
 
 class SessionReader:
     """One session of a store, read in small pieces."""
+
+    in_display_order: ClassVar[bool] = True
+    """Whether messages stand as they happened, all of them; else they are read whole."""
 
     def __init__(self, store: Store, row: SessionRow) -> None:
         """Take the session; nothing is read yet."""

@@ -52,6 +52,8 @@ async def reread(
     Returns:
         False where that is too far up: nothing was changed then.
     """
+    if not reader.in_display_order:
+        return False
     skeleton = document.skeleton
     start = first_moved(skeleton, written, places)
     if len(skeleton.message_ids) - start > PAGE_MESSAGES:

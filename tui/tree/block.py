@@ -20,7 +20,7 @@ LOOKS: dict[LineageKind, str] = {
     "fork": "fork", "subagent": "assistant", "continuation": "user", "unknown": "muted",
     "root": "text",
 }
-COLUMNS = (("at", 8), ("turns", 6), ("tokens", 7), ("age", 5))
+COLUMNS = (("at", 10), ("turns", 8), ("tokens", 9), ("age", 6))
 WIDE_FROM = 64
 
 

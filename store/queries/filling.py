@@ -1,0 +1,118 @@
+"""What fills a session's context: characters by kind, and tokens where a model counted them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from store import prompts
+from store.database import Database
+
+Kind = Literal[
+    "system", "summary", "user", "assistant", "reasoning", "tool input", "tool output"
+]
+KINDS: tuple[Kind, ...] = (
+    "system", "summary", "user", "assistant", "reasoning", "tool input", "tool output",
+)
+_BUCKETS = ("input", "cache_read", "cache_write", "output")
+
+
+@dataclass(slots=True)
+class Filling:
+    """Grows page by page, in the order of the context view.
+
+    Attributes:
+        characters: By kind; for a tool, of its input and output as JSON.
+        counted: Tokens in the context after the newest answer that says so; None where
+            none does. An answer from before the newest compaction says nothing of it.
+        since: Characters that came after that answer.
+        first: ``(created_at, id)`` of the first message of the view.
+        digest: Of the newest system prompt that a message names.
+    """
+
+    characters: dict[Kind, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    counted: int | None = None
+    since: int = 0
+    first: tuple[int, str] | None = None
+    digest: str | None = None
+
+
+def add_page(db: Database, filling: Filling, message_ids: Sequence[str]) -> None:
+    """Add some messages, the next ones of the context view."""
+    data = "p.data_json"
+    rows = db.connection.execute(
+        "SELECT m.id, m.created_at, m.role, m.metadata_json, p.type,"
+        f" CASE WHEN NOT json_valid({data}) THEN length({data})"
+        f" WHEN p.type IN ('text', 'reasoning') THEN length({data} ->> '$.text')"
+        f" WHEN p.type = 'data-compaction' THEN length({data} ->> '$.data.summary')"
+        f" WHEN {_IS_TOOL} THEN length({data} -> '$.input') ELSE 0 END,"
+        f" CASE WHEN {_IS_TOOL} AND json_valid({data})"
+        f" THEN length(coalesce({data} -> '$.output', {data} -> '$.errorText')) END"
+        " FROM json_each($1) j CROSS JOIN chat_messages m ON m.id = j.value"
+        " LEFT JOIN chat_parts p ON p.message_id = m.id"
+        ' ORDER BY j.key, p."index"',
+        {"1": json.dumps(list(message_ids))},
+    )
+    current, usage = "", None
+    for message_id, created_at, role, metadata, kind, size, output in rows:
+        if message_id != current:
+            _close(filling, usage)
+            current = message_id
+            filling.first = filling.first or (created_at, message_id)
+            told = (created_at, message_id) >= filling.first
+            usage = _read_message(filling, metadata) if told else None
+        _add(filling, role, kind or "", size or 0, output or 0)
+    _close(filling, usage)
+
+
+_IS_TOOL = "(p.type = 'dynamic-tool' OR p.type LIKE 'tool-%')"
+
+
+def _close(filling: Filling, usage: int | None) -> None:
+    if usage is not None:
+        filling.counted, filling.since = usage, 0
+
+
+def _add(filling: Filling, role: str, kind: str, size: int, output: int) -> None:
+    name: Kind | None = None
+    if kind == "text":
+        name = "assistant" if role == "assistant" else "system" if role == "system" else "user"
+    elif kind == "reasoning":
+        name = "reasoning"
+    elif kind == "data-compaction":
+        name = "summary"
+    elif kind == "dynamic-tool" or kind.startswith("tool-"):
+        name = "tool input"
+        filling.characters["tool output"] += output
+    if name is not None:
+        filling.characters[name] += size
+        filling.since += size + output
+
+
+def _read_message(filling: Filling, metadata: str) -> int | None:
+    try:
+        bag = json.loads(metadata)
+    except ValueError:
+        return None  # A host's text that is no JSON says nothing of its tokens.
+    if not isinstance(bag, dict):
+        return None
+    if isinstance(bag.get("system_prompt_digest"), str):
+        filling.digest = bag["system_prompt_digest"]
+    usage = bag.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    cache = usage.get("cache")
+    nested = {"cache_read": cache.get("read"), "cache_write": cache.get("write")} \
+        if isinstance(cache, dict) else {}
+    found = [value for key in _BUCKETS
+             if isinstance(value := usage.get(key, nested.get(key)), int)]
+    return sum(found) or None
+
+
+def add_system(db: Database, filling: Filling) -> None:
+    """Add the system prompt, where its text was kept."""
+    body = prompts.get(db, filling.digest) if filling.digest is not None else None
+    if body is not None:
+        filling.characters["system"] += len(body)

@@ -1,0 +1,66 @@
+"""The rows of a fork: whether they have changed, and where they are while it is undone."""
+
+from __future__ import annotations
+
+from store.database import Database
+from store.errors import Refused
+from store.verbs.guards import require_session
+from store.verbs.log import undone_table
+
+
+def columns_of(db: Database, table: str) -> list[str]:
+    """Return the names of a table's columns, whatever form the file has."""
+    return [row[1] for row in db.connection.execute(f"PRAGMA main.table_info({table})")]
+
+
+def fingerprint(db: Database, session_id: str) -> str:
+    """Return what changes when a session grows, shrinks, changes or gets a child."""
+    (messages, newest) = db.connection.execute(
+        "SELECT count(*), max(updated_at) FROM chat_messages WHERE session_id = $1",
+        {"1": session_id},
+    ).fetchone()
+    (parts, touched) = db.connection.execute(
+        "SELECT count(*), max(updated_at) FROM chat_parts WHERE session_id = $1",
+        {"1": session_id},
+    ).fetchone()
+    (children,) = db.connection.execute(
+        "SELECT count(*) FROM chat_sessions WHERE parent_id = $1", {"1": session_id}
+    ).fetchone()
+    return f"{messages} {newest} {parts} {touched} {children}"
+
+
+def _kept_tables(db: Database) -> dict[str, str]:
+    """Return the tables of a fork's rows, each with its column of the session's id."""
+    tables = {"chat_sessions": "id", "chat_messages": "session_id", "chat_parts": "session_id"}
+    return tables | {"attachments": "session_id"} if db.form.name == "own" else tables
+
+
+def take_back(db: Database, seq: int, session_id: str, made_as: str | None) -> None:
+    """Undo a fork: its rows leave the tables, and are kept for redo.
+
+    Raises:
+        Refused: The fork has grown or changed since; nothing that was added may be lost.
+    """
+    require_session(db, session_id)
+    if fingerprint(db, session_id) != made_as:
+        raise Refused("the fork has grown since it was made, so it stays; archive it instead")
+    for table, column in _kept_tables(db).items():
+        db.connection.execute(
+            f"INSERT INTO {undone_table(db, table)} SELECT $1, * FROM main.{table}"
+            f" WHERE {column} = $2",
+            {"1": seq, "2": session_id},
+        )
+    db.connection.execute("DELETE FROM chat_sessions WHERE id = $1", {"1": session_id})
+
+
+def bring_back(db: Database, seq: int, session_id: str) -> None:
+    """Redo a fork: the very rows that undo took out."""
+    for table in _kept_tables(db):
+        kept = undone_table(db, table)
+        names = ", ".join(f'"{name}"' for name in columns_of(db, table))
+        db.connection.execute(
+            f"INSERT INTO main.{table}({names}) SELECT {names} FROM {kept} WHERE verb_seq = $1",
+            {"1": seq},
+        )
+        db.connection.execute(f"DELETE FROM {kept} WHERE verb_seq = $1", {"1": seq})
+    require_session(db, session_id)

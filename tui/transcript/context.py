@@ -1,0 +1,160 @@
+"""The context view: exactly what the model would be sent now, and what fills it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from store.queries import filling as queries
+from store.queries import transcript
+from store.queries.context import context_ids
+from store.queries.filling import KINDS, Filling, Kind
+from store.queries.transcript import Keyset, Outline
+from store.store import Store
+from tui.glyphs import glyphs
+from tui.transcript.document import Document
+from tui.transcript.heights import Heights
+from tui.transcript.item import Setting
+from tui.transcript.lines import Line, Run, width_of
+from tui.transcript.measures import estimates
+from tui.transcript.plain import count
+from tui.transcript.reader import PAGE_MESSAGES, SessionReader
+from tui.transcript.skeleton import Skeleton
+
+CHARACTERS_PER_TOKEN = 4
+"""What a token is taken for where no model has counted."""
+MESSAGES_AT_ONCE = 300
+INKS: dict[Kind, str] = {
+    "system": "muted", "summary": "fork", "user": "user", "assistant": "assistant",
+    "reasoning": "reasoning", "tool input": "ok", "tool output": "tool",
+}
+
+
+class ContextReader(SessionReader):
+    """Reads a session in the order and extent of its context."""
+
+    in_display_order = False
+
+    async def open(self, setting: Setting, around: str | None, *, at_end: bool) -> Document:
+        """Return a complete document; ``around`` and ``at_end`` say which rows it holds."""
+        document = await super().open(setting, around, at_end=at_end)
+        skeleton, heights = await self.skeleton(setting)
+        fresh = Document(setting)
+        fresh.use(skeleton, heights, complete=True, at_start=True)
+        part = skeleton.locate(around) if around is not None else None
+        last = len(skeleton) if part is None else part
+        await self.have(fresh, range(last - 64, last + 64))
+        del document
+        return fresh
+
+    async def skeleton(self, setting: Setting) -> tuple[Skeleton, Heights]:
+        """Return the whole skeleton of the context with estimated heights."""
+        ids = await self.store.read(context_ids, self.row.id)
+        wanted, kept = set(ids), dict[str, list[Outline]]()
+        after: Keyset | None = None
+        while True:
+            page = await self.store.read(
+                transcript.outline_page, self.row.id, after, PAGE_MESSAGES)
+            if not page:
+                break
+            for outline in page:
+                if outline.message_id in wanted:
+                    kept.setdefault(outline.message_id, []).append(outline)
+            after = page[-1].created_at, page[-1].message_id
+        skeleton = Skeleton()
+        for message_id in ids:
+            for outline in kept.get(message_id, ()):
+                skeleton.add(outline)
+        heights = await self.store.read(lambda _db: estimates(skeleton, setting))
+        return skeleton, heights
+
+
+async def read_filling(store: Store, session_id: str) -> Filling:
+    """Measure what fills a session's context, in pages so that other reads go in between."""
+    ids = await store.read(context_ids, session_id)
+    filling = Filling()
+    for start in range(0, len(ids), MESSAGES_AT_ONCE):
+        await store.read(queries.add_page, filling, ids[start:start + MESSAGES_AT_ONCE])
+    await store.read(queries.add_system, filling)
+    return filling
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """Tokens in the context, and the share of each kind.
+
+    Attributes:
+        counted: Whether a model counted them; else they follow from characters.
+        rest: Whether the system's share is what the rest leaves over.
+    """
+
+    tokens: int
+    counted: bool
+    kinds: dict[Kind, int]
+    rest: bool = False
+
+
+def meter_of(filling: Filling) -> Meter:
+    """Return the tokens of each kind.
+
+    Where a model has counted, what the kept texts do not explain is the system prompt and
+    the tools' descriptions, unless the prompt is kept: then the kinds are scaled.
+    """
+    guessed = {kind: size / CHARACTERS_PER_TOKEN for kind, size in filling.characters.items()}
+    known = sum(guessed.values())
+    if filling.counted is None:
+        return Meter(round(known), False, {kind: round(size) for kind, size in guessed.items()})
+    total = filling.counted + filling.since / CHARACTERS_PER_TOKEN
+    rest = not filling.characters["system"] and total > known
+    if rest:
+        guessed["system"] = total - known
+    elif known:
+        guessed = {kind: size * total / known for kind, size in guessed.items()}
+    return Meter(round(total), True, {kind: round(guessed[kind]) for kind in KINDS}, rest)
+
+
+def meter_lines(meter: Meter | None, messages: int, width: int) -> list[Line]:
+    """Return the lines above the context view: how much it is, a bar, what is in it."""
+    width = max(20, width - 2)
+    title: list[Run] = [("Context", "user b"), ("  what the model would be sent now", "muted")]
+    more: list[Run] = [(f"{messages:,} message{'s' * (messages != 1)}", "faint"),
+                       ("  c shows all", "muted")]
+    if meter is None or not meter.tokens:
+        words = "counting" + glyphs().more if meter is None else "nothing"
+        return [Line(title, right=more), Line([(words, "faint")]), Line([])]
+    kinds = [(kind, size) for kind in KINDS if (size := meter.kinds[kind])]
+    return [Line(title, right=more), Line(_bar(kinds, width)), *_legend(meter, kinds, width)]
+
+
+def _bar(kinds: list[tuple[Kind, int]], width: int) -> list[Run]:
+    total = sum(size for _kind, size in kinds)
+    runs: list[Run] = []
+    seen, at = 0, 0
+    full = "█" if glyphs().bar == "▎" else "#"
+    for kind, size in kinds:
+        seen += size
+        edge = max(at + 1, round(width * seen / total))
+        runs.append((full * max(0, min(edge, width) - at), INKS[kind]))
+        at = min(edge, width)
+    return runs
+
+
+def _legend(meter: Meter, kinds: list[tuple[Kind, int]], width: int) -> list[Line]:
+    about = count(meter.tokens) + " tokens"
+    about += ", as the model counted" if meter.counted else ", guessed from characters"
+    first = Line([(about, "text")])
+    if meter.counted:
+        first.right = [("kinds by their characters", "faint")]
+    total = sum(meter.kinds.values()) or 1
+    lines: list[Line] = [Line([])]
+    for kind, size in sorted(kinds, key=lambda item: -item[1]):
+        name = "system, tools" if kind == "system" and meter.rest else kind
+        entry: list[Run] = [
+            (f"{glyphs().bar} ", INKS[kind]), (f"{name} ", "muted"),
+            (f"{100 * size / total:.0f}% {count(size)}", "text"),
+        ]
+        used = width_of(lines[-1].runs)
+        if used and used + 3 + width_of(entry) > width:
+            lines.append(Line([]))
+            used = 0
+        lines[-1].runs += ([("   ", "text")] if used else []) + entry
+    return [first, *lines]

@@ -1,0 +1,215 @@
+"""What the transcript does at the selected message: fork, rewind, label, branches, context."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, cast
+
+from tui.messages import SessionOpened
+from tui.transcript.headings import FactLines
+from tui.verbs.doing import shown_app
+
+if TYPE_CHECKING:
+    from tui.panes.transcript import TranscriptPane
+    from tui.transcript.context import Meter
+
+
+class TranscriptVerbs:
+    """Mixin of the transcript pane."""
+
+    _meter: Meter | None = None
+    _metered: tuple[str, int] | None = None
+    _meter_lines: FactLines | None = None
+
+    @property
+    def _pane(self) -> TranscriptPane:
+        return cast("TranscriptPane", self)
+
+    def flow(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something that asks the user in between."""
+        self._pane.run_worker(work, exit_on_error=False)
+
+    @property
+    def session_id(self) -> str:
+        """The session that is shown; there is one."""
+        row = self._pane.session
+        assert row is not None
+        return row.id
+
+    @property
+    def message_id(self) -> str:
+        """The selected message; there is one."""
+        return self._pane.document.skeleton.key(self._pane.cursor)[0]
+
+    def turn_here(self) -> tuple[str | None, bool]:
+        """Return the user message that begins the selected turn, and whether it is the last."""
+        skeleton = self._pane.document.skeleton
+        number = skeleton.turn_of(skeleton.message[self._pane.cursor])
+        if not number:
+            return None, False
+        return skeleton.message_ids[skeleton.turns[number - 1]], number == len(skeleton.turns)
+
+    # Fork, rewind, restore
+
+    def do_fork(self) -> None:
+        """Fork the session at the selected message."""
+        from tui.verbs.forking import fork_at
+
+        self.flow(fork_at(shown_app(self), self.session_id, self.message_id))
+
+    def do_fork_before(self) -> None:
+        """Fork before the user message of the selected turn."""
+        from tui.verbs.forking import fork_at
+
+        turn, _latest = self.turn_here()
+        message_id = turn or self.message_id
+        self.flow(fork_at(shown_app(self), self.session_id, message_id, before=True))
+
+    def do_rewind(self) -> None:
+        """Hide what comes after the selected message, or the turn too."""
+        from tui.verbs.rewinding import rewind_to
+
+        turn, latest = self.turn_here()
+        self.flow(rewind_to(shown_app(self), self.session_id, self.message_id, turn,
+                            latest=latest))
+
+    def do_restore(self) -> None:
+        """Show again what a rewind has hidden."""
+        from tui.verbs.rewinding import restore_batch
+
+        self.flow(restore_batch(shown_app(self), self.session_id))
+
+    # Labels
+
+    def do_label(self) -> None:
+        """Label the selected message."""
+        from tui.verbs.labels import change_label
+
+        self.flow(change_label(shown_app(self), self.session_id, self.message_id))
+
+    def do_labels(self) -> None:
+        """Choose a label and go there."""
+        self.flow(self._to_label())
+
+    async def _to_label(self) -> None:
+        from tui.verbs.labels import choose_label
+
+        message_id = await choose_label(shown_app(self), self.session_id)
+        if message_id is not None:
+            part = self._pane.document.skeleton.locate(message_id)
+            if part is None:
+                self._pane.post_message(SessionOpened(self.session_id, message_id))
+            else:
+                await self._pane.jump(part, top=True)
+
+    # Branches
+
+    async def _branch(self, step: int) -> None:
+        from tui.verbs.branches import neighbour
+
+        app = shown_app(self)
+        other = await neighbour(app, self.session_id, step)
+        if other is not None:
+            app.main.sessions.go_to(other)
+            self._pane.post_message(SessionOpened(other))
+
+    async def do_next_branch(self) -> None:
+        """Open the next branch of the family."""
+        await self._branch(1)
+
+    async def do_previous_branch(self) -> None:
+        """Open the branch before."""
+        await self._branch(-1)
+
+    def do_tree(self) -> None:
+        """Show the family of the session."""
+        from tui.screens.tree import TreeScreen
+
+        self._pane.app.push_screen(TreeScreen(self.session_id))
+
+    def do_compare(self) -> None:
+        """Compare with another branch."""
+        self.flow(self._compare())
+
+    async def _compare(self) -> None:
+        from tui.screens.compare import CompareScreen
+        from tui.verbs.branches import choose_branch
+
+        session_id = self.session_id
+        other = await choose_branch(shown_app(self), session_id)
+        if other is not None:
+            await self._pane.app.push_screen(CompareScreen(session_id, other))
+
+    # Context view
+
+    @property
+    def in_context_view(self) -> bool:
+        """Whether what the model would be sent is shown, not all that happened."""
+        reader = self._pane.reader
+        return reader is not None and not reader.in_display_order
+
+    async def do_context(self) -> None:
+        """Go between all that happened and what the model would be sent now."""
+        from tui.transcript.context import ContextReader
+        from tui.transcript.reader import SessionReader
+
+        pane = self._pane
+        assert pane.reader is not None
+        kind = SessionReader if self.in_context_view else ContextReader
+        reader = kind(pane.reader.store, pane.reader.row)
+        chosen, at_end = self.message_id, pane.view.at_end
+        setting = pane.view.content_setting
+        document = await reader.open(setting, chosen, at_end=False)
+        document.folds = pane.document.folds
+        if not document.complete:
+            skeleton, heights = await reader.skeleton(document.setting)
+            document.use(skeleton, heights, complete=True, at_start=True)
+        pane.end_search()
+        pane.reader = reader
+        pane.view.show(document)
+        part = document.skeleton.locate(chosen) if len(document) else None
+        if at_end or part is None:
+            await pane.do_end()
+        else:
+            await pane.jump(part)
+        self.show_around()
+
+    def show_around(self) -> None:
+        """Bring header, status and the context's meter up to date."""
+        super().show_around()  # type: ignore[misc]
+        self._show_meter()
+
+    def _show_meter(self) -> None:
+        pane = self._pane
+        if not self.in_context_view:
+            if self._meter_lines is not None:
+                self._meter_lines.display = False
+            self._metered = None
+            return
+        from tui.transcript.context import meter_lines
+
+        if self._meter_lines is None:
+            self._meter_lines = FactLines(3, id="transcript-context")
+            pane.mount(self._meter_lines, before=pane.view)
+        self._meter_lines.display = True
+        messages = len(pane.document.skeleton.message_ids)
+        state = (self.session_id, messages)
+        if state != self._metered:
+            if self._metered is None or self._metered[0] != state[0]:
+                self._meter = None
+            self._metered = state
+            pane.background(self._measure, group="context")
+        lines = meter_lines(self._meter, messages, pane.size.width)
+        self._meter_lines.styles.height = len(lines)
+        self._meter_lines.show(lines)
+
+    async def _measure(self) -> None:
+        from tui.transcript.context import meter_of, read_filling
+
+        reader = self._pane.reader
+        if reader is None:
+            return
+        found = meter_of(await read_filling(reader.store, reader.row.id))
+        if reader is self._pane.reader:
+            self._meter = found
+            self._show_meter()

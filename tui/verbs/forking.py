@@ -1,0 +1,98 @@
+"""Fork: what is shown before, and where one is after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from store.database import Database
+from store.errors import BackscrollError
+from store.verbs.fork import ForkPreview, fork, preview_fork
+from store.verbs.guards import refuse_while_running
+from tui.dialogs.choose import ChooseDialog
+from tui.dialogs.notes import facts, gap, words
+from tui.inspector.blocks import Block, Text
+from tui.messages import SessionOpened
+from tui.text import one_line
+from tui.verbs.doing import counted, perform, quoted, refuse, told
+
+if TYPE_CHECKING:
+    from tui.app import BackscrollApp
+
+PROMPT_ROWS = 6
+
+
+def _preview(
+    db: Database, session_id: str, message_id: str, *, before: bool, now: int
+) -> ForkPreview:
+    refuse_while_running(db, session_id, now)
+    return preview_fork(db, session_id, message_id, before=before)
+
+
+async def fork_at(
+    app: BackscrollApp, session_id: str, message_id: str, *, before: bool = False
+) -> None:
+    """Show what a fork would copy; where it is wanted, make it and open it.
+
+    Args:
+        app: The app.
+        session_id: The session.
+        message_id: The last message to copy; with ``before`` the user message to leave out.
+        before: Hand that message's text over for editing.
+    """
+    try:
+        store = await app.library.ready()
+        preview = await store.write(
+            _preview, session_id, message_id, before=before, now=app.library.clock()
+        )
+    except BackscrollError as error:
+        refuse(app, error)
+        return
+    draft = preview.prompt
+    while True:
+        wanted = await app.push_screen_wait(_dialog(preview, draft, before=before))
+        if wanted != "e":
+            break
+        draft = _edited(app, draft or "")
+    if not wanted:
+        return
+    done = await perform(
+        app, fork, session_id, message_id, before=before, draft=draft, ids=store.ids
+    )
+    if done is None:
+        return
+    made = done.value.session_id
+    app.main.sessions.go_to(made)
+    app.main.post_message(SessionOpened(made))
+    if before and draft:
+        from tui.clipboard import copy
+
+        await copy(app, draft)
+        told(app, f"forked {quoted(preview.title)}, C continues with the text")
+    else:
+        told(app, f"forked {quoted(preview.title)}")
+
+
+def _edited(app: BackscrollApp, text: str) -> str:
+    from tui.editing import edit_text
+
+    try:
+        return edit_text(app, text)
+    except BackscrollError as error:
+        refuse(app, error)
+        return text
+
+
+def _dialog(preview: ForkPreview, draft: str | None, *, before: bool) -> ChooseDialog:
+    copied = (
+        f"{counted(preview.messages, 'message')}, {counted(preview.parts, 'part')},"
+        f" {counted(preview.tool_calls, 'tool call')}"
+    )
+    notes: list[Block] = [facts([("title", [(one_line(preview.title), "text bold")]),
+                                 ("copied", copied)])]
+    if before:
+        notes += [gap(), words(("Left out, and yours to edit", "muted")),
+                  Text(draft or "", words=True, limit=PROMPT_ROWS, paint=lambda line: "user")]
+    notes += [gap(), words(("The session itself stays as it is.", "muted"))]
+    more = [("e", "edit the text")] if before else []
+    title = "Fork before this message" if before else "Fork here"
+    return ChooseDialog(title, notes=notes, verb="fork and open", more=more)

@@ -1,0 +1,124 @@
+"""Rewind with its preview, and restore with a choice where there is one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from store.database import Database
+from store.verbs.guards import refuse_while_running
+from store.verbs.rewind import (
+    RewindPreview,
+    batches,
+    message_before,
+    preview_rewind,
+    restore,
+    rewind,
+)
+from tui.dialogs.choose import ChooseDialog, Option
+from tui.dialogs.notes import words
+from tui.transcript.facts import clock_time, day
+from tui.transcript.plain import count
+from tui.verbs.doing import ask_store, counted, perform, told
+
+if TYPE_CHECKING:
+    from tui.app import BackscrollApp
+
+
+@dataclass(frozen=True, slots=True)
+class Rewinds:
+    """What can be hidden from a message on.
+
+    Attributes:
+        after: What comes after the message.
+        before_turn: The message before its turn; None where nothing stands there.
+        turn: What the turn and all after it hold, where it can be hidden.
+        latest: Whether the turn is the last one.
+    """
+
+    after: RewindPreview
+    before_turn: str | None
+    turn: RewindPreview | None
+
+
+def _rewinds(
+    db: Database, session_id: str, message_id: str, turn_id: str | None, now: int
+) -> Rewinds:
+    after = preview_rewind(db, session_id, message_id)
+    refuse_while_running(db, session_id, now)
+    before = message_before(db, session_id, turn_id) if turn_id is not None else None
+    turn = preview_rewind(db, session_id, before) if before is not None else None
+    return Rewinds(after, before, turn)
+
+
+async def rewind_to(
+    app: BackscrollApp, session_id: str, message_id: str, turn_id: str | None, *, latest: bool
+) -> None:
+    """Show what a rewind would hide; where it is wanted, hide it.
+
+    Args:
+        app: The app.
+        session_id: The session.
+        message_id: The selected message.
+        turn_id: The user message that begins its turn, where there is one.
+        latest: Whether that turn is the last one.
+    """
+    found = await ask_store(
+        app, _rewinds, session_id, message_id, turn_id, app.library.clock()
+    )
+    if found is None:
+        return
+    known = found.value
+    if not known.after.messages and known.turn is None:
+        # The verb itself says why there is nothing to hide.
+        await perform(app, rewind, session_id, message_id)
+        return
+    target = await app.push_screen_wait(_dialog(known, message_id, latest=latest))
+    if target is None:
+        return
+    done = await perform(app, rewind, session_id, target)
+    if done is not None:
+        told(app, f"hidden: {counted(done.value.messages, 'message')}, files were not touched")
+
+
+def _dialog(known: Rewinds, message_id: str, *, latest: bool) -> ChooseDialog:
+    nothing = None if known.after.messages else "nothing comes after it"
+    options = [Option("Keep this message, hide what comes after", message_id,
+                      _words(known.after), nothing)]
+    if known.turn is not None:
+        name = "Hide the latest turn" if latest else "Hide this turn and all after it"
+        options.append(Option(name, known.before_turn, _words(known.turn)))
+    notes = [words(("Hidden messages stay in the store; ", "muted"), ("files are not touched",
+             "text bold"), (".", "muted"))]
+    return ChooseDialog("Rewind", options, notes=notes, verb="hide",
+                        start=1 if nothing and len(options) > 1 else 0)
+
+
+def _words(preview: RewindPreview) -> str:
+    words = [counted(preview.messages, "message"), counted(preview.tool_calls, "tool call")]
+    return ", ".join([*words, f"{count(preview.tokens)} tokens"])
+
+
+async def restore_batch(app: BackscrollApp, session_id: str) -> None:
+    """Show a batch again: the only one at once, one of several by choice."""
+    found = await ask_store(app, batches, session_id)
+    if found is None:
+        return
+    batch = None
+    if len(found.value) > 1:
+        options = [
+            Option(
+                f"{day(one.hidden_at)}, {clock_time(one.hidden_at)}", one.hidden_at,
+                counted(one.messages, "message")
+                + ("" if one.by_user else ", abandoned in the agent"),
+            )
+            for one in found.value
+        ]
+        batch = await app.push_screen_wait(
+            ChooseDialog("Restore", options, about="the newest first", verb="show again")
+        )
+        if batch is None:
+            return
+    done = await perform(app, restore, session_id, batch=batch)
+    if done is not None:
+        told(app, f"restored {counted(done.value.messages, 'message')}")
