@@ -56,6 +56,8 @@ def classify(path: Path, sources: Iterable[Source]) -> Target | StoreTarget | Fo
             return Target(source, root.absolute())
     if path.is_dir():
         return FolderTarget(path.resolve())
+    if not path.is_file():
+        raise StoreError(f"{path} is no file and no folder")
     try:
         with path.open("rb") as file:
             head = file.read(len(SQLITE_HEADER))

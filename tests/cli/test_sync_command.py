@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tests.cli.conftest import Run
@@ -30,7 +31,9 @@ def test_a_folder_and_a_kind_by_name(run: Run, claude_home: Path, tmp_path: Path
 
 def test_what_cannot_be_synced(run: Run, tmp_path: Path, demo: Path) -> None:
     (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe.jsonl")
     for name, reason in ((tmp_path / "missing", "does not exist"),
-                         (tmp_path / "empty", "holds no sessions")):
+                         (tmp_path / "empty", "holds no sessions"),
+                         (tmp_path / "pipe.jsonl", "is no file and no folder")):
         result = run("sync", name)
         assert result.code == 1 and reason in result.err and result.err.count("\n") == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from store.sources.drafts import SessionDraft
-from tests.sources.claude_rows import START, File, read, read_one, said, shape, tool
+from tests.sources.claude_rows import START, File, iso, read, read_one, said, shape, tool
 
 NIL = "00000000-0000-0000-0000-000000000000"
 
@@ -297,6 +297,67 @@ def test_a_fork_ends_where_its_parent_did(tmp_path: Path, parent_is_there: bool)
     assert inherited == [*copied, None, None, None]
     assert draft.lineage is not None
     assert draft.lineage.parent_message_source_id == copied[4 if parent_is_there else 2]
+
+
+def copy_of(file: File, session: str, *, rows: int, restamped: bool = False) -> File:
+    """Fork as versions without marks did: the same uuids under the new session's id."""
+    fork = File(session=session, version=file.version)
+    fork.at, fork.last = file.at + 500, file.lines[rows - 1]["uuid"]
+    for line in file.lines[:rows]:
+        stamp = iso(fork.at) if restamped else line["timestamp"]
+        fork.lines.append({**line, "sessionId": session, "timestamp": stamp})
+    return fork
+
+
+@pytest.mark.parametrize(("version", "restamped"), [("1.0.128", True), ("2.1.251", False)])
+def test_forks_without_marks_are_known_by_their_uuids(
+    tmp_path: Path, version: str, restamped: bool
+) -> None:
+    first = File(session="1111", version=version)
+    turn(first, "a", 1)
+    fork = copy_of(first, "2222", rows=2, restamped=restamped)
+    turn(fork, "in the fork", 2)
+    nested = copy_of(fork, "3333", rows=4, restamped=restamped)
+    turn(nested, "in the fork of the fork", 3)
+    first.at = nested.at + 1000
+    turn(first, "on in the first", 4)
+    later = copy_of(first, "4444", rows=4, restamped=restamped)
+    turn(later, "in the later fork", 5)
+    alone = File(session="5555", version=version)
+    turn(alone, "a", 6)
+    for file in (first, fork, nested, later, alone):
+        file.write(tmp_path)
+    drafts, problems = read(tmp_path)
+    assert problems == []
+    parents = {key: draft.lineage and draft.lineage.parent_source_id
+               for key, draft in drafts.items()}
+    assert parents == {"1111": None, "2222": "1111", "3333": "2222", "4444": "1111", "5555": None}
+    inherited = [m.inherited_from is not None for m in drafts["3333"].messages]
+    assert inherited == [True] * 4 + [False] * 2
+    lineage = drafts["3333"].lineage
+    assert lineage is not None
+    assert (lineage.kind, lineage.parent_message_source_id) == ("fork", "msg_2")
+
+
+def test_a_fork_without_marks_after_a_compaction(tmp_path: Path) -> None:
+    parent = File(session="1111", version="2.1.251")
+    turn(parent, "a", 1)
+    tail = parent.last
+    start = len(parent.lines)
+    parent.row("system", parent=None, subtype="compact_boundary", logicalParentUuid=tail)
+    parent.user("the summary", isCompactSummary=True)
+    turn(parent, "b", 2)
+    fork = copy_of(parent, "2222", rows=len(parent.lines))
+    del fork.lines[:start]
+    turn(fork, "c", 3)
+    # The beginning is longer than what is looked into for other forks.
+    parent.lines[0]["padding"] = "x" * 200_000
+    parent.write(tmp_path)
+    fork.write(tmp_path)
+    draft = read(tmp_path)[0]["2222"]
+    assert draft.lineage is not None
+    assert (draft.lineage.kind, draft.lineage.parent_source_id) == ("fork", "1111")
+    assert [m.inherited_from is not None for m in draft.messages] == [True] * 3 + [False] * 2
 
 
 def test_old_resume_goes_on_in_a_new_file(tmp_path: Path) -> None:

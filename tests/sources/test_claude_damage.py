@@ -17,7 +17,7 @@ from store.sources.claude_code.transcript import UNREAD_NOTES
 from store.sources.drafts import SessionDraft
 from store.sources.json_lines import LineError, LineSplitter, parse_line
 from store.sources.protocol import Problem
-from tests.sources.claude_rows import SESSION, START, File, read, shape, tool
+from tests.sources.claude_rows import SESSION, START, File, read, read_one, shape, tool
 
 
 def good() -> File:
@@ -338,3 +338,38 @@ def test_units_of_a_folder_that_is_not_there(tmp_path: Path) -> None:
     problems: list[Problem] = []
     assert list(ClaudeCodeSource().units(tmp_path / "none", problems)) == []
     assert [problem.path for problem in problems] == [str(tmp_path / "none")]
+
+
+@pytest.mark.parametrize("place", ["beside", "result", "meta"])
+def test_a_pipe_is_never_waited_on(tmp_path: Path, place: str) -> None:
+    """A session without a version makes the reader look into every file beside it."""
+    file = File(version="")
+    file.user("p")
+    folder = file.write(tmp_path).parent
+    inner = folder / SESSION / {"beside": "", "result": "tool-results", "meta": "subagents"}[place]
+    inner.mkdir(parents=True)
+    name = {"beside": "other.jsonl", "result": "x.txt", "meta": "agent-a.meta.json"}[place]
+    os.mkfifo((folder if place == "beside" else inner) / name)
+    draft = read(tmp_path)[0][SESSION]
+    assert shape(draft) == [("user", "p")]
+
+
+def test_a_file_that_became_a_pipe_after_it_was_listed(tmp_path: Path) -> None:
+    file = File()
+    file.user("p")
+    path = file.write(tmp_path)
+    source = ClaudeCodeSource()
+    (unit,) = source.units(tmp_path, [])
+    path.unlink()
+    os.mkfifo(path)
+    reading = source.read(tmp_path, unit)
+    assert reading.sessions == []
+    assert [(p.path, p.reason) for p in reading.problems] == [(str(path), "not a regular file")]
+
+
+def test_negative_counts_are_no_counts(tmp_path: Path) -> None:
+    file = File()
+    file.user("p")
+    file.assistant("a", id="msg_1", usage={"input_tokens": -5, "output_tokens": -4})
+    usage = read_one(file, tmp_path).messages[1].metadata["usage"]
+    assert set(usage.values()) == {0}

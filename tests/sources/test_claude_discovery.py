@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -158,9 +158,7 @@ def test_agents_without_their_session_are_kept(tmp_path: Path) -> None:
     assert list(drafts) == [f"agent-abc:{SESSION}"]
 
 
-def test_only_known_files_are_opened_and_none_is_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_known_files_are_opened_and_none_is_changed(tmp_path: Path) -> None:
     root = config(tmp_path)
     (root / "sessions").mkdir()
     for place in (root, root / "sessions", root / "projects" / "-w", root / "projects"):
@@ -170,17 +168,17 @@ def test_only_known_files_are_opened_and_none_is_changed(
     (root / "projects" / "-w" / "memory").mkdir()
     (root / "projects" / "-w" / "memory" / "MEMORY.md").write_text("private")
     before = {path: path.stat() for path in sorted(tmp_path.rglob("*"))}
-    opened: list[str] = []
-    real = builtins.open
+    opened: dict[str, int] = {}
+    watching = True
 
-    def watching(file: Any, mode: str = "r", *rest: Any, **named: Any) -> Any:
-        opened.append(str(file))
-        assert mode == "rb"
-        return real(file, mode, *rest, **named)
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if watching and event == "open" and str(arguments[0]).startswith(str(tmp_path)):
+            opened[str(arguments[0])] = arguments[2]
 
-    monkeypatch.setattr(builtins, "open", watching)
+    sys.addaudithook(hook)
     read(root)
-    monkeypatch.undo()
+    watching = False
+    assert {flags & os.O_ACCMODE for flags in opened.values()} == {os.O_RDONLY}
     assert sorted({Path(path).name for path in opened}) == [
         f"{SESSION}.jsonl",
         "agent-abc.jsonl",

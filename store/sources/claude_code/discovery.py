@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
+from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.rows import string
 from store.sources.claude_code.sidefiles import ARCHIVED, META, RESULTS, TITLE
 from store.sources.json_lines import LineError, parse_line
@@ -183,7 +184,7 @@ class Discovery:
             return known
         own_name = os.path.basename(stamp.path).removesuffix(ROWS)
         try:
-            with open(stamp.path, "rb") as file:
+            with open_regular(stamp.path) as file:
                 head = file.read(65536)
         except OSError as error:
             problems.append(Problem(stamp.path, 0, error.strerror or str(error)))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from store.sources.claude_code.collection import paused_collection
 from store.sources.claude_code.discovery import ROWS
 from store.sources.claude_code.reader import SessionReader
+from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.sidefiles import RESULTS
 from store.sources.json_lines import CHUNK
 from store.sources.protocol import FileStamp, Problem, Reading, Unit
@@ -125,7 +126,7 @@ def _read_on(state: _State, path: str, problems: list[Problem]) -> FileStamp | N
     """Read what a row file has more than before; return its stamp as of this reading."""
     grown = state.rows.get(path)
     try:
-        with open(path, "rb", buffering=0) as file:
+        with open_regular(path) as file:
             stat = os.fstat(file.fileno())
             if grown is None:
                 grown = state.rows[path] = _Grown(inode=stat.st_ino)

@@ -49,6 +49,11 @@ def find_origin(rows: Sequence[Row], session_id: str, neighbours: Neighbours) ->
         if not every_row_marked:
             end = _end_of_copy(rows, end, neighbours.uuids_in(parent))
         return Origin(parent, "fork", end, sessions)
+    unmarked = neighbours.forked_from(rows, session_id)
+    if unmarked is not None:
+        originals = neighbours.uuids_in(unmarked)
+        end = max((row.number + 1 for row in rows if row.uuid in originals), default=0)
+        return Origin(unmarked, "fork", end, {})
     found = neighbours.resumed_from(rows, session_id)
     if found is None:
         return None

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from store.sources.claude_code.regular import open_regular
+from store.sources.claude_code.relatives import nearest_parent, outline_in, outline_of
 from store.sources.claude_code.rows import Row, epoch_ms, mapping, string
 from store.sources.claude_code.usage import larger, usage_of
 from store.sources.drafts import MessageDraft
@@ -28,14 +30,22 @@ READ_LIMIT = 256 * 1024 * 1024
 
 SUMMARIES_UNTIL = (2, 0, 77)
 NEW_FILES_UNTIL = (1, 0, 128)
-"""From these versions on no summary lines are written, and a resume appends."""
+FORKS_MARKED_FROM = (2, 1, 332)
+"""From these versions on no summary lines are written, a resume appends, forks are marked."""
+HEAD_BYTES = 128 * 1024
+"""Bytes of a file's beginning in which the first row of a fork's parent is looked for."""
 
 
 @dataclass(slots=True)
 class _Old:
-    """What a file of an old version holds that others ask for."""
+    """What a file holds that others ask for; of an old version more than of a new one.
+
+    Attributes:
+        head: The uuids that stand in its beginning.
+    """
 
     stamp: tuple[int, int, int]
+    head: frozenset[str] = frozenset()
     summaries: list[tuple[str, str]] = field(default_factory=list)
     messages: set[str] = field(default_factory=set)
     last_at: int = 0
@@ -70,6 +80,7 @@ class Neighbours:
         self._known: dict[str, _Old] = {}
         self._summaries: dict[str, tuple[int, str]] = {}
         self._holders: dict[str, list[str]] = {}
+        self._starting_with: dict[str, list[str]] = {}
         self._uuids: dict[str, tuple[tuple[int, int, int], frozenset[str]]] = {}
 
     def titles_for(self, rows: Sequence[Row], session_id: str) -> str | None:
@@ -110,6 +121,22 @@ class Neighbours:
         ends = [row.number + 1 for row in rows if row.message_id in shared]
         return best[2], max(ends)
 
+    def forked_from(self, rows: Sequence[Row], session_id: str) -> str | None:
+        """Return the session that a fork of a version without marks was taken of."""
+        version = version_of(rows)
+        if not version or not NEW_FILES_UNTIL <= version < FORKS_MARKED_FROM:
+            return None
+        self._refresh(session_id)
+        first = next((row.uuid for row in rows if row.type in ("user", "assistant")), "")
+        begins_compacted = any(row.data.get("isCompactSummary") for row in rows[:10])
+        names = self._known if begins_compacted else self._starting_with.get(first, ())
+        child = outline_of(rows)
+        candidates = {}
+        for name in names:
+            if name != session_id and (not begins_compacted or first in self.uuids_in(name)):
+                candidates[name] = outline_in(self._read(self._path(name)))
+        return nearest_parent(child, candidates)
+
     def match_copies(self, parent: str, copied: list[MessageDraft]) -> None:
         """Find the original of each copied message that has another id than its copy."""
         originals = self._read_messages(self._path(parent)) if self._read_messages else []
@@ -134,8 +161,8 @@ class Neighbours:
             return frozenset()
         known = self._uuids.get(session)
         if known is None or known[0] != stamp:
-            found = (uuid.decode("utf-8", "replace") for uuid in _UUID.findall(self._read(path)))
-            known = self._uuids[session] = (stamp, frozenset(found))
+            found = frozenset(_texts(_UUID, self._read(path)))
+            known = self._uuids[session] = (stamp, found)
         return known[1]
 
     def usage_in(self, session: str, message_id: str) -> dict[str, int] | None:
@@ -165,8 +192,8 @@ class Neighbours:
         try:
             if os.path.getsize(path) > READ_LIMIT:
                 return b""
-            with open(path, "rb") as file:
-                return file.read()
+            with open_regular(path) as file:
+                return file.readall()
         except OSError:
             return b""
 
@@ -193,12 +220,15 @@ class Neighbours:
     def _index(self) -> None:
         self._summaries.clear()
         self._holders.clear()
+        self._starting_with.clear()
         ordered = sorted(self._known.items(), key=lambda item: (item[1].last_at, item[0]))
         rank = 0
         for name, old in ordered:
             for leaf, summary in old.summaries:
                 rank += 1
                 self._summaries[leaf] = (rank, summary)
+            for uuid in old.head:
+                self._starting_with.setdefault(uuid, []).append(name)
             for message in old.messages:
                 self._holders.setdefault(message, []).append(name)
 
@@ -206,18 +236,19 @@ class Neighbours:
         """Search one file; a file of a newer version is closed after its first rows."""
         old = _Old(stamp)
         try:
-            with open(path, "rb") as file:
-                head = file.read(65536)
+            with open_regular(path) as file:
+                head = file.read(HEAD_BYTES)
+                old.head = frozenset(_texts(_UUID, head))
                 found = _VERSION.search(head)
                 version = tuple(int(part) for part in found.groups()) if found else ()
                 if version >= SUMMARIES_UNTIL or stamp[1] > READ_LIMIT:
                     return old
-                data = head + file.read()
+                data = head + file.readall()
         except OSError:
             return old
         old.summaries = list(_summaries(data))
         if version < NEW_FILES_UNTIL:
-            old.messages = {found.decode("utf-8", "replace") for found in _MESSAGE_ID.findall(data)}
+            old.messages = set(_texts(_MESSAGE_ID, data))
         stamps = _TIMESTAMP.findall(data[-262144:])
         if stamps:
             old.last_at = epoch_ms(stamps[-1].decode("ascii", "replace")) or 0
@@ -230,6 +261,10 @@ def _stamp(stat: os.stat_result) -> tuple[int, int, int]:
 
 def _is_session(name: str) -> bool:
     return name.endswith(".jsonl") and not name.startswith("agent-")
+
+
+def _texts(pattern: re.Pattern[bytes], data: bytes) -> Iterator[str]:
+    return (found.decode("utf-8", "replace") for found in pattern.findall(data))
 
 
 def _summaries(data: bytes) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.rows import epoch_ms, string
 from store.sources.drafts import AttachmentDraft
 from store.sources.protocol import Problem
@@ -67,8 +68,8 @@ class SideFiles:
             if os.path.getsize(path) > SIDE_FILE_LIMIT:
                 self.problems.append(Problem(path, 0, "side file is larger than 64 MiB, skipped"))
                 return False
-            with open(path, "rb") as file:
-                body = file.read()
+            with open_regular(path) as file:
+                body = file.readall()
         except OSError as error:
             self.problems.append(Problem(path, 0, error.strerror or str(error)))
             return False

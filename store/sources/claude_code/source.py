@@ -13,6 +13,7 @@ from store.sources.claude_code.follower import SessionFollower, is_rows
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.reader import SessionReader
 from store.sources.claude_code.recognition import recognise
+from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.running import running_sessions, sessions_folder
 from store.sources.claude_code.sidechains import split_sidechains
 from store.sources.claude_code.touched import touched_sessions
@@ -188,7 +189,7 @@ def read_rows(reader: SessionReader, path: str, problems: list[Problem]) -> File
     """
     transcript = reader.restart(path)
     try:
-        with open(path, "rb", buffering=0) as file:
+        with open_regular(path) as file:
             stat = os.fstat(file.fileno())
             left = stat.st_size
             while left > 0 and (chunk := file.read(min(CHUNK, left))):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.rows import Row, make_row, string
 from store.sources.json_lines import (
     CHUNK,
@@ -149,7 +150,7 @@ def read_transcript(path: str, line_limit: int = LINE_LIMIT) -> Transcript:
         OSError: When the file cannot be opened or read.
     """
     transcript = Transcript(path, line_limit)
-    with open(path, "rb", buffering=0) as file:
+    with open_regular(path) as file:
         while chunk := file.read(CHUNK):
             transcript.push(chunk)
     return transcript

@@ -22,18 +22,22 @@ def usage_of(message: dict[str, Any]) -> dict[str, int] | None:
     raw = message.get("usage")
     if not isinstance(raw, dict) or message.get("model") == SYNTHETIC:
         return None
-    output = number(raw.get("output_tokens"))
+    output = _count(raw, "output_tokens")
     details = raw.get("output_tokens_details")
     reasoning = 0
     if details:
         reasoning = max(0, min(number(mapping(details).get("thinking_tokens")), output))
     return {
-        "input": number(raw.get("input_tokens")),
+        "input": _count(raw, "input_tokens"),
         "output": output - reasoning,
         "reasoning": reasoning,
-        "cache_read": number(raw.get("cache_read_input_tokens")),
-        "cache_write": number(raw.get("cache_creation_input_tokens")),
+        "cache_read": _count(raw, "cache_read_input_tokens"),
+        "cache_write": _count(raw, "cache_creation_input_tokens"),
     }
+
+
+def _count(usage: dict[str, Any], name: str) -> int:
+    return max(0, number(usage.get(name)))
 
 
 def larger(one: dict[str, int] | None, other: dict[str, int] | None) -> dict[str, int] | None:
