@@ -106,18 +106,23 @@ def _write_unit(
         sessions.append(prepared.id)
         database.connection.execute("SAVEPOINT session")
         try:
-            written = write_prepared(database, prepared, clock=clock)
+            written = write_prepared(
+                database, prepared, clock=clock, before=result.before.get(prepared.id)
+            )
         except ROW_ERRORS as error:
             database.connection.execute("ROLLBACK TO session")
             found.append(Problem(prepared.path, 0, f"cannot be written: {error}"))
         else:
             changed = _count(written, outcome) or changed
+            if written.skipped is None:
+                result.written.add(prepared.id)
         database.connection.execute("RELEASE session")
     problems.replace(database, job.source.kind, job.root, job.unit.key, found, clock)
     outcome.problems += len(found)
     if result.stamps is not None:
         state = units.state_of(job.source, result.stamps, sorted(result.excluded), sessions)
         units.save(database, job, state, clock)
+        result.saved = state.text()
     return changed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import zstandard
 
@@ -35,8 +35,8 @@ class Block:
     first: int
     count: int
     checksum: int
-    raw: bytes | None
-    body: bytes | None
+    raw: bytes | None = field(compare=False)
+    body: bytes | None = field(compare=False)
 
     def compressed(self) -> bytes:
         """Return the zstd frame."""

@@ -8,64 +8,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_session_id, derived_tail
 from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
-from store.sync.blocks import Attachment, Block, cut_blocks, pack_attachment
+from store.sync.blocks import cut_blocks
 from store.sync.jsontext import clean, json_text
-
-MessageTuple = tuple[str, str, str, str, int, int]
-"""id, session_id, role, metadata_json, created_at, updated_at."""
-PartTuple = tuple[str, str, str, int, str, str, str | None, str | None, int, int]
-"""id, message_id, session_id, index, type, data_json, call id, state, created, updated."""
+from store.sync.memory import Memory
+from store.sync.session_rows import MessageTuple as MessageTuple
+from store.sync.session_rows import PartTuple as PartTuple
+from store.sync.session_rows import PreparedSession as PreparedSession
 
 UNKNOWN_MODEL = {"provider_id": "unknown", "model_id": "unknown"}
 USAGE_BUCKETS = ("input", "output", "reasoning", "cache_read", "cache_write")
 
 
-@dataclass(slots=True)
-class PreparedSession:
-    """A session's rows, but for what only the store knows: its parent and what users set.
-
-    Attributes:
-        metadata: ``metadata_json`` before the user's keys are laid over it.
-        rollups: The five sums, their total, and the cost.
-        messages: In display order.
-        message_names: The source ids of ``messages``, one each.
-        inherited: Position in ``messages`` to the source id of the original, for copies.
-        refs: Message id and ``records_json``, for messages that name records.
-    """
-
-    id: str
-    kind: str
-    path: str
-    agent: str
-    workspace_root: str | None
-    model_json: str
-    metadata: dict[str, Any]
-    rollups: tuple[int, int, int, int, int, int, float]
-    created_at: int
-    updated_at: int
-    archived_at: int | None
-    parent_id: str | None
-    parent_message: str | None
-    lineage_kind: str | None
-    messages: list[MessageTuple] = field(default_factory=list)
-    message_names: list[str] = field(default_factory=list)
-    inherited: dict[int, str] = field(default_factory=dict)
-    parts: list[PartTuple] = field(default_factory=list)
-    refs: list[tuple[str, str]] = field(default_factory=list)
-    blocks: list[Block] = field(default_factory=list)
-    attachments: list[Attachment] = field(default_factory=list)
-    system_prompts: dict[str, str] = field(default_factory=dict)
-
-
 def prepare(
-    kind: str, draft: SessionDraft, *, keep_originals: bool = True, compress: bool = True
+    kind: str,
+    draft: SessionDraft,
+    *,
+    keep_originals: bool = True,
+    compress: bool = True,
+    memory: Memory | None = None,
 ) -> PreparedSession:
     """Return the rows of a session.
 
@@ -74,7 +40,9 @@ def prepare(
         draft: What the source read; it is not changed.
         keep_originals: Whether the original records are kept.
         compress: Whether record blocks are compressed now, or only when they are written.
+        memory: What was made of the same session before, so that only what changed is made.
     """
+    memory = memory or Memory(keeps=False)
     session_id = derived_session_id(kind, draft.source_id)
     lineage = draft.lineage
     prepared = PreparedSession(
@@ -94,10 +62,10 @@ def prepare(
         lineage_kind=lineage.kind if lineage else None,
         system_prompts={digest: clean(body) for digest, body in draft.system_prompts.items()},
     )
-    _lay_out(prepared, kind, draft, keep_originals)
+    _lay_out(prepared, kind, draft, keep_originals, memory)
     if keep_originals:
         prepared.blocks = cut_blocks(draft.records, compress=compress)
-    prepared.attachments = [pack_attachment(attachment) for attachment in draft.attachments]
+    prepared.attachments = [memory.packed(attachment) for attachment in draft.attachments]
     return prepared
 
 
@@ -148,10 +116,15 @@ def _session_metadata(kind: str, draft: SessionDraft) -> dict[str, Any]:
 
 
 def _lay_out(
-    prepared: PreparedSession, kind: str, draft: SessionDraft, keep_originals: bool
+    prepared: PreparedSession,
+    kind: str,
+    draft: SessionDraft,
+    keep_originals: bool,
+    memory: Memory,
 ) -> None:
     """Give each message its id and place, so that ``(created_at, id)`` is the order."""
     at, position = -1, 0
+    memory.begin()
     ids: dict[str, str] = {}
     for message in draft.messages:
         if message.created_at > at:
@@ -160,14 +133,22 @@ def _lay_out(
             at, position = at + 1, 0
         else:
             position += 1
-        tail = derived_tail(kind, draft.source_id, message.source_id)
         ticks = at * IDS_PER_MILLISECOND
+        known = memory.recall(message, ticks + position)
+        if known is not None:
+            known.add_to(prepared)
+            ids[message.source_id] = known.row[0]
+            continue
+        first_part = len(prepared.parts)
+        tail = derived_tail(kind, draft.source_id, message.source_id)
         message_id = f"msg_{(ticks + position) & STAMP_MASK:012x}{tail}"
         ids[message.source_id] = message_id
         _add_message(prepared, message, message_id, at)
         _add_parts(prepared, kind, message, message_id, ticks, tail)
         if keep_originals:
             _add_refs(prepared, message, message_id)
+        memory.keep(message, ticks + position, prepared, first_part)
+    memory.end()
     _name_tails(prepared, ids)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from store.errors import BackscrollError
 from store.sources.protocol import FileStamp, Problem, Reading, Source, Unit
+from store.sync.memory import Memory
 from store.sync.prepared import PreparedSession, prepare
 from store.sync.units import Excludes
 
@@ -20,12 +21,18 @@ class ReadUnit:
         stamps: As the files were when they were read; None where reading failed, so that
             the unit is tried again.
         excluded: Workspaces whose sessions were left out.
+        before: What the store has of sessions from the last reading, where that is known.
+        written: The ids of the sessions that were written whole or as they differ.
+        saved: What is remembered of the unit once it is written (``units.UnitState``).
     """
 
     sessions: list[PreparedSession] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     stamps: tuple[FileStamp, ...] | None = None
     excluded: list[str] = field(default_factory=list)
+    before: Mapping[str, PreparedSession] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
+    saved: str | None = None
 
 
 def read_unit(
@@ -36,6 +43,7 @@ def read_unit(
     keep_originals: bool,
     compress: bool,
     read: Callable[[Path, Unit], Reading] | None = None,
+    memories: dict[str, Memory] | None = None,
 ) -> ReadUnit:
     """Read a unit and make its rows.
 
@@ -49,6 +57,7 @@ def read_unit(
         keep_originals: Whether the original records are kept.
         compress: Whether record blocks are compressed now, or only when they are written.
         read: Reads it in place of ``source.read``.
+        memories: What was made of its sessions before, by their source ids.
     """
     result = ReadUnit()
     try:
@@ -59,8 +68,15 @@ def read_unit(
     result.problems.extend(reading.problems)
     for draft in reading.sessions:
         try:
+            memory = None if memories is None else memories.setdefault(draft.source_id, Memory())
             result.sessions.append(
-                prepare(source.kind, draft, keep_originals=keep_originals, compress=compress)
+                prepare(
+                    source.kind,
+                    draft,
+                    keep_originals=keep_originals,
+                    compress=compress,
+                    memory=memory,
+                )
             )
         except Exception as error:
             result.problems.append(Problem(draft.path, 0, _reason("cannot be mapped", error)))

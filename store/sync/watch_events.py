@@ -7,6 +7,7 @@ watches), the folders are named in ``polled`` and whoever waits has to look by i
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,13 @@ from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
 from store.sync.stopping import Stop
 
-STEP_MS = 10
+STEP_MS = 8
 """Changes are gathered until none has come for so long ..."""
-GATHER_MS = 100
+GATHER_MS = 80
 """... or for at most so long."""
+QUIET_STEP_MS = 40
+"""The step where nothing has changed for a while: each step wakes the process."""
+QUIET_AFTER_S = 20.0
 MOUNTS = Path("/proc/self/mountinfo")
 SILENT = frozenset((
     "9p", "afs", "ceph", "cifs", "drvfs", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4",
@@ -55,6 +59,7 @@ class Events:
         self._stop = stop
         self._inodes = {folder: _inode(folder) for folder in self.folders}
         told = [str(folder) for folder in self.folders if folder not in self.polled]
+        self._changed_at = time.monotonic()
         self._notify: RustNotify | None = None
         if told:
             try:
@@ -67,9 +72,12 @@ class Events:
         if self._notify is None:
             return Seen(ended=self._stop.wait(timeout_s))
         timeout_ms = max(1, int(timeout_s * 1000))
-        found = self._notify.watch(GATHER_MS, STEP_MS, timeout_ms, self._stop)
+        quiet = time.monotonic() - self._changed_at > QUIET_AFTER_S
+        step = QUIET_STEP_MS if quiet else STEP_MS
+        found = self._notify.watch(GATHER_MS, step, timeout_ms, self._stop)
         if isinstance(found, str):
             return Seen(ended=found != "timeout" and self._stop.is_set())
+        self._changed_at = time.monotonic()
         return Seen(frozenset(path for _, path in found))
 
     def are_current(self, folders: Sequence[Path]) -> bool:

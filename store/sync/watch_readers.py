@@ -6,12 +6,14 @@ import contextlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from store.sources.protocol import FollowedSource, Follower
+from store.sync.memory import Memory
 from store.sync.pool import Results, reader_for
 from store.sync.reading import ReadUnit, read_unit
+from store.sync.session_rows import PreparedSession
 from store.sync.units import Job
 
 if TYPE_CHECKING:
@@ -30,9 +32,28 @@ Key = tuple[str, str, str]
 
 @dataclass(slots=True)
 class _Kept:
+    """A session that grows.
+
+    Attributes:
+        last: What was read of it the last time.
+    """
+
     follower: Follower
-    size: int
-    used: float
+    size: int = 0
+    used: float = 0.0
+    memories: dict[str, Memory] = field(default_factory=dict)
+    last: ReadUnit | None = None
+
+    def in_store(self, stored: str | None) -> dict[str, PreparedSession]:
+        """Return what is in the store, if the last to write the unit was this process."""
+        last = self.last
+        if last is None or stored is None or last.saved != stored:
+            return {}
+        found = {one.id: one for one in last.sessions if one.id in last.written}
+        for session in found.values():
+            for block in session.blocks:
+                block.raw = block.body = None
+        return found
 
 
 class Followers:
@@ -75,15 +96,16 @@ class Followers:
                 source, job.root, job.unit,
                 keep_originals=settings.keep_originals, compress=False,
             )  # fmt: skip
-        kept = self._kept.pop(key, None)
-        follower = kept.follower if kept is not None else source.follower(job.root, job.unit)
+        kept = self._kept.pop(key, None) or _Kept(source.follower(job.root, job.unit))
         result = read_unit(
             source, job.root, job.unit,
             keep_originals=settings.keep_originals, compress=False,
-            read=lambda root, unit: follower.read(unit),
+            read=lambda root, unit: kept.follower.read(unit), memories=kept.memories,
         )  # fmt: skip
         if result.stamps is not None:
-            self._kept[key] = _Kept(follower, job.unit.size, self._monotonic())
+            result.before = kept.in_store(job.stored)
+            kept.last, kept.size, kept.used = result, job.unit.size, self._monotonic()
+            self._kept[key] = kept
             self._make_room()
         return result
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import sqlite3
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from store.clock import Clock, system_clock
@@ -11,6 +12,7 @@ from store.database import Database
 from store.sources.drafts import SessionDraft
 from store.sync import keeping, links
 from store.sync.blocks import write_attachments, write_blocks
+from store.sync.grown import what_differs
 from store.sync.prepared import MessageTuple, PreparedSession, prepare
 
 CHANGES_KEPT = 10_000
@@ -82,13 +84,27 @@ def write_session(
 
 
 def write_prepared(
-    database: Database, prepared: PreparedSession, *, clock: Clock = system_clock
+    database: Database,
+    prepared: PreparedSession,
+    *,
+    clock: Clock = system_clock,
+    before: PreparedSession | None = None,
 ) -> Written:
-    """Write a session whose rows are ready; call it in a transaction."""
+    """Write a session whose rows are ready; call it in a transaction.
+
+    Args:
+        database: A file of ours, open for writing.
+        prepared: The session's rows.
+        clock: For the log of changes alone.
+        before: What the store is known to have of it from the last sync; then only the
+            rows that differ from it are looked at.
+    """
     connection = database.connection
     reason = _forgotten(database, prepared) or _older_copy(database, prepared)
     if reason is not None:
         return Written(prepared.id, skipped=reason)
+    if before is not None and _path_in_store(connection, prepared.id) == prepared.path:
+        return _write_grown(database, prepared, before, clock)
     links.adopt_exported(connection, prepared)
     found = links.resolve(connection, prepared)
     new, moved = _write_session_row(database, prepared, found)
@@ -108,6 +124,36 @@ def write_prepared(
         )
         for child, messages in children.items():
             log_changes(database, child, messages, clock)
+            written.changed.append(child)
+    return written
+
+
+def _write_grown(
+    database: Database, prepared: PreparedSession, before: PreparedSession, clock: Clock
+) -> Written:
+    """Write what a session has more, or otherwise, than it was written with before."""
+    if prepared == before:
+        return Written(prepared.id)
+    grown = what_differs(prepared, before)
+    if grown is None:
+        return write_prepared(database, prepared, clock=clock)
+    connection = database.connection
+    found = links.resolve(connection, prepared)
+    _, moved = _write_session_row(database, prepared, found)
+    _write_prompts(database, prepared)
+    messages = frozenset(row[0] for row in grown.messages)
+    touched, _, added = _write_messages(database, grown, found, False, only=messages)
+    write_blocks(connection, prepared.id, prepared.blocks)
+    files = write_attachments(connection, prepared.id, grown.attachments)
+    links.record(connection, prepared, found)
+    written = Written(prepared.id)
+    if moved or touched or files:
+        log_changes(database, prepared.id, touched, clock)
+        written.changed.append(prepared.id)
+    if added:
+        children = links.relink_children(connection, prepared.id, only_pending=True)
+        for child, changed in children.items():
+            log_changes(database, child, changed, clock)
             written.changed.append(child)
     return written
 
@@ -142,6 +188,14 @@ def _forgotten(database: Database, prepared: PreparedSession) -> str | None:
         ).fetchone():
             return "forgotten"
     return None
+
+
+def _path_in_store(connection: sqlite3.Connection, session_id: str) -> str | None:
+    row = connection.execute(
+        "SELECT json_extract(metadata_json, '$.source.path') FROM chat_sessions WHERE id = ?",
+        (session_id,),
+    ).fetchone()
+    return None if row is None else row[0]
 
 
 def _older_copy(database: Database, prepared: PreparedSession) -> str | None:
@@ -202,9 +256,21 @@ def _write_prompts(database: Database, prepared: PreparedSession) -> None:
 
 
 def _write_messages(
-    database: Database, prepared: PreparedSession, found: links.Links, new: bool
+    database: Database,
+    prepared: PreparedSession,
+    found: links.Links,
+    new: bool,
+    only: Collection[str] | None = None,
 ) -> tuple[list[str], bool, bool]:
-    """Return the messages that changed, whether any went, and whether any came."""
+    """Return the messages that changed, whether any went, and whether any came.
+
+    Args:
+        database: A file of ours.
+        prepared: The rows.
+        found: What the session refers to.
+        new: Whether the session is not in the store yet.
+        only: The ids of the only messages whose rows may differ; None for all.
+    """
     connection = database.connection
     if new:
         messages = _linked(prepared, found, {})
@@ -216,7 +282,7 @@ def _write_messages(
             # Nothing of a new session can be there yet.
             connection.executemany(statement.partition(" ON CONFLICT")[0], rows)
         return [], False, bool(messages)
-    stored, names = _stored_messages(database, prepared.id)
+    stored, names = _stored_messages(database, prepared.id, only)
     texts = {name: stored[message_id][3] for name, message_id in names.items()}
     messages = _linked(prepared, found, texts)
     kept = {row[0]: name for row, name in zip(messages, prepared.message_names, strict=True)}
@@ -231,21 +297,24 @@ def _write_messages(
     connection.executemany(INSERT_MESSAGE, different)
     touched = dict.fromkeys(gone)
     touched.update(dict.fromkeys(row[0] for row in different))
-    touched.update(dict.fromkeys(_write_parts(database, prepared)))
+    touched.update(dict.fromkeys(_write_parts(database, prepared, only)))
     if prepared.refs:
         connection.executemany(INSERT_REFS, prepared.refs)
     return list(touched), bool(gone), any(row[0] not in stored for row in different)
 
 
-def _write_parts(database: Database, prepared: PreparedSession) -> list[str]:
+def _write_parts(
+    database: Database, prepared: PreparedSession, only: Collection[str] | None
+) -> list[str]:
     """Write the parts that differ and remove those that went; return their messages."""
     connection = database.connection
     stored = {
         row[0]: row
         for row in connection.execute(
             'SELECT id, message_id, session_id, "index", type, data_json, tool_call_id, '
-            "tool_state, created_at, updated_at FROM chat_parts WHERE session_id = ?",
-            (prepared.id,),
+            "tool_state, created_at, updated_at FROM chat_parts WHERE "
+            + _rows_of("message_id", only),
+            (prepared.id, *(only or ())),
         )
     }
     different = []
@@ -257,16 +326,25 @@ def _write_parts(database: Database, prepared: PreparedSession) -> list[str]:
     return [row[1] for row in stored.values()] + [row[1] for row in different]
 
 
+def _rows_of(column: str, only: Collection[str] | None) -> str:
+    """Return the SQL condition for a session's rows, or for those of some of its messages."""
+    if only is None:
+        return "session_id = ?"
+    # The plus keeps SQLite from walking over the whole session.
+    return f"+session_id = ? AND {column} IN ({', '.join('?' * len(only))})"
+
+
 def _stored_messages(
-    database: Database, session_id: str
+    database: Database, session_id: str, only: Collection[str] | None
 ) -> tuple[dict[str, MessageTuple], dict[str, str]]:
     """Return the stored rows by id, and their ids by the id at the source."""
     rows: dict[str, MessageTuple] = {}
     names: dict[str, str] = {}
     for name, *row in database.connection.execute(
         "SELECT json_extract(metadata_json, '$.source.id'), id, session_id, role, "
-        "metadata_json, created_at, updated_at FROM chat_messages WHERE session_id = ?",
-        (session_id,),
+        "metadata_json, created_at, updated_at FROM chat_messages WHERE "
+        + _rows_of("id", only),
+        (session_id, *(only or ())),
     ):
         message_id, _, role, metadata, created, updated = row
         rows[message_id] = (message_id, session_id, role, metadata, created, updated)

@@ -1,0 +1,53 @@
+"""What a session has otherwise than the last time it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from store.sync.session_rows import PreparedSession
+
+MOST_MESSAGES = 500
+"""Where more of them may differ, all are looked at as in any sync."""
+
+
+def what_differs(now: PreparedSession, before: PreparedSession) -> PreparedSession | None:
+    """Return the session with only the messages and side files that may differ.
+
+    A session grows at its end: what both have in common from the beginning is left out.
+
+    Returns:
+        None where a message went away, or so many may differ that it is no growing session.
+    """
+    same = _same_from_start(now.messages, before.messages)
+    ends = {row[0] for row in now.messages[same:]}
+    if not ends.issuperset(row[0] for row in before.messages[same:]):
+        return None
+    same = _same_from_start(now.parts, before.parts)
+    ends.update(part[1] for part in (*now.parts[same:], *before.parts[same:]))
+    same = _same_from_start(now.refs, before.refs)
+    ends.update(ref[0] for ref in (*now.refs[same:], *before.refs[same:]))
+    if len(ends) > MOST_MESSAGES:
+        return None
+    positions = [position for position, row in enumerate(now.messages) if row[0] in ends]
+    return replace(
+        now,
+        messages=[now.messages[position] for position in positions],
+        message_names=[now.message_names[position] for position in positions],
+        inherited={
+            place: now.inherited[position]
+            for place, position in enumerate(positions)
+            if position in now.inherited
+        },
+        parts=[part for part in now.parts if part[1] in ends],
+        refs=[ref for ref in now.refs if ref[0] in ends],
+        attachments=[one for one in now.attachments if one not in before.attachments],
+    )
+
+
+def _same_from_start(now: Sequence[object], before: Sequence[object]) -> int:
+    """Return how many rows both begin with alike."""
+    for position, (one, other) in enumerate(zip(now, before, strict=False)):
+        if one is not other and one != other:
+            return position
+    return min(len(now), len(before))

@@ -1,0 +1,50 @@
+"""The rows of one session, ready to be written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from store.sync.blocks import Attachment, Block
+
+MessageTuple = tuple[str, str, str, str, int, int]
+"""id, session_id, role, metadata_json, created_at, updated_at."""
+PartTuple = tuple[str, str, str, int, str, str, str | None, str | None, int, int]
+"""id, message_id, session_id, index, type, data_json, call id, state, created, updated."""
+
+
+@dataclass(slots=True)
+class PreparedSession:
+    """A session's rows, but for what only the store knows: its parent and what users set.
+
+    Attributes:
+        metadata: ``metadata_json`` before the user's keys are laid over it.
+        rollups: The five sums, their total, and the cost.
+        messages: In display order.
+        message_names: The source ids of ``messages``, one each.
+        inherited: Position in ``messages`` to the source id of the original, for copies.
+        refs: Message id and ``records_json``, for messages that name records.
+    """
+
+    id: str
+    kind: str
+    path: str
+    agent: str
+    workspace_root: str | None
+    model_json: str
+    metadata: dict[str, Any]
+    rollups: tuple[int, int, int, int, int, int, float]
+    created_at: int
+    updated_at: int
+    archived_at: int | None
+    parent_id: str | None
+    parent_message: str | None
+    lineage_kind: str | None
+    messages: list[MessageTuple] = field(default_factory=list)
+    message_names: list[str] = field(default_factory=list)
+    inherited: dict[int, str] = field(default_factory=dict)
+    parts: list[PartTuple] = field(default_factory=list)
+    refs: list[tuple[str, str]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    attachments: list[Attachment] = field(default_factory=list)
+    system_prompts: dict[str, str] = field(default_factory=dict)
