@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
 from functools import lru_cache
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Glyphs:
+class Glyphs(NamedTuple):
     """One cell each, without variation selectors."""
 
     running: str = "●"
@@ -49,10 +48,8 @@ ASCII = Glyphs(
 _STAND_INS = str.maketrans({
     **{
         plain: substitute
-        for field in fields(Glyphs)
-        for plain, substitute in zip(
-            getattr(UNICODE, field.name), getattr(ASCII, field.name), strict=False
-        )
+        for ours, substitutes in zip(UNICODE, ASCII, strict=True)
+        for plain, substitute in zip(ours, substitutes, strict=False)
         if plain != " "
     },
     "→": ">", "←": "<",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Palette:
+class Palette(NamedTuple):
     """Colours as ``#rrggbb``, named by role; see the drawings' palette.
 
     ``faint`` stands on ``background`` and ``panel`` only; on a raised ground (``raised``,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from store.locations import private_folder, state_dir
 from tui.layout import PANES, LayoutState, PaneName
@@ -50,7 +51,7 @@ def state_path(store: Path) -> Path:
 def load_state(path: Path) -> ViewState:
     """Read a state file; whatever is missing or damaged in it has its default."""
     try:
-        found = json.loads(path.read_bytes())
+        found = orjson.loads(path.read_bytes())
     except (OSError, ValueError):
         return ViewState()
     if not isinstance(found, dict):
@@ -84,8 +85,8 @@ def save_state(path: Path, state: ViewState) -> None:
     }
     draft = path.with_suffix(f".{os.getpid()}.new")
     descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w") as file:
-        json.dump(document, file)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(orjson.dumps(document))
     draft.replace(path)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
@@ -116,7 +115,7 @@ def _palette_from(dark: bool, colours: tuple[tuple[str, str], ...]) -> Palette:
     for name in {pair[0] for pair in text_pairs()}:
         grounds = [wanted[ground] for text_name, ground in text_pairs() if text_name == name]
         wanted[name] = readable(wanted[name], grounds)
-    return Palette(**{field.name: wanted[field.name] for field in fields(Palette)})
+    return Palette(**{name: wanted[name] for name in Palette._fields})
 
 
 def palette_from_theme(theme: Theme) -> Palette:
