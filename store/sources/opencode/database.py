@@ -1,0 +1,151 @@
+"""Reads one session out of ``opencode.db``.
+
+Tables and columns: the opencode format page, section 2.2. Nothing is ever asked of
+``account*``, ``credential`` and ``session_share`` (its ``secret``).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import orjson
+
+from store.sources.opencode.opening import columns
+from store.sources.opencode.second_engine import read_second_engine
+from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession, in_order
+from store.sources.values import mapping, number, string
+
+_JSON = ("revert", "permission", "model", "metadata", "summary_diffs")
+_NAMES = {
+    "project_id": "projectID",
+    "workspace_id": "workspaceID",
+    "parent_id": "parentID",
+    "slug": "slug",
+    "directory": "directory",
+    "path": "path",
+    "title": "title",
+    "version": "version",
+    "revert": "revert",
+    "permission": "permission",
+    "agent": "agent",
+    "model": "model",
+    "metadata": "metadata",
+    "cost": "cost",
+}
+"""Columns of ``session``, and what the same is called in its info."""
+
+
+def read_session(
+    connection: sqlite3.Connection, session_id: str, path: str
+) -> StoredSession | None:
+    """Read a session; None when it is not there any more.
+
+    Args:
+        connection: In a read transaction.
+        session_id: Its id.
+        path: The database's path, to name in what comes of it.
+    """
+    rows = _rows(connection, "SELECT * FROM session WHERE id = ?", session_id)
+    if not rows:
+        return None
+    row = {key: _decoded(value) if key in _JSON else value for key, value in rows[0].items()}
+    stored = StoredSession(session_id, _info(row), path)
+    stored.keep({"table": "session", **row})
+    messages = _messages(connection, stored)
+    _parts(connection, stored, messages)
+    stored.messages = in_order(messages.values(), _id_of, lambda message: message.created_at)
+    if columns(connection, "session_message"):
+        second = _rows(
+            connection, "SELECT * FROM session_message WHERE session_id = ? ORDER BY seq",
+            session_id,
+        )  # fmt: skip
+        if second:
+            stored.engine = 1 if stored.messages else 2
+            read_second_engine(stored, second)
+    if columns(connection, "todo"):
+        _todos(connection, stored)
+    return stored
+
+
+def _id_of(item: StoredMessage | StoredPart) -> str:
+    return item.id
+
+
+def _info(row: dict[str, Any]) -> dict[str, Any]:
+    info = {name: row[column] for column, name in _NAMES.items() if row.get(column) is not None}
+    info["id"] = row["id"]
+    times = ("created", "updated", "archived", "compacting")
+    info["time"] = {
+        name: row[f"time_{name}"] for name in times if row.get(f"time_{name}") is not None
+    }
+    if row.get("share_url"):
+        info["share"] = {"url": row["share_url"]}
+    counted = ("additions", "deletions", "files")
+    summary = {
+        name: row[f"summary_{name}"] for name in counted if row.get(f"summary_{name}") is not None
+    }
+    if summary:
+        info["summary"] = summary
+    return info
+
+
+def _messages(connection: sqlite3.Connection, stored: StoredSession) -> dict[str, StoredMessage]:
+    messages: dict[str, StoredMessage] = {}
+    for row in _rows(connection, "SELECT * FROM message WHERE session_id = ?", stored.id):
+        data = _object(stored, "message", row)
+        at = number(row.get("time_created")) or number(mapping(data.get("time")).get("created"))
+        number_ = stored.keep({"table": "message", **row, "data": data})
+        messages[str(row["id"])] = StoredMessage(
+            str(row["id"]), data, at, number(row.get("time_updated")) or at, (number_,)
+        )
+    return messages
+
+
+def _parts(
+    connection: sqlite3.Connection, stored: StoredSession, messages: dict[str, StoredMessage]
+) -> None:
+    """Put a session's parts to their messages; those without one stand in one of their own."""
+    for row in _rows(connection, "SELECT * FROM part WHERE session_id = ?", stored.id):
+        data = _object(stored, "part", row)
+        message_id, at = str(row.get("message_id")), number(row.get("time_created"))
+        message = messages.get(message_id)
+        if message is None:
+            stored.complain(f"part {row['id']} belongs to message {message_id}, which is missing")
+            message = messages[message_id] = StoredMessage(message_id, {}, at, at)
+        record = stored.keep({"table": "part", **row, "data": data})
+        updated = number(row.get("time_updated")) or at
+        message.parts.append(StoredPart(str(row["id"]), data, at, updated, record))
+    for message in messages.values():
+        message.parts = in_order(message.parts, _id_of, lambda part: 0)
+
+
+def _todos(connection: sqlite3.Connection, stored: StoredSession) -> None:
+    for row in _rows(
+        connection, "SELECT * FROM todo WHERE session_id = ? ORDER BY position", stored.id
+    ):
+        stored.keep({"table": "todo", **row})
+        stored.todos.append({key: row.get(key) for key in ("content", "status", "priority")})
+
+
+def _object(stored: StoredSession, table: str, row: dict[str, Any]) -> dict[str, Any]:
+    data = _decoded(row.get("data"))
+    if isinstance(data, dict):
+        return data
+    stored.complain(f"{table} {row.get('id')} holds no JSON object")
+    return {"unreadable": string(row.get("data")) or ""}
+
+
+def _decoded(value: Any) -> Any:
+    if not isinstance(value, str | bytes):
+        return value
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value if isinstance(value, str) else value.decode("utf-8", "replace")
+
+
+def _rows(connection: sqlite3.Connection, sql: str, session_id: str) -> list[dict[str, Any]]:
+    cursor = connection.execute(sql, (session_id,))
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, row, strict=True)) for row in cursor]

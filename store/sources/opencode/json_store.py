@@ -1,0 +1,159 @@
+"""The JSON store of 1.1 and older: one file a session, message and part.
+
+Source: the opencode format page, section 2.9. Files are rewritten whole, so one may be
+torn for a moment, and any may go away while others are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession, in_order
+from store.sources.protocol import FileStamp, Problem, Unit
+from store.sources.values import mapping, number
+
+_LAST = 2
+"""Messages at the end whose parts are each asked for their time when sessions are listed."""
+_MILLION = 1_000_000
+
+
+def list_json_sessions(
+    storage: Path, prefix: str, known: Collection[str], problems: list[Problem]
+) -> Iterator[Unit]:
+    """Yield a unit for each session of a JSON store.
+
+    Args:
+        storage: The folder.
+        prefix: What each unit's key begins with.
+        known: Sessions that a database beside it has, and that are left out here.
+        problems: Takes folders that cannot be listed.
+    """
+    seen: set[str] = set()
+    for project in _scan(storage / "session", problems):
+        if not project.is_dir():
+            continue
+        for entry in _scan(Path(project.path), problems):
+            session_id = entry.name.removesuffix(".json")
+            if entry.name == session_id or not session_id.startswith("ses_"):
+                continue
+            if session_id in known or session_id in seen:
+                continue
+            seen.add(session_id)
+            try:
+                yield _unit(storage, prefix, session_id, entry, problems)
+            except FileNotFoundError:
+                continue
+
+
+def _unit(
+    storage: Path, prefix: str, session_id: str, entry: os.DirEntry[str], problems: list[Problem]
+) -> Unit:
+    status = entry.stat()
+    signs: list[tuple[str, int, int]] = [(entry.name, status.st_size, status.st_mtime_ns)]
+    messages = _files(storage / "message" / session_id, problems)
+    signs += messages
+    for place, (name, _, _) in enumerate(reversed(messages)):
+        folder = storage / "part" / name.removesuffix(".json")
+        try:
+            signs.append((name, 0, folder.stat().st_mtime_ns))
+        except OSError:
+            continue
+        if place < _LAST:
+            signs += _files(folder, problems)
+    newest = max(sign[2] for sign in signs)
+    sign = int.from_bytes(hashlib.blake2b(repr(signs).encode(), digest_size=7).digest(), "big")
+    size = sum(sign[1] for sign in signs)
+    stamp = FileStamp(entry.path, sign, size, newest)
+    return Unit(f"{prefix}{session_id}", (stamp,), newest // _MILLION)
+
+
+def _files(folder: Path, problems: list[Problem]) -> list[tuple[str, int, int]]:
+    """Return name, size and time of a folder's JSON files, by name."""
+    found = []
+    for entry in _scan(folder, problems):
+        if entry.name.endswith(".json"):
+            try:
+                status = entry.stat()
+            except OSError:
+                continue
+            found.append((entry.name, status.st_size, status.st_mtime_ns))
+    return found
+
+
+def _scan(folder: Path, problems: list[Problem]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        problems.append(Problem(str(folder), 0, error.strerror or str(error)))
+        return []
+
+
+def read_json_session(storage: Path, path: Path) -> StoredSession:
+    """Read a session, its messages and their parts.
+
+    Args:
+        storage: The folder of the store.
+        path: The session's own file.
+
+    Raises:
+        OSError: That file cannot be read.
+        ValueError: It holds no JSON object.
+    """
+    info = orjson.loads(path.read_bytes())
+    if not isinstance(info, dict):
+        raise ValueError("the session's file holds no JSON object")
+    session_id = path.stem
+    stored = StoredSession(session_id, {**info, "id": session_id}, str(path))
+    stored.keep(info)
+    messages = []
+    for name, data in _objects(storage / "message" / session_id, stored):
+        times = mapping(data.get("time"))
+        at = number(times.get("created"))
+        moved = max(at, number(times.get("completed")))
+        message = StoredMessage(name, data, at, moved, (stored.keep(data),))
+        _read_parts(storage, stored, message)
+        messages.append(message)
+    stored.messages = in_order(messages, lambda one: one.id, lambda one: one.created_at)
+    todos = storage / "todo" / f"{session_id}.json"
+    if todos.is_file():
+        found = _load(todos, stored)
+        stored.todos = [one for one in found if isinstance(one, dict)] if found else []
+    return stored
+
+
+def _read_parts(storage: Path, stored: StoredSession, message: StoredMessage) -> None:
+    parts = []
+    for name, data in _objects(storage / "part" / message.id, stored):
+        times = mapping(data.get("time")) or mapping(mapping(data.get("state")).get("time"))
+        at = number(times.get("start")) or message.created_at
+        parts.append(StoredPart(name, data, at, number(times.get("end")) or at, stored.keep(data)))
+    message.parts = in_order(parts, lambda one: one.id, lambda one: 0)
+
+
+def _objects(folder: Path, stored: StoredSession) -> Iterator[tuple[str, dict[str, Any]]]:
+    for entry in _scan(folder, stored.problems):
+        if entry.name.endswith(".json"):
+            data = _load(Path(entry.path), stored)
+            if isinstance(data, dict):
+                yield entry.name.removesuffix(".json"), data
+            elif data is not None:
+                stored.problems.append(Problem(entry.path, 0, "holds no JSON object"))
+
+
+def _load(path: Path, stored: StoredSession) -> Any:
+    try:
+        return orjson.loads(path.read_bytes())
+    except OSError as error:
+        stored.problems.append(Problem(str(path), 0, error.strerror or str(error)))
+    except orjson.JSONDecodeError as error:
+        stored.problems.append(Problem(str(path), 0, f"is no JSON: {error}"))
+    return None

@@ -1,0 +1,103 @@
+"""Looks up what a session has to do with others of the same store."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from store.sources.opencode.forks import Candidate
+from store.sources.opencode.stored import StoredSession
+from store.sources.values import mapping, number, string
+
+
+def candidates_in_database(
+    connection: sqlite3.Connection, at: int, own_id: str
+) -> Iterator[Candidate]:
+    """Yield the sessions that have a message of a time; found by the index of each session."""
+    rows = connection.execute(
+        "SELECT id, time_created FROM session s WHERE id <> ? AND EXISTS ("
+        "SELECT 1 FROM message m WHERE m.session_id = s.id AND m.time_created = ?)",
+        (own_id, at),
+    ).fetchall()
+    for session_id, created in rows:
+        signs = connection.execute(
+            "SELECT id, time_created, CASE WHEN json_valid(data)"
+            " THEN json_extract(data, '$.role') END FROM message"
+            " WHERE session_id = ? AND time_created <= ? ORDER BY time_created, id",
+            (session_id, at),
+        ).fetchall()
+        yield Candidate(
+            session_id, number(created), [(name, when, str(role)) for name, when, role in signs]
+        )
+
+
+def call_in_database(connection: sqlite3.Connection, stored: StoredSession) -> str | None:
+    """Return the call of the parent that started a subagent's session."""
+    parent = string(stored.info.get("parentID"))
+    if parent is None:
+        return None
+    rows = connection.execute(
+        "SELECT data FROM part WHERE session_id = ? AND instr(data, ?)", (parent, stored.id)
+    )
+    return next((call for (text,) in rows if (call := _call(text, stored.id))), None)
+
+
+def _call(text: Any, child: str) -> str | None:
+    try:
+        data = orjson.loads(text)
+    except (orjson.JSONDecodeError, TypeError):
+        return None
+    state = mapping(mapping(data).get("state"))
+    started = mapping(state.get("metadata")).get("sessionId") == child
+    return string(data.get("callID")) if started else None
+
+
+def candidates_in_json_store(storage: Path, at: int, own_id: str) -> Iterator[Candidate]:
+    """Yield the sessions of a JSON store that have a message of a time.
+
+    Ids carry their time, but a copy's id is of the time of copying: files are looked into.
+    """
+    for path in sorted((storage / "session").glob("*/ses_*.json")):
+        if path.stem == own_id:
+            continue
+        signs = sorted(_signs(storage / "message" / path.stem), key=lambda sign: (sign[1], sign[0]))
+        if any(sign[1] == at for sign in signs):
+            yield Candidate(path.stem, _created(path), signs)
+
+
+def _signs(folder: Path) -> Iterator[tuple[str, int, str]]:
+    for path in sorted(folder.glob("*.json")):
+        data = _load(path)
+        when = number(mapping(data.get("time")).get("created"))
+        yield path.stem, when, str(data.get("role"))
+
+
+def _created(path: Path) -> int:
+    return number(mapping(_load(path).get("time")).get("created"))
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        return mapping(orjson.loads(path.read_bytes()))
+    except (OSError, orjson.JSONDecodeError):
+        return {}
+
+
+def call_in_json_store(storage: Path, stored: StoredSession) -> str | None:
+    """Return the call of the parent that started a subagent's session."""
+    parent = string(stored.info.get("parentID"))
+    if parent is None:
+        return None
+    for message in sorted((storage / "message" / parent).glob("*.json")):
+        for path in sorted((storage / "part" / message.stem).glob("*.json")):
+            try:
+                text = path.read_bytes()
+            except OSError:
+                continue
+            if stored.id.encode() in text and (call := _call(text, stored.id)):
+                return call
+    return None

@@ -1,0 +1,140 @@
+"""A stored session as a session draft."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from store.sources.drafts import AttachmentDraft, LineageDraft, MessageDraft, SessionDraft
+from store.sources.opencode.compaction import mark_compactions
+from store.sources.opencode.forks import Origin, copies_of
+from store.sources.opencode.hiding import hide_reverted
+from store.sources.opencode.messages import digest_of, message_draft, model_of
+from store.sources.opencode.stored import StoredMessage, StoredSession
+from store.sources.values import mapping, number, string
+
+KIND = "opencode"
+_PLACEHOLDER = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\dT")
+_KEPT = ("slug", "projectID", "workspaceID", "path", "agent", "permission", "summary", "metadata")
+ATTACHMENT_LIMIT = 64 << 20
+"""Bytes of the largest output that is brought along."""
+
+
+def session_draft(
+    stored: StoredSession, origin: Origin | None, tool_call_id: str | None
+) -> SessionDraft:
+    """Return the draft of a session.
+
+    Args:
+        stored: The session.
+        origin: What its copies were copied from, where that is known.
+        tool_call_id: The parent's call that started it, for a subagent.
+    """
+    info, times = stored.info, mapping(stored.info.get("time"))
+    drafts = [message_draft(message) for message in stored.messages]
+    mark_compactions(stored.messages, drafts)
+    draft = SessionDraft(
+        stored.id, stored.path, KIND,
+        created_at=number(times.get("created")) or _first_time(drafts),
+        updated_at=number(times.get("updated")),
+        workspace_root=string(info.get("directory")),
+        model=model_of(mapping(info.get("model"))),
+        records=stored.records,
+        archived_at=number(times.get("archived")) or None,
+    )  # fmt: skip
+    if draft.model is None:
+        models = [one.metadata["model"] for one in drafts if "model" in one.metadata]
+        draft.model = models[-1] if models else None
+    if stored.engine == 2 or not draft.updated_at:
+        last = max((one.updated_at for one in drafts), default=draft.created_at)
+        draft.updated_at = max(draft.updated_at, last)
+    _name(draft, info)
+    _describe(draft, stored)
+    _link(draft, stored, drafts, origin, tool_call_id)
+    draft.messages = hide_reverted(stored, drafts)
+    draft.attachments = _attachments(stored, drafts)
+    return draft
+
+
+def _first_time(drafts: list[MessageDraft]) -> int:
+    return min((draft.created_at for draft in drafts if draft.created_at), default=0)
+
+
+def _name(draft: SessionDraft, info: dict[str, Any]) -> None:
+    draft.title = string(info.get("title"))
+    if draft.title is not None:
+        draft.title_from = "placeholder" if _PLACEHOLDER.match(draft.title) else "title"
+
+
+def _describe(draft: SessionDraft, stored: StoredSession) -> None:
+    info = stored.info
+    if string(info.get("version")):
+        draft.metadata["version"] = info["version"]
+    extra: dict[str, Any] = {
+        re.sub(r"ID$", "_id", key): info[key] for key in _KEPT if info.get(key)
+    }
+    if mapping(info.get("share")).get("url"):
+        extra["share_url"] = info["share"]["url"]
+    if stored.todos:
+        extra["todos"] = stored.todos
+    if stored.engine == 2:
+        extra["engine"] = 2
+    if extra:
+        draft.metadata["backscroll"] = extra
+    for message in stored.messages:
+        prompt = string(message.data.get("system"))
+        if prompt and message.data.get("role") == "user":
+            draft.system_prompts[digest_of(prompt)] = prompt
+
+
+def _link(
+    draft: SessionDraft,
+    stored: StoredSession,
+    drafts: list[MessageDraft],
+    origin: Origin | None,
+    tool_call_id: str | None,
+) -> None:
+    parent = string(stored.info.get("parentID"))
+    exported = {one.id: name for one in stored.messages if (name := _exported(stored.id, one))}
+    if parent is not None:
+        draft.lineage = LineageDraft("subagent", parent, tool_call_id=tool_call_id)
+    elif origin is not None and not exported:
+        last = origin.originals[copies_of(stored)[-1].id]
+        draft.lineage = LineageDraft("fork", origin.parent, last)
+        exported = origin.originals
+    for one in drafts:
+        one.inherited_from = exported.get(one.source_id)
+
+
+def _exported(session_id: str, message: StoredMessage) -> str | None:
+    """Return the message that one was exported from, as our own exports note it.
+
+    A fork that the program makes of such a session copies the note; it names the session
+    that was exported, so it holds there alone.
+    """
+    for part in message.parts:
+        own = mapping(mapping(part.data.get("metadata")).get("backscroll"))
+        if own.get("session") == session_id and string(own.get("message")):
+            return str(own["message"])
+    return None
+
+
+def _attachments(stored: StoredSession, drafts: list[MessageDraft]) -> list[AttachmentDraft]:
+    """Return the whole outputs that the program put into files of their own."""
+    if stored.side_folder is None:
+        return []
+    found: dict[str, AttachmentDraft] = {}
+    for draft in drafts:
+        for part in draft.parts:
+            extras = mapping(part.data.get("resultProviderMetadata"))
+            name = string(mapping(extras.get("backscroll")).get("attachment"))
+            if name is None or name in found or not name.startswith("tool_"):
+                continue
+            path = Path(stored.side_folder) / name
+            try:
+                if path.is_file() and path.stat().st_size <= ATTACHMENT_LIMIT:
+                    found[name] = AttachmentDraft(name, "text/plain", path.read_bytes())
+            except OSError as error:
+                stored.complain(f"{path}: {error.strerror or error}")
+    return list(found.values())

@@ -1,0 +1,197 @@
+"""The opencode source: where its sessions lie, and how one is read."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from store.errors import StoreError
+from store.sources.drafts import SessionDraft
+from store.sources.opencode.database import read_session
+from store.sources.opencode.export_file import read_export
+from store.sources.opencode.forks import find_origin
+from store.sources.opencode.json_store import list_json_sessions, read_json_session
+from store.sources.opencode.listing import list_sessions
+from store.sources.opencode.opening import Databases
+from store.sources.opencode.places import (
+    TOOL_OUTPUT,
+    Stores,
+    default_roots,
+    recognise,
+    stores_at,
+)
+from store.sources.opencode.relatives import (
+    call_in_database,
+    call_in_json_store,
+    candidates_in_database,
+    candidates_in_json_store,
+)
+from store.sources.opencode.session import KIND, session_draft
+from store.sources.opencode.stored import StoredSession
+from store.sources.protocol import FileStamp, Problem, Reading, Unit
+
+_EXPORT, _JSON = "export", "json"
+_DATABASE_FILES = ("", "-wal", "-shm", "-journal")
+
+
+class OpencodeSource:
+    """Fulfils ``store.sources.protocol.Source`` and ``FollowedSource``; reads only."""
+
+    kind = KIND
+    label = "opencode"
+    version = 1
+    """Raised when the mapping changes: the next sync then reads everything again."""
+
+    def __init__(self) -> None:
+        """Make a source."""
+        self._databases = Databases()
+        self._listed: dict[str, dict[str, Unit]] = {}
+
+    def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
+        """Return the data folder, and the file that ``OPENCODE_DB`` names outside of it."""
+        return default_roots(environment, home)
+
+    def recognise(self, path: Path) -> Path | None:
+        """Return the root to read when a file or folder is opencode's."""
+        return recognise(path)
+
+    def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
+        """List the sessions at a root; one that a database has is not read from JSON too."""
+        try:
+            stores = stores_at(root)
+        except OSError as error:
+            problems.append(Problem(str(root), 0, error.strerror or str(error)))
+            return
+        if stores.export is not None:
+            yield from self._exported(stores.export, problems)
+        known: set[str] = set()
+        for database in stores.databases:
+            for unit in self._in_database(database, problems):
+                known.add(unit.key.partition("/")[2])
+                yield unit
+        if stores.storage is not None:
+            yield from list_json_sessions(stores.storage, f"{_JSON}/", known, problems)
+
+    def _exported(self, path: Path, problems: list[Problem]) -> Iterator[Unit]:
+        try:
+            status = path.stat()
+        except OSError as error:
+            problems.append(Problem(str(path), 0, error.strerror or str(error)))
+            return
+        stamp = FileStamp(str(path), status.st_ino, status.st_size, status.st_mtime_ns)
+        yield Unit(f"{_EXPORT}/{path.name}", (stamp,), status.st_mtime_ns // 1_000_000)
+
+    def _in_database(self, path: Path, problems: list[Problem]) -> list[Unit]:
+        prefix = f"{path.name}/"
+        try:
+            with self._databases.reading(path) as connection:
+                return list(list_sessions(connection, path, prefix, problems))
+        except (StoreError, sqlite3.Error, OSError) as error:
+            problems.append(Problem(str(path), 0, f"cannot be read: {error}"))
+            return []
+
+    def read(self, root: Path, unit: Unit) -> Reading:
+        """Read one session whole.
+
+        Raises:
+            StoreError: Its database cannot be opened.
+            sqlite3.Error: Its database is locked or damaged.
+            OSError: Its file cannot be read.
+            ValueError: Its file holds no session.
+        """
+        store, _, name = unit.key.partition("/")
+        path = Path(unit.stamps[0].path)
+        if store == _EXPORT:
+            stored = read_export(path)
+            return _reading(stored, unit, session_draft(stored, None, None))
+        if store == _JSON:
+            storage = path.parent.parent.parent
+            stored = read_json_session(storage, path)
+            origin = find_origin(stored, lambda at, own: candidates_in_json_store(storage, at, own))
+            call = call_in_json_store(storage, stored)
+            stored.side_folder = str(storage.parent / TOOL_OUTPUT)
+            return _reading(stored, unit, session_draft(stored, origin, call))
+        return self._read_from_database(path, name, unit)
+
+    def _read_from_database(self, path: Path, session_id: str, unit: Unit) -> Reading:
+        with self._databases.reading(path) as connection:
+            stored = read_session(connection, session_id, str(path))
+            if stored is None:
+                return Reading([], [], unit.stamps)
+            origin = find_origin(
+                stored, lambda at, own: candidates_in_database(connection, at, own)
+            )
+            call = call_in_database(connection, stored)
+        stored.side_folder = str(path.parent / TOOL_OUTPUT)
+        return _reading(stored, unit, session_draft(stored, origin, call))
+
+    def watch_paths(self, root: Path) -> Iterable[Path]:
+        """Return what to watch: the databases' own files, not the folder with its logs.
+
+        A JSON store beside a database is one that the program left behind.
+        """
+        stores = stores_at(root)
+        if stores.export is not None:
+            return [stores.export]
+        if stores.databases:
+            return [
+                path.with_name(path.name + ending)
+                for path in stores.databases
+                for ending in ("", "-wal")
+            ]
+        if stores.storage is None:
+            return [root]
+        return [stores.storage / name for name in ("session", "message", "part")]
+
+    def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
+        """List the sessions of changed databases that moved since the last time.
+
+        Returns:
+            None where something else changed, which only a listing can tell of.
+        """
+        stores = stores_at(root)
+        touched = _touched(stores, paths)
+        if touched is None:
+            return None
+        found: list[Unit] = []
+        for database in touched:
+            before = self._listed.get(str(database), {})
+            now = {unit.key: unit for unit in self._in_database(database, [])}
+            self._listed[str(database)] = now
+            found += [unit for key, unit in now.items() if before.get(key) != unit]
+        return found
+
+    def follower(self, root: Path, unit: Unit) -> SessionFollower:
+        """Return a follower; a database gives whole sessions at about the cost of less."""
+        return SessionFollower(self, root)
+
+
+class SessionFollower:
+    """Fulfils ``store.sources.protocol.Follower``."""
+
+    def __init__(self, source: OpencodeSource, root: Path) -> None:
+        """Start with nothing read."""
+        self._source, self._root = source, root
+
+    def read(self, unit: Unit) -> Reading:
+        """Return what ``Source.read`` would."""
+        return self._source.read(self._root, unit)
+
+
+def _reading(stored: StoredSession, unit: Unit, draft: SessionDraft) -> Reading:
+    return Reading([draft], stored.problems, unit.stamps)
+
+
+def _touched(stores: Stores, paths: Iterable[str]) -> list[Path] | None:
+    """Return the databases whose files changed; None where other files did."""
+    owners = {
+        os.path.abspath(f"{path}{ending}"): path
+        for path in stores.databases
+        for ending in _DATABASE_FILES
+    }
+    found = [owners.get(os.path.abspath(path)) for path in paths]
+    if None in found or stores.export is not None:
+        return None
+    return list(dict.fromkeys(path for path in found if path is not None))
