@@ -1,0 +1,159 @@
+"""A thread's messages to a session draft."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from store.sources.codex.facts import Facts
+from store.sources.codex.lineage import History, Resolve, began_at, copied_from, history_of
+from store.sources.codex.messages import Thread
+from store.sources.codex.names import rollout_name
+from store.sources.codex.rollout import Rollout
+from store.sources.codex.setting import Setting
+from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
+from store.sources.values import mapping, string
+
+KIND = "codex"
+TITLE_LENGTH = 300
+"""Characters of a prompt that serve as a title."""
+
+
+def session_draft(
+    thread_id: str, segments: Sequence[Rollout], facts: Facts | None, resolve: Resolve
+) -> tuple[SessionDraft | None, list[str]]:
+    """Return the draft of a thread, and the physical keys of bases that are missing.
+
+    Args:
+        thread_id: The thread's id.
+        segments: Its files, oldest first, each with at least one line.
+        facts: What side files tell of it.
+        resolve: Finds files of other threads.
+
+    Returns:
+        None for a thread that has no message yet.
+    """
+    facts = facts or Facts()
+    history = history_of(segments, facts.head, resolve)
+    head = next((each for each in segments if each.key == facts.head), segments[-1])
+    meta = head.meta or segments[0].meta
+    cwd = string(meta.get("cwd"))
+    spawn = _spawn(meta)
+    agent = facts.role or string(spawn.get("agent_role")) or facts.nickname
+    setting = Setting(cwd, agent or string(spawn.get("agent_nickname")))
+    thread = Thread(_first_records(segments), setting)
+    thread.take(history.entries)
+    if not thread.messages:
+        return None, history.missing
+    last_at = max(segment.lines[-1].at for segment in segments)
+    draft = SessionDraft(
+        thread_id,
+        head.path,
+        KIND,
+        created_at=facts.created_at or min(began_at(segment) for segment in segments),
+        updated_at=max(last_at, facts.updated_at or 0),
+        workspace_root=cwd,
+        model=setting.model_ref(),
+        messages=thread.messages,
+        records=[record for segment in segments for record in segment.records],
+        system_prompts=setting.prompts,
+        archived_at=_archived_at(head, facts, last_at),
+    )
+    draft.title, draft.title_from = _title(thread.messages, facts)
+    draft.lineage = _lineage(meta, spawn, history, thread.messages, segments[0])
+    _add_metadata(draft, meta, spawn, thread)
+    return draft, history.missing
+
+
+def _first_records(segments: Sequence[Rollout]) -> dict[str, int]:
+    """Return by path where a file's records begin among those of the session."""
+    found, count = {}, 0
+    for segment in segments:
+        found[segment.path] = count
+        count += len(segment.records)
+    return found
+
+
+def _archived_at(head: Rollout, facts: Facts, last_at: int) -> int | None:
+    """Return when a thread was archived: its file lies with the archived ones then."""
+    if "archived_sessions" not in head.path.replace("\\", "/").split("/")[:-1]:
+        return None
+    return facts.archived_at or last_at
+
+
+def _spawn(meta: dict[str, Any]) -> dict[str, Any]:
+    """Return what a subagent's file tells of how it was started."""
+    subagent = mapping(mapping(meta.get("source")).get("subagent"))
+    return mapping(subagent.get("thread_spawn"))
+
+
+def _title(messages: Sequence[MessageDraft], facts: Facts) -> tuple[str | None, str | None]:
+    """Return the title by its precedence: name, first own prompt, first prompt of all."""
+    if facts.name:
+        return facts.name, "name"
+    own = [message for message in messages if message.inherited_from is None]
+    title = first_prompt(own) or first_prompt(messages)
+    return title, "first-prompt" if title else None
+
+
+def first_prompt(messages: Sequence[MessageDraft]) -> str | None:
+    """Return the first words of a person that were not rewound, on one line."""
+    for message in messages:
+        if message.metadata.get("origin") != "human" or "hidden_at" in message.metadata:
+            continue
+        text = " ".join(part.data["text"] for part in message.parts if part.type == "text")
+        line = " ".join(text[: TITLE_LENGTH * 4].split())
+        if line:
+            return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+    return None
+
+
+def _lineage(
+    meta: dict[str, Any],
+    spawn: dict[str, Any],
+    history: History,
+    messages: Sequence[MessageDraft],
+    first: Rollout,
+) -> LineageDraft | None:
+    copied = [message.source_id for message in messages if message.inherited_from is not None]
+    last = copied[-1] if copied else None
+    parent = string(spawn.get("parent_thread_id")) or string(meta.get("parent_thread_id"))
+    if parent:
+        return LineageDraft("subagent", parent.lower(), last)
+    forked = string(meta.get("forked_from_id")) or string(first.meta.get("forked_from_id"))
+    forked = forked or history.parent_key or copied_from(first)
+    return LineageDraft("fork", forked.lower(), last) if forked else None
+
+
+def _add_metadata(
+    draft: SessionDraft, meta: dict[str, Any], spawn: dict[str, Any], thread: Thread
+) -> None:
+    branch = string(mapping(meta.get("git")).get("branch"))
+    if branch:
+        draft.metadata["git_branch"] = branch
+    version = string(meta.get("cli_version"))
+    if version:
+        draft.metadata["version"] = version
+    extra: dict[str, Any] = {}
+    for name, found in (
+        ("originator", meta.get("originator")),
+        ("entrypoint", meta.get("source")),
+        ("history_mode", meta.get("history_mode")),
+        ("agent_nickname", spawn.get("agent_nickname")),
+        ("agent_role", spawn.get("agent_role")),
+        ("git_commit", mapping(meta.get("git")).get("commit_hash")),
+    ):
+        if string(found):
+            extra[name] = found
+    if isinstance(spawn.get("depth"), int):
+        extra["spawn_depth"] = spawn["depth"]
+    if thread.counting.total is not None:
+        extra["total_token_usage"] = thread.counting.total
+    draft.metadata["backscroll"] = extra
+
+
+def thread_id_of(path: str, rollout: Rollout) -> str:
+    """Return the thread that a file belongs to, by its name or its first line."""
+    name = rollout_name(path)
+    said = string(rollout.meta.get("id")) or string(rollout.meta.get("session_id"))
+    return name.thread if name else (said or path).lower()

@@ -1,0 +1,79 @@
+"""Tool calls of a thread, and what belongs to them: outputs, and items that tell more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from store.sources.codex.lineage import Entry
+from store.sources.codex.tools import enrich, settle
+from store.sources.drafts import MessageDraft, PartDraft
+
+Records = tuple[int, ...]
+_OF_CALLS = ("CommandExecution", "FileChange", "McpToolCall", "CollabAgentToolCall")
+
+
+@dataclass(slots=True)
+class Calls:
+    """Finds calls by id.
+
+    Attributes:
+        parts: The newest call of each id: ids may come again, as those of small models do.
+        owners: The messages that they stand in.
+    """
+
+    parts: dict[str, PartDraft] = field(default_factory=dict)
+    owners: dict[str, MessageDraft] = field(default_factory=dict)
+    _early: dict[str, list[tuple[Entry, Records, dict[str, Any] | None]]] = field(
+        default_factory=dict
+    )
+
+    def repeats(self, part: PartDraft) -> bool:
+        """Tell whether a call stands already; its record is then added to that one."""
+        known = self.parts.get(part.tool_call_id or "")
+        if known is None or known.tool_state != "input-available":
+            return False
+        known.records = (*known.records, *part.records)
+        return True
+
+    def add(self, part: PartDraft, owner: MessageDraft) -> None:
+        """Add a call, and what came before it."""
+        call_id = part.tool_call_id or ""
+        owner.parts.append(part)
+        self.parts[call_id], self.owners[call_id] = part, owner
+        for entry, records, item in self._early.pop(call_id, ()):
+            if item is None:
+                self.settle(call_id, entry, records)
+            else:
+                self.tell(call_id, entry, records, item)
+
+    def settle(self, call_id: str, entry: Entry, records: Records) -> MessageDraft | None:
+        """Put an output to its call; return the message of the call, where it is there."""
+        part = self.parts.get(call_id)
+        if part is None:
+            self._early.setdefault(call_id, []).append((entry, records, None))
+            return None
+        settle(part, entry.line)
+        part.records = (*part.records, *records)
+        owner = self.owners[call_id]
+        owner.updated_at = max(owner.updated_at, part.updated_at)
+        return owner
+
+    def tell(self, call_id: str, entry: Entry, records: Records, item: dict[str, Any]) -> bool:
+        """Use what an item tells of a call; say whether it is about one."""
+        part = self.parts.get(call_id)
+        if part is None:
+            if item.get("type") in _OF_CALLS:
+                self._early.setdefault(call_id, []).append((entry, records, item))
+                return True
+            return False
+        enrich(part, item)
+        part.records = (*part.records, *records)
+        return True
+
+    def left(self) -> Iterator[tuple[Entry, Records, bool]]:
+        """Yield what stands without its call, and whether it is an output."""
+        for found in self._early.values():
+            for entry, records, item in found:
+                yield entry, records, item is None

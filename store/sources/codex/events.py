@@ -1,0 +1,108 @@
+"""Events that are shown: errors, retries, compactions, words between agents, the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from store.sources.codex.items import data_part, message_text
+from store.sources.codex.rollout import Line
+from store.sources.drafts import PartDraft
+from store.sources.values import mapping, string
+
+_ERRORS = frozenset(["error"])
+_RETRIES = frozenset(["stream_error"])
+_EVENTS = frozenset(
+    ["warning", "entered_review_mode", "exited_review_mode", "thread_goal_updated", "model_reroute"]
+)
+
+
+def is_shown(line: Line) -> bool:
+    """Tell whether an event is a message of its own."""
+    return line.kind in _ERRORS or line.kind in _RETRIES or line.kind in _EVENTS
+
+
+def part_of(line: Line, record: tuple[int, ...]) -> PartDraft:
+    """Return the part of an event that is shown."""
+    if line.kind in _ERRORS:
+        return data_part("error", error(line.payload), line.at, record)
+    if line.kind in _RETRIES:
+        return data_part("retry", error(line.payload), line.at, record)
+    rest = {key: value for key, value in line.payload.items() if key != "type"}
+    data = {"name": line.kind, **({"details": rest} if rest else {})}
+    return data_part("event", data, line.at, record)
+
+
+def error(given: object) -> dict[str, Any]:
+    """Return a failure as ``{message, error_type?, status?, details?}``.
+
+    An API's answer stands as JSON in the message; what it says is taken out.
+    """
+    if isinstance(given, str):
+        return {"message": given}
+    data = mapping(given)
+    message = string(data.get("message")) or "error"
+    found: dict[str, Any] = {"message": _api_message(message)}
+    info = data.get("codex_error_info")
+    if isinstance(info, str):
+        found["error_type"] = info
+    elif isinstance(info, dict) and info:
+        kind, details = next(iter(info.items()))
+        found["error_type"] = kind
+        status = mapping(details).get("http_status_code")
+        if type(status) is int:
+            found["status"] = status
+    details = string(data.get("additional_details"))
+    if details:
+        found["details"] = details
+    if found["message"] != message:
+        found["raw"] = message
+    return found
+
+
+def _api_message(text: str) -> str:
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        data = mapping(orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return text
+    inner = data.get("error")
+    return string(mapping(inner).get("message")) or string(inner) or string(
+        data.get("message")
+    ) or text  # fmt: skip
+
+
+def compaction(payload: dict[str, Any], *, auto: bool) -> dict[str, Any]:
+    """Return the data of a compaction.
+
+    Args:
+        payload: ``{message, replacement_history?}``; the message is empty where the
+            API compacted and gave back something encrypted.
+        auto: Whether it happened in the middle of a turn.
+    """
+    data: dict[str, Any] = {
+        "summary": string(payload.get("message")) or "",
+        "tail_start_id": None,
+        "auto": auto,
+    }
+    history = payload.get("replacement_history")
+    if isinstance(history, list):
+        data["kept_items"] = len(history)
+    return data
+
+
+def agent_message(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return what one agent wrote to another."""
+    content = payload.get("content")
+    text = content if isinstance(content, str) else message_text(payload)
+    found = {"from": payload.get("author"), "to": payload.get("recipient"), "text": text}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def orphan(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return an output that stands without its call."""
+    output = payload.get("output")
+    text = output if isinstance(output, str) else orjson.dumps(output, default=str).decode()
+    return {"tool_call_id": payload.get("call_id"), "is_error": False, "text": text}

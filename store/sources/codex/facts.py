@@ -1,0 +1,179 @@
+"""What side files tell of threads: names, archive, times, the segment that stands.
+
+Source: the Codex format page, sections 3.1, 3.3 and 3.5. ``session_index.jsonl`` holds
+names, the last line of a thread wins; ``state_<n>.sqlite`` holds the table ``threads``.
+Only these files are opened, and of the database only these columns are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sqlite3
+from dataclasses import astuple, dataclass, replace
+from pathlib import Path
+
+from store.access import open_for_reading, read_header
+from store.copies import signature
+from store.errors import StoreError
+from store.sources.codex.names import rollout_name
+from store.sources.json_lines import LineError, parse_line
+from store.sources.protocol import FileStamp, Problem
+from store.sources.values import string
+
+INDEX = "session_index.jsonl"
+STAMP = "#facts"
+_STATE = re.compile(r"state(?:_(\d+))?\.sqlite")
+_COLUMNS = (
+    "id", "rollout_path", "name", "archived", "archived_at", "created_at_ms", "updated_at_ms",
+    "agent_nickname", "agent_role",
+)  # fmt: skip
+INDEX_LIMIT = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What side files tell of one thread; None where they do not.
+
+    Attributes:
+        name: What a user named it.
+        head: The physical key of the file that stands now.
+        archived_at: Epoch ms.
+    """
+
+    name: str | None = None
+    head: str | None = None
+    archived_at: int | None = None
+    created_at: int | None = None
+    updated_at: int | None = None
+    nickname: str | None = None
+    role: str | None = None
+
+    def stamp(self, home: str) -> FileStamp:
+        """Return what changes when these facts do, in the form of a file's stamp."""
+        text = repr(astuple(self)).encode("utf-8", "surrogatepass")
+        digest = int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big")
+        return FileStamp(os.path.join(home, INDEX + STAMP), 0, len(text), digest, len(text))
+
+
+class FactsReader:
+    """Reads the side files of a Codex home when they moved since the last time."""
+
+    def __init__(self) -> None:
+        """Start with nothing read."""
+        self._seen: dict[str, tuple[object, dict[str, Facts], list[Problem]]] = {}
+
+    def read(self, home: Path, databases: Path, problems: list[Problem]) -> dict[str, Facts]:
+        """Return facts by thread.
+
+        Args:
+            home: The folder with ``session_index.jsonl``.
+            databases: The folder with the state database, mostly the same.
+            problems: Takes what could not be read.
+        """
+        index, state = home / INDEX, _newest_state(databases)
+        signs = (_file_sign(index), state and (state, signature(state, "copy")))
+        known = self._seen.get(str(home))
+        if known is None or known[0] != signs:
+            found: list[Problem] = []
+            facts = _read_state(state, found) if state is not None else {}
+            for thread, name in _read_index(index, found).items():
+                before = facts.get(thread, Facts())
+                facts[thread] = replace(before, name=before.name or name)
+            known = self._seen[str(home)] = (signs, facts, found)
+        problems += known[2]
+        return known[1]
+
+
+def _file_sign(path: Path) -> tuple[int, ...] | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def _newest_state(folder: Path) -> Path | None:
+    """Return the state database with the highest number."""
+    try:
+        names = [entry.name for entry in os.scandir(folder) if _STATE.fullmatch(entry.name)]
+    except OSError:
+        return None
+    if not names:
+        return None
+    return folder / max(names, key=lambda name: int(_STATE.fullmatch(name)[1] or 0))  # type: ignore[index]
+
+
+def _read_index(path: Path, problems: list[Problem]) -> dict[str, str]:
+    names: dict[str, str] = {}
+    try:
+        with path.open("rb") as file:
+            lines = file.read(INDEX_LIMIT).split(b"\n")
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        problems.append(Problem(str(path), 0, error.strerror or str(error)))
+        return {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            data, _ = parse_line(line)
+        except LineError as error:
+            if number < len(lines):
+                problems.append(Problem(str(path), number, str(error)))
+            continue
+        thread, name = string(data.get("id")), string(data.get("thread_name"))
+        if thread and name:
+            names[thread.lower()] = name
+    return names
+
+
+def _read_state(path: Path, problems: list[Problem]) -> dict[str, Facts]:
+    try:
+        opened = open_for_reading(
+            path.resolve(), read_header(path.resolve()), ours=False, prepare=_prepare
+        )
+    except (StoreError, sqlite3.Error, OSError) as error:
+        problems.append(Problem(str(path), 0, f"cannot be opened: {error}"))
+        return {}
+    try:
+        return _threads(opened.connection)
+    except sqlite3.Error as error:
+        problems.append(Problem(str(path), 0, f"cannot be read: {error}"))
+        return {}
+    finally:
+        opened.close()
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA query_only = 1")
+    connection.execute("PRAGMA busy_timeout = 250")
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+
+
+def _threads(connection: sqlite3.Connection) -> dict[str, Facts]:
+    there = {row[1] for row in connection.execute("PRAGMA table_info(threads)")}
+    if "id" not in there:
+        return {}
+    columns = ", ".join(name if name in there else "NULL" for name in _COLUMNS)
+    facts = {}
+    for row in connection.execute(f"SELECT {columns} FROM threads"):
+        thread, path, name, archived, archived_at, created, updated, nickname, role = row
+        file = rollout_name(path) if isinstance(path, str) else None
+        at = _integer(archived_at)
+        facts[str(thread).lower()] = Facts(
+            string(name),
+            file.key if file else None,
+            at * 1000 if at is not None and archived else None,
+            _integer(created),
+            _integer(updated),
+            string(nickname),
+            string(role),
+        )
+    return facts
+
+
+def _integer(value: object) -> int | None:
+    return value if type(value) is int and 0 < value < 1 << 53 else None

@@ -1,0 +1,229 @@
+"""Which lines make up a thread: inherited ones, its own, and those that were rewound.
+
+Source: the Codex format page, section 3.3. A segment goes on from
+``history_base{thread_id, end_ordinal_exclusive}``, where ``thread_id`` is the physical key
+of a file; what its base holds from that ordinal on was rewound where it is the thread's
+own. Files of the legacy mode hold copies of their parent's lines instead, and rewinds as
+``thread_rolled_back`` events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from store.sources.codex.items import message_text
+from store.sources.codex.names import uuid7_ms
+from store.sources.codex.origins import origin_of
+from store.sources.codex.rollout import Line, Rollout
+from store.sources.values import epoch_ms, mapping, number, string
+
+Resolve = Callable[[str], Rollout | None]
+"""Finds a rollout by its physical key."""
+ENDLESS = 1 << 62
+MOST_BASES = 1000
+COPIED_WITHIN_MS = 5
+"""Copied lines are written at once; only used where the parent's file is gone."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """A line in its thread.
+
+    Attributes:
+        file: The rollout that it was read from.
+        inherited: Whether it belongs to another thread.
+        hidden_at: When it was rewound, epoch ms; None while it stands.
+    """
+
+    line: Line
+    file: Rollout
+    inherited: bool = False
+    hidden_at: int | None = None
+
+
+@dataclass(slots=True)
+class History:
+    """A thread's lines in display order.
+
+    Attributes:
+        missing: Physical keys of bases that could not be found.
+        parent_key: The physical key that the first own segment goes on from.
+    """
+
+    entries: list[Entry]
+    missing: list[str]
+    parent_key: str | None = None
+
+
+def base_of(rollout: Rollout) -> tuple[str, int] | None:
+    """Return the physical key and end ordinal that a segment goes on from."""
+    base = mapping(rollout.meta.get("history_base"))
+    key = string(base.get("thread_id"))
+    end = base.get("end_ordinal_exclusive")
+    return (key.lower(), end) if key and type(end) is int else None
+
+
+def history_of(segments: Sequence[Rollout], head: str | None, resolve: Resolve) -> History:
+    """Return the lines of a thread.
+
+    Args:
+        segments: The thread's own files, oldest first.
+        head: The physical key of the segment that stands now; None takes the newest.
+        resolve: Finds files of other threads.
+    """
+    missing: list[str] = []
+    own = {segment.key: segment for segment in segments}
+    views = [_view(segment, own, resolve, missing) for segment in segments]
+    chosen = next((i for i, s in enumerate(segments) if s.key == head), len(segments) - 1)
+    entries: list[Entry] = []
+    for rollout in _files(views, own):
+        ends = [view.get(rollout.key, (rollout, 0))[1] for view in views]
+        is_own = rollout.key in own
+        first = segments.index(rollout) if is_own else 0
+        copied = _copied(rollout, resolve, missing) if is_own else []
+        for index, line in enumerate(rollout.lines):
+            taken = copied[index] if index < len(copied) else line
+            entry = Entry(taken, rollout, not is_own or index < len(copied))
+            if not is_own and not any(_before(line, end) for end in ends):
+                continue
+            if not _before(line, ends[chosen]):
+                entry.hidden_at = _hidden_at(line, ends, first, segments)
+            entries.append(entry)
+    _roll_back(entries)
+    base = base_of(segments[0]) if segments else None
+    return History(entries, missing, base[0] if base and base[0] not in own else None)
+
+
+def _before(line: Line, end: int) -> bool:
+    return end > 0 and (line.ordinal is None or line.ordinal < end)
+
+
+def _hidden_at(line: Line, ends: Sequence[int], first: int, segments: Sequence[Rollout]) -> int:
+    """Return when a line was rewound: when the first segment began that leaves it out."""
+    seen = False
+    for index in range(first, len(segments)):
+        if _before(line, ends[index]):
+            seen = True
+        elif seen:
+            return began_at(segments[index])
+    return segments[-1].lines[-1].at
+
+
+def began_at(rollout: Rollout) -> int:
+    """Return when a segment was begun, epoch ms."""
+    stamp = epoch_ms(rollout.meta.get("timestamp"))
+    if stamp is not None:
+        return stamp
+    return rollout.lines[0].at if rollout.lines else 0
+
+
+View = dict[str, tuple[Rollout, int]]
+"""By physical key the file, and the ordinal at which it is cut."""
+
+
+def _view(segment: Rollout, own: dict[str, Rollout], resolve: Resolve, missing: list[str]) -> View:
+    """Return what one segment sees, roots first."""
+    chain: list[tuple[Rollout, int]] = [(segment, ENDLESS)]
+    end, base = ENDLESS, base_of(segment)
+    while base is not None and len(chain) < MOST_BASES:
+        key, at = base
+        end = min(end, at)
+        found = own.get(key) or resolve(key)
+        if found is None or any(found is seen for seen, _ in chain):
+            if found is None and key not in missing:
+                missing.append(key)
+            break
+        chain.append((found, end))
+        base = base_of(found)
+    return {rollout.key: (rollout, cut) for rollout, cut in reversed(chain)}
+
+
+def _files(views: Sequence[View], own: dict[str, Rollout]) -> list[Rollout]:
+    """Return all files: other threads' first, then the thread's own."""
+    foreign: dict[str, Rollout] = {}
+    for view in views:
+        for key, (rollout, _) in view.items():
+            if key not in own:
+                foreign.setdefault(key, rollout)
+    return [*foreign.values(), *own.values()]
+
+
+def _copied(rollout: Rollout, resolve: Resolve, missing: list[str]) -> list[Line]:
+    """Return the lines at a file's beginning that are copies, each as its original.
+
+    Its own ``session_meta``, which comes first, counts as one of them.
+    """
+    parent_id = copied_from(rollout)
+    if parent_id is None:
+        return []
+    parent = resolve(parent_id)
+    if parent is None or parent is rollout:
+        if parent_id not in missing:
+            missing.append(parent_id)
+        return _guessed_copies(rollout, parent_id)
+    earlier = _copied(parent, _once(resolve, rollout), [])
+    originals = [*earlier, *parent.lines[len(earlier) :]]
+    found = [rollout.lines[0]]
+    for line, original in zip(rollout.lines[1:], originals, strict=False):
+        if line.type != original.type or line.payload != original.payload:
+            break
+        place, at = original.place, min(original.at, line.at)
+        found.append(replace(line, place=place, at=at))
+    return found if len(found) > 1 else []
+
+
+def _once(resolve: Resolve, seen: Rollout) -> Resolve:
+    """Return ``resolve`` without a file that was gone through, so that no circle is followed."""
+
+    def without(key: str) -> Rollout | None:
+        return None if key == seen.key else resolve(key)
+
+    return without
+
+
+def copied_from(rollout: Rollout) -> str | None:
+    """Return the thread whose lines a file begins with copies of."""
+    if base_of(rollout) is not None or not rollout.lines:
+        return None
+    metas = list(rollout.metas())
+    if len(metas) > 1:
+        copied = string(metas[1].get("id"))
+        if copied and copied != metas[0].get("id"):
+            return copied.lower()
+    said = string(rollout.meta.get("forked_from_id"))
+    return said.lower() if said else None
+
+
+def _guessed_copies(rollout: Rollout, parent_id: str) -> list[Line]:
+    """Tell copies without their originals: written at once, of turns before this thread."""
+    began = uuid7_ms(rollout.key) or began_at(rollout)
+    first = rollout.lines[0].at
+    found = [rollout.lines[0]]
+    if len(list(rollout.metas())) < 2:
+        return []
+    for line in rollout.lines[1:]:
+        turn = uuid7_ms(string(line.payload.get("turn_id")) or "")
+        if (turn is not None and turn > began) or line.at > first + COPIED_WITHIN_MS:
+            break
+        found.append(replace(line, place=(parent_id, line.number - 1)))
+    return found
+
+
+def _roll_back(entries: Sequence[Entry]) -> None:
+    """Hide what ``thread_rolled_back`` events took out, by turns of a user."""
+    turns: list[int] = []
+    for index, entry in enumerate(entries):
+        line = entry.line
+        if entry.hidden_at is not None:
+            continue
+        if line.kind == "message" and line.payload.get("role") == "user":
+            if origin_of(line, message_text(line.payload))[0] == "human":
+                turns.append(index)
+        elif line.kind == "thread_rolled_back" and line.type == "event_msg":
+            count = min(max(number(line.payload.get("num_turns")), 0), len(turns))
+            if count:
+                for other in entries[turns[-count] : index]:
+                    if other.hidden_at is None:
+                        other.hidden_at = line.at
+                del turns[-count:]

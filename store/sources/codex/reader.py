@@ -1,0 +1,73 @@
+"""One unit kept in memory: a thread's files; appended bytes are parsed once."""
+
+from __future__ import annotations
+
+from store.sources.codex.assemble import session_draft, thread_id_of
+from store.sources.codex.facts import Facts
+from store.sources.codex.neighbours import Neighbours
+from store.sources.codex.rollout import Rollout
+from store.sources.drafts import SessionDraft
+from store.sources.json_lines import LINE_LIMIT
+from store.sources.protocol import Problem
+
+
+class ThreadReader:
+    """Reads one thread.
+
+    Attributes:
+        facts: What side files tell of it; set by whoever reads them.
+        rollouts: Its files by path.
+    """
+
+    def __init__(self, neighbours: Neighbours, line_limit: int = LINE_LIMIT) -> None:
+        """Start with nothing read.
+
+        Args:
+            neighbours: The other files of the same home.
+            line_limit: Bytes of the longest line that is read.
+        """
+        self.facts: Facts | None = None
+        self.rollouts: dict[str, Rollout] = {}
+        self._neighbours = neighbours
+        self._line_limit = line_limit
+        self._missing: list[Problem] = []
+
+    def rollout(self, path: str) -> Rollout:
+        """Return what was read of one of the thread's files, to push bytes into."""
+        if path not in self.rollouts:
+            self.rollouts[path] = Rollout(path, self._line_limit)
+        return self.rollouts[path]
+
+    def restart(self, path: str) -> Rollout:
+        """Forget what was read of a file that was replaced or cut, and return it empty."""
+        self.rollouts.pop(path, None)
+        return self.rollout(path)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What could not be read so far; bases that ``build`` did not find."""
+        found = [problem for rollout in self.rollouts.values() for problem in rollout.problems]
+        return found + self._missing
+
+    def build(self) -> list[SessionDraft]:
+        """Return the session; none for a thread that has no message yet."""
+        segments = sorted(
+            (rollout for rollout in self.rollouts.values() if rollout.lines),
+            key=lambda rollout: rollout.key,
+        )
+        self._missing = []
+        if not segments:
+            return []
+        thread = thread_id_of(segments[0].path, segments[0])
+        draft, missing = session_draft(thread, segments, self.facts, self._neighbours.find)
+        for key in missing:
+            reason = f"the session {key} that this one goes on from is not there"
+            self._missing.append(Problem(segments[-1].path, 1, reason))
+        if draft is None:
+            return []
+        lineage = draft.lineage
+        if lineage is not None and lineage.kind == "subagent":
+            call = self._neighbours.call_of(lineage.parent_source_id, thread)
+            if call is not None:
+                lineage.parent_message_source_id, lineage.tool_call_id = call
+        return [draft]

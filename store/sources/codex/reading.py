@@ -1,0 +1,73 @@
+"""Reads rollout files, compressed ones too."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import BinaryIO
+
+from store.sources.codex.names import PACKED
+from store.sources.codex.rollout import Rollout
+from store.sources.json_lines import CHUNK
+from store.sources.protocol import FileStamp, Problem
+
+
+def read_rollout(rollout: Rollout, problems: list[Problem]) -> FileStamp | None:
+    """Read a rollout from its beginning.
+
+    Args:
+        rollout: With nothing read.
+        problems: Takes a torn last line, a torn compressed file, or why it cannot be read.
+
+    Returns:
+        The file's stamp as of this reading, ``offset`` bytes consumed; None when it could
+        not be opened.
+    """
+    path = rollout.path
+    try:
+        with open(path, "rb", buffering=0) as file:
+            stat = os.fstat(file.fileno())
+            if path.endswith(PACKED):
+                offset = _read_packed(rollout, file, stat.st_size, problems)
+            else:
+                _read_plain(rollout, file, stat.st_size)
+                offset = None
+    except OSError as error:
+        problems.append(Problem(path, 0, error.strerror or str(error)))
+        return None
+    torn = rollout.finish()
+    if torn is not None:
+        problems.append(torn)
+    end = rollout.offset if offset is None else offset
+    return FileStamp(path, stat.st_ino, stat.st_size, stat.st_mtime_ns, end)
+
+
+def _read_plain(rollout: Rollout, file: io.RawIOBase | BinaryIO, left: int) -> None:
+    while left > 0 and (chunk := file.read(min(CHUNK, left))):
+        rollout.push(chunk)
+        left -= len(chunk)
+
+
+def _read_packed(
+    rollout: Rollout, file: io.RawIOBase | BinaryIO, size: int, problems: list[Problem]
+) -> int:
+    """Decompress as far as it goes; return the bytes of the file that were taken."""
+    # Imported here: few stores have compressed rollouts.
+    import zstandard
+
+    unpacker = zstandard.ZstdDecompressor().decompressobj()
+    left, begun = size, False
+    try:
+        while left > 0 and (chunk := file.read(min(CHUNK, left))):
+            left -= len(chunk)
+            while chunk:
+                if unpacker.eof:
+                    unpacker = zstandard.ZstdDecompressor().decompressobj()
+                begun = True
+                rollout.push(unpacker.decompress(chunk))
+                chunk = unpacker.unused_data
+        if begun and not unpacker.eof:
+            problems.append(Problem(rollout.path, 0, "compressed file ends too early"))
+    except zstandard.ZstdError as error:
+        problems.append(Problem(rollout.path, 0, f"compressed file is damaged: {error}"))
+    return size - left

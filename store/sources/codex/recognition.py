@@ -1,0 +1,56 @@
+"""Tells by content whether a file or folder is Codex's."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+from store.sources.codex.discovery import ARCHIVED, IN_USE, rollout_stamps
+from store.sources.codex.names import PACKED, rollout_name
+from store.sources.json_lines import LineError, parse_line
+from store.sources.values import mapping, string
+
+FILES_LOOKED_AT = 20
+_HEAD = 262_144
+_TYPES = frozenset(
+    ["session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state"]
+)
+
+
+def is_rollout(path: Path) -> bool:
+    """Tell whether a file's first lines are a rollout's."""
+    if path.name.endswith(PACKED):
+        return rollout_name(path.name) is not None
+    if path.suffix != ".jsonl":
+        return False
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return False
+    return any(_is_line(line) for line in head.split(b"\n")[:20] if line.strip())
+
+
+def _is_line(line: bytes) -> bool:
+    try:
+        data, _ = parse_line(line)
+    except LineError:
+        return False
+    payload = data.get("payload")
+    if isinstance(payload, dict):
+        return data.get("type") in _TYPES and "timestamp" in data
+    first = {"id", "timestamp", "instructions"} <= data.keys() and "type" not in data
+    return first and string(data.get("id")) is not None and mapping(data) is data
+
+
+def recognise(path: Path) -> Path | None:
+    """Return the root to read: a home, ``sessions``, a folder below it, or one file."""
+    if path.is_file():
+        return path if is_rollout(path) else None
+    if not path.is_dir():
+        return None
+    stamps = islice(rollout_stamps(path, []), FILES_LOOKED_AT)
+    if any(is_rollout(Path(stamp.path)) for stamp in stamps):
+        return path
+    is_home = path.name == ".codex" and ((path / IN_USE).is_dir() or (path / ARCHIVED).is_dir())
+    return path if is_home else None

@@ -1,0 +1,150 @@
+"""One rollout file, line by line: its records, lines and problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from store.sources.codex.names import rollout_name
+from store.sources.json_lines import LINE_LIMIT, TOO_LONG, LineError, LineSplitter, parse_line
+from store.sources.protocol import Problem
+from store.sources.values import epoch_ms, mapping, string
+
+_ITEMS = frozenset(
+    ["message", "reasoning", "function_call", "function_call_output", "local_shell_call"]
+)
+"""What the first versions wrote bare, without an envelope."""
+
+
+@dataclass(slots=True)
+class Line:
+    """One line.
+
+    Attributes:
+        number: Its place among the file's records, from 0.
+        place: Physical key and number of the line that it is (a copy of); names it for good.
+        ordinal: Its ordinal; None in legacy files.
+        type: ``session_meta``, ``response_item``, ``event_msg`` and so on.
+        kind: The payload's own ``type``; "" where it has none.
+        at: Epoch ms; the previous line's where it has none.
+        extra: The envelope's ``metadata``.
+    """
+
+    number: int
+    place: tuple[str, int]
+    ordinal: int | None
+    type: str
+    kind: str
+    payload: dict[str, Any]
+    at: int
+    extra: dict[str, Any]
+
+
+class Rollout:
+    """What one file holds so far; appended bytes are parsed once, as they come.
+
+    Attributes:
+        path: The file.
+        key: Its physical key, from its name, else its first line.
+        records: Every line that is not blank, as it was.
+        lines: Those that could be read.
+        meta: The first ``session_meta`` payload; empty before it came.
+        problems: Lines that could not be read.
+    """
+
+    def __init__(self, path: str, line_limit: int = LINE_LIMIT) -> None:
+        """Start with nothing read."""
+        self.path = path
+        name = rollout_name(path)
+        self.key = name.key if name else ""
+        self.records: list[bytes] = []
+        self.lines: list[Line] = []
+        self.meta: dict[str, Any] = {}
+        self.problems: list[Problem] = []
+        self.splitter = LineSplitter(line_limit)
+        self._last_at = 0
+
+    @property
+    def offset(self) -> int:
+        """Bytes that were consumed."""
+        return self.splitter.consumed
+
+    def push(self, chunk: bytes) -> None:
+        """Take appended bytes; an unfinished last line waits for its rest."""
+        first = self.splitter.lines + 1
+        self._feed(self.splitter.push(chunk), first)
+        while self.splitter.skipped:
+            self.problems.append(Problem(self.path, self.splitter.skipped.pop(0), TOO_LONG))
+
+    def finish(self) -> Problem | None:
+        """Take the last line though no newline ends it, when it is whole.
+
+        Returns:
+            What is wrong with a last line that is torn; it stays unread.
+        """
+        tail = self.splitter.tail
+        if not tail.strip():
+            return None
+        try:
+            parse_line(tail)
+        except LineError as error:
+            reason = f"unfinished last line: {error}"
+            return Problem(self.path, self.splitter.lines + 1, reason)
+        self._feed([self.splitter.take_tail()], self.splitter.lines + 1)
+        return None
+
+    def metas(self) -> Iterator[dict[str, Any]]:
+        """Yield the ``session_meta`` payloads at the beginning: its own, then copied ones."""
+        for line in self.lines:
+            if line.type != "session_meta":
+                return
+            yield line.payload
+
+    def _feed(self, lines: list[bytes], first: int) -> None:
+        for position, raw in enumerate(lines):
+            if not raw or raw.isspace():
+                continue
+            self.records.append(raw)
+            try:
+                data, repaired = parse_line(raw)
+            except LineError as error:
+                self.problems.append(Problem(self.path, first + position, str(error)))
+                continue
+            if repaired:
+                self.problems.append(Problem(self.path, first + position, repaired))
+            self._take(data)
+
+    def _take(self, data: dict[str, Any]) -> None:
+        kind, payload = data.get("type"), data.get("payload")
+        if not isinstance(payload, dict):
+            kind, payload = _bare(data)
+        if not isinstance(kind, str):
+            return
+        stamp = epoch_ms(data.get("timestamp"))
+        self._last_at = stamp if stamp is not None else self._last_at
+        if kind == "session_meta" and not self.meta:
+            self.meta = payload
+            self.key = self.key or string(payload.get("id")) or ""
+        number, ordinal = len(self.records) - 1, data.get("ordinal")
+        self.lines.append(
+            Line(
+                number,
+                (self.key, number),
+                ordinal if type(ordinal) is int else None,
+                kind,
+                string(payload.get("type")) or "",
+                payload,
+                self._last_at,
+                mapping(data.get("metadata")),
+            )
+        )
+
+
+def _bare(data: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """Return type and payload of a line of the first versions, which had no envelope."""
+    if data.get("type") in _ITEMS:
+        return "response_item", data
+    if string(data.get("id")) and "timestamp" in data and "type" not in data:
+        return "session_meta", data
+    return None, data

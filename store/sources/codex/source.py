@@ -1,0 +1,104 @@
+"""The Codex source: where its sessions lie, and how one is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from store.sources.codex.assemble import KIND
+from store.sources.codex.discovery import ARCHIVED, IN_USE, home_of, thread_files
+from store.sources.codex.facts import STAMP, Facts, FactsReader
+from store.sources.codex.follower import ThreadFollower
+from store.sources.codex.names import rollout_name
+from store.sources.codex.neighbours import Neighbours
+from store.sources.codex.reader import ThreadReader
+from store.sources.codex.reading import read_rollout
+from store.sources.codex.recognition import recognise
+from store.sources.json_lines import LINE_LIMIT
+from store.sources.protocol import FileStamp, Problem, Reading, Unit
+
+
+class CodexSource:
+    """Fulfils ``store.sources.protocol.Source``; reads only, and only known file names."""
+
+    kind = KIND
+    label = "Codex"
+    version = 1
+    """Raised when the mapping changes: the next sync then reads everything again."""
+
+    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
+        """Make a source.
+
+        Args:
+            line_limit: Bytes of the longest line that is read.
+        """
+        self._line_limit = line_limit
+        self._facts = FactsReader()
+        self._neighbours: dict[str, Neighbours] = {}
+        self._databases: dict[str, Path] = {}
+
+    def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
+        """Return ``CODEX_HOME`` and ``~/.codex``."""
+        named = environment.get("CODEX_HOME", "").strip()
+        roots = [Path(named).expanduser()] if named else []
+        roots.append(home / ".codex")
+        databases = environment.get("CODEX_SQLITE_HOME", "").strip()
+        if databases:
+            self._databases[str(roots[0])] = Path(databases).expanduser()
+        return list(dict.fromkeys(roots))
+
+    def recognise(self, path: Path) -> Path | None:
+        """Return the root to read when a file or folder is Codex's."""
+        return recognise(path)
+
+    def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
+        """List the threads below a root, each with all its segments."""
+        home, facts = home_of(root), self._facts_of(root, problems)
+        for thread, files in thread_files(root, problems).items():
+            yield files.unit(facts.get(thread), home)
+
+    def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
+        """List the threads that changed files belong to; None where a folder changed."""
+        names = [rollout_name(path) for path in paths]
+        if any(name is None for name in names):
+            return None
+        wanted = {name.thread for name in names if name is not None}
+        return [unit for unit in self.units(root, []) if unit.key in wanted]
+
+    def follower(self, root: Path, unit: Unit) -> ThreadFollower:
+        """Return a follower that has read nothing yet."""
+        return ThreadFollower(
+            lambda: self.reader(root), lambda now: self._facts_of(root, []).get(now.key)
+        )
+
+    def reader(self, root: Path) -> ThreadReader:
+        """Return an empty reader, for a live follower to push bytes into."""
+        if str(root) not in self._neighbours:
+            self._neighbours[str(root)] = Neighbours(root)
+        return ThreadReader(self._neighbours[str(root)], self._line_limit)
+
+    def read(self, root: Path, unit: Unit) -> Reading:
+        """Read one thread whole; a file that went away meanwhile costs just itself."""
+        reader, problems = self.reader(root), list[Problem]()
+        stamps: list[FileStamp] = []
+        for stamp in unit.stamps:
+            if not stamp.path.endswith(STAMP):
+                read = read_rollout(reader.restart(stamp.path), problems)
+                if read is not None:
+                    stamps.append(read)
+        reader.facts = self._facts_of(root, []).get(unit.key)
+        if reader.facts is not None:
+            stamps.append(reader.facts.stamp(str(home_of(root))))
+        sessions = reader.build()
+        return Reading(sessions, reader.problems + problems, tuple(stamps))
+
+    def watch_paths(self, root: Path) -> Iterable[Path]:
+        """Return the folders whose changes below them concern this root."""
+        if root.is_file():
+            return [root.parent]
+        found = [root / name for name in (IN_USE, ARCHIVED) if (root / name).is_dir()]
+        return found or [root]
+
+    def _facts_of(self, root: Path, problems: list[Problem]) -> dict[str, Facts]:
+        home = home_of(root)
+        return self._facts.read(home, self._databases.get(str(home), home), problems)

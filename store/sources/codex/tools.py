@@ -1,0 +1,259 @@
+"""Tool calls and their results, as one AI SDK tool part each.
+
+``state`` follows the agent's own word: a call that has an output is ``output-available``.
+What really happened (exit code, failure, refusal) is under
+``resultProviderMetadata.backscroll``. Source: the Codex format page, sections 3.2 and 3.6,
+and rollouts of versions 0.98.0 and 0.171.0.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+from store.sources.codex.items import file_data
+from store.sources.codex.patches import structured_patch
+from store.sources.codex.rollout import Line
+from store.sources.drafts import PartDraft
+from store.sources.values import mapping, number, string
+
+CALLS = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "local_shell_call": "action",
+    "tool_search_call": "arguments",
+}
+"""Types of calls that an output of their own answers, and where their input stands."""
+HOSTED = {
+    "web_search_call": ("web_search", "action"),
+    "image_generation_call": ("image_generation", "revised_prompt"),
+}
+"""Calls that the API carried out itself."""
+_EXIT = re.compile(r"(?:Process exited with code|Exit code:) (-?\d{1,9})")
+_HEAD = 400
+_ABORTED = re.compile(r"(?:Wall time: [^\n]*\n)?aborted(?: by user)?\b")
+_FAILED = (
+    "unsupported call:",
+    "unsupported custom tool call:",
+    "apply_patch verification failed",
+    "failed to parse function arguments",
+    "execution error:",
+    "exec_command failed",
+    "write_stdin failed",
+    "Failed to apply patch",
+    "tool call error",
+)
+_DENIED = ("exec command rejected by user", "patch rejected", "rejected by user", "user rejected")
+
+
+def call_part(line: Line) -> PartDraft:
+    """Return the part of a call that has no result yet."""
+    payload = line.payload
+    name = string(payload.get("name")) or line.kind.removesuffix("_call")
+    call_id = string(payload.get("call_id")) or string(payload.get("id")) or _placed(line)
+    kind = f"tool-{name}"
+    openai = {
+        key: payload[key] for key in ("namespace",) if string(payload.get(key))
+    }  # fmt: skip
+    if string(payload.get("id")):
+        openai["itemId"] = payload["id"]
+    if line.kind != "function_call":
+        openai["type"] = line.kind
+    data: dict[str, Any] = {
+        "type": kind,
+        "toolCallId": call_id,
+        "state": "input-available",
+        "input": _input(payload.get(CALLS[line.kind]), line.kind),
+    }
+    if openai:
+        data["callProviderMetadata"] = {"openai": openai}
+    return PartDraft(kind, data, line.at, line.at, call_id, "input-available")
+
+
+def hosted_part(line: Line) -> PartDraft:
+    """Return the part of a call that the API carried out itself."""
+    name, key = HOSTED[line.kind]
+    payload = line.payload
+    given = payload.get(key)
+    call_id = string(payload.get("id")) or _placed(line)
+    output: Any = {"status": payload.get("status") or "completed"}
+    result = string(payload.get("result"))
+    if line.kind == "image_generation_call" and result:
+        url = result if result.startswith("data:") else f"data:image/png;base64,{result}"
+        output = [{"type": "file", "mediaType": "image/png", "url": url}]
+    data = {
+        "type": f"tool-{name}",
+        "toolCallId": call_id,
+        "state": "output-available",
+        "providerExecuted": True,
+        "input": given if isinstance(given, dict) else {"prompt": given} if given else {},
+        "output": output,
+        "callProviderMetadata": {"openai": {"itemId": call_id, "type": line.kind}},
+    }
+    return PartDraft(f"tool-{name}", data, line.at, line.at, call_id, "output-available")
+
+
+def _placed(line: Line) -> str:
+    return f"call-{line.place[0]}-{line.place[1]}"
+
+
+def _input(given: object, kind: str) -> Any:
+    if kind == "custom_tool_call":
+        return {"input": given}
+    if isinstance(given, str):
+        try:
+            value = orjson.loads(given)
+        except orjson.JSONDecodeError:
+            return {"input": given} if given else {}
+        return value if isinstance(value, dict) else {"input": value}
+    return given if given is not None else {}
+
+
+def settle(part: PartDraft, line: Line) -> None:
+    """Put an output into the part of its call; a second one is left out."""
+    if part.tool_state != "input-available":
+        return
+    raw = line.payload.get("output", line.payload.get("tools"))
+    output, succeeded = _output(raw)
+    text = output if isinstance(output, str) else ""
+    extra = _extra(part)
+    if text and "exit_code" not in extra:
+        code = exit_code(text)
+        if code is not None:
+            extra["exit_code"] = code
+    status = status_of(text, succeeded)
+    if extra.get("status") not in ("denied", "interrupted"):
+        failed = extra.get("status") == "error" or extra.get("exit_code") not in (None, 0)
+        extra["status"] = "error" if status == "ok" and failed else status
+    extra.setdefault("duration_ms", max(line.at - part.created_at, 0))
+    child = _child(part, text)
+    if child:
+        extra["child_session_source_id"] = child
+    part.updated_at = max(line.at, part.created_at)
+    if extra["status"] == "denied":
+        part.data["state"] = part.tool_state = "output-denied"
+        part.data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": text}
+        return
+    part.data["state"] = part.tool_state = "output-available"
+    part.data["output"] = output
+
+
+def _extra(part: PartDraft) -> dict[str, Any]:
+    extra: dict[str, Any] = part.data.setdefault("resultProviderMetadata", {}).setdefault(
+        "backscroll", {}
+    )
+    return extra
+
+
+def _output(raw: object) -> tuple[Any, bool | None]:
+    """Return an output and whether it says that it went well, in all shapes there were."""
+    if isinstance(raw, dict):
+        succeeded = raw.get("success")
+        content = raw.get("content", raw.get("content_items", raw))
+        output = content if isinstance(content, str) else _output(content)[0]
+        return output, succeeded if isinstance(succeeded, bool) else None
+    if isinstance(raw, list):
+        items = [item for item in raw if isinstance(item, dict)]
+        if items and len(items) == len(raw):
+            return [_output_item(item) for item in items], None
+        return raw, None
+    return ("" if raw is None else raw), None
+
+
+def _output_item(item: dict[str, Any]) -> dict[str, Any]:
+    text = item.get("text")
+    if item.get("type") in ("input_text", "output_text", "text") and isinstance(text, str):
+        return {"type": "text", "text": text}
+    return file_data(item) or item
+
+
+def exit_code(text: str) -> int | None:
+    """Return the exit code that an output's head tells, or its metadata where it is JSON."""
+    if text.startswith("{"):
+        try:
+            code = mapping(mapping(orjson.loads(text)).get("metadata")).get("exit_code")
+        except orjson.JSONDecodeError:
+            code = None
+        return code if type(code) is int else None
+    head = text[:_HEAD].partition("Output:\n")
+    found = _EXIT.search(head[0]) or (_EXIT.match(head[2]) if head[1] else None)
+    return int(found[1]) if found else None
+
+
+def status_of(text: str, succeeded: bool | None) -> str:
+    """Return ``ok``, ``error``, ``denied`` or ``interrupted`` as an output's words tell it."""
+    if _ABORTED.match(text):
+        return "interrupted"
+    if text.startswith(_DENIED):
+        return "denied"
+    return "error" if succeeded is False or text.startswith(_FAILED) else "ok"
+
+
+def _child(part: PartDraft, text: str) -> str | None:
+    """Return the thread that a spawn_agent call started."""
+    if part.type != "tool-spawn_agent" or not text.startswith("{"):
+        return None
+    try:
+        return string(mapping(orjson.loads(text)).get("agent_id"))
+    except orjson.JSONDecodeError:
+        return None
+
+
+_ENDS = {
+    "exec_command_end": "CommandExecution",
+    "patch_apply_end": "FileChange",
+    "mcp_tool_call_end": "McpToolCall",
+}
+
+
+def item_of(line: Line) -> dict[str, Any] | None:
+    """Return what an event tells about a call, as an item with ``type`` and ``id``."""
+    if line.kind == "item_completed":
+        return mapping(line.payload.get("item"))
+    if line.kind in _ENDS:
+        return {**line.payload, "type": _ENDS[line.kind], "id": line.payload.get("call_id")}
+    return None
+
+
+def enrich(part: PartDraft, item: dict[str, Any]) -> None:
+    """Add what an item tells about a call: exit code, duration, patch, child session."""
+    extra = _extra(part)
+    code = item.get("exit_code")
+    if type(code) is int:
+        extra["exit_code"] = code
+    elif item.get("type") == "FileChange" and item.get("status") == "completed":
+        extra.setdefault("exit_code", 0)
+    duration = _duration(item.get("duration"))
+    if duration is not None:
+        extra["duration_ms"] = duration
+    declined = item.get("status") == "declined"
+    failed = item.get("status") == "failed" or item.get("success") is False
+    if extra.get("status") != "interrupted":
+        if declined:
+            extra["status"] = "denied"
+        elif failed or (type(code) is int and code != 0):
+            extra["status"] = "error"
+    structured = _structured(item)
+    if structured:
+        extra["structured"] = {**extra.get("structured", {}), **structured}
+    receivers = item.get("receiver_thread_ids")
+    if item.get("tool") == "spawn_agent" and isinstance(receivers, list) and receivers:
+        child = string(receivers[0])
+        if child:
+            extra["child_session_source_id"] = child
+
+
+def _structured(item: dict[str, Any]) -> dict[str, Any]:
+    if item.get("type") == "FileChange":
+        return structured_patch(item.get("changes"))
+    kept = {"aggregated_output": "stdout", "command": "command", "cwd": "cwd", "result": "result",
+            "error": "error", "receiver_agents": "agents", "prompt": "prompt"}  # fmt: skip
+    return {name: item[key] for key, name in kept.items() if item.get(key) not in (None, "", [])}
+
+
+def _duration(value: object) -> int | None:
+    if isinstance(value, dict):
+        return number(value.get("secs")) * 1000 + number(value.get("nanos")) // 1_000_000
+    return None
