@@ -190,7 +190,7 @@ def activity_of(
     found = stored if stored is not None else stored_activity(row.metadata_json)
     if found is not None and found.get("state") in STATES:
         return _from_stored(row, found, now)
-    return _guess(row, unsettled or Unsettled(), now)
+    return guessed(unsettled or Unsettled(), now, row.updated_at)
 
 
 def _from_stored(row: SessionRow, stored: Mapping[str, Any], now: int) -> Activity:
@@ -208,7 +208,14 @@ def _from_stored(row: SessionRow, stored: Mapping[str, Any], now: int) -> Activi
     return Activity(state, came, since)
 
 
-def _guess(row: SessionRow, unsettled: Unsettled, now: int) -> Activity:
+def guessed(unsettled: Unsettled, now: int, updated_at: int) -> Activity:
+    """Return what a session seems to do of which nobody has stored it.
+
+    Args:
+        unsettled: What is open at its end.
+        now: The present, epoch ms.
+        updated_at: Of the session.
+    """
     state, at = unsettled.tool_state, unsettled.touched_at
     if state == "approval-requested":
         return Activity("waiting-approval", "guessed", at)
@@ -217,7 +224,7 @@ def _guess(row: SessionRow, unsettled: Unsettled, now: int) -> Activity:
     if state is not None:
         recent = now - at <= RUNNING_FOR_MS
         return Activity("running" if recent else "interrupted", "guessed", at)
-    return Activity("queued" if unsettled.queued else "idle", "guessed", row.updated_at)
+    return Activity("queued" if unsettled.queued else "idle", "guessed", updated_at)
 
 
 _URGENCY = (

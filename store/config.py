@@ -36,7 +36,7 @@ class UiSettings:
     theme: str | None = None
     layout: Literal["auto", "wide", "medium", "narrow"] = "auto"
     group: Literal["none", "workspace", "day", "source"] = "none"
-    sort: Literal["recent", "created", "tokens", "cost", "length"] = "recent"
+    sort: Literal["recent", "created", "tokens", "cost", "length", "activity"] = "recent"
     tool_output: Literal["off", "folded", "whole"] = "folded"
     reasoning: Literal["folded", "whole"] = "folded"
     mouse: bool = True
@@ -57,6 +57,22 @@ class LiveSettings:
     poll_ms: int = 50
     unfocused_poll_ms: int = 250
     repaint_ms: int = 50
+
+
+@dataclass(slots=True)
+class NotifySettings:
+    """``[notify]``: what is told when a watched session finishes, fails or waits.
+
+    Attributes:
+        bell: Ring the terminal's bell.
+        desktop: Ask the terminal for a desktop notification, by OSC 9 or OSC 777.
+        sessions: ``opened`` watches those that were shown in this run, ``all`` every one.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
+    bell: bool = False
+    desktop: Literal["off", "osc9", "osc777"] = "off"
+    sessions: Literal["opened", "all"] = "opened"
 
 
 @dataclass(slots=True)
@@ -120,6 +136,7 @@ class Settings:
     store: str | None = None
     ui: UiSettings = field(default_factory=UiSettings)
     live: LiveSettings = field(default_factory=LiveSettings)
+    notify: NotifySettings = field(default_factory=NotifySettings)
     sources: SourceSettings = field(default_factory=SourceSettings)
     tools: ToolSettings = field(default_factory=ToolSettings)
     keys: dict[str, list[str]] = field(default_factory=dict)

@@ -83,7 +83,8 @@ class BackscrollApp(App[None]):
         from tui.screens.main import MainScreen
 
         self._main = MainScreen(
-            self.library, self.view_state, changed_keys=self.settings.keys, poll_ms=self._poll_ms
+            self.library, self.view_state, changed_keys=self.settings.keys, poll_ms=self._poll_ms,
+            unfocused_poll_ms=self.settings.unfocused_poll_ms,
         )
         return self._main
 
@@ -119,6 +120,7 @@ class BackscrollApp(App[None]):
 
     async def _report_config(self) -> None:
         config = import_module("store.config").load_config()
+        self.main.notifier.settings = config.notify
         for mistake in list(config.mistakes)[:3]:
             self.notify(str(mistake), severity="warning", timeout=10)
 

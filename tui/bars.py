@@ -33,6 +33,7 @@ class Summary:
         running: Sessions that run.
         waiting: Sessions that wait for their user.
         freshness: How fresh the store is, such as ``synced 2 s ago``.
+        trouble: Why what is shown may be old, and how old it is; empty where it is not.
     """
 
     store: str = ""
@@ -41,6 +42,7 @@ class Summary:
     running: int = 0
     waiting: int = 0
     freshness: str = ""
+    trouble: str = ""
 
 
 def join(left: list[Segment], right: list[Segment], width: int, ground: Style) -> Strip:
@@ -91,7 +93,11 @@ class TopLine(Widget):
         if summary.waiting:
             words = f"{glyphs().waiting} {summary.waiting} waiting  "
             right.append(Segment(words, style(palette.tool, ground)))
-        right.append(Segment(f"{summary.freshness} ", style(palette.muted, ground)))
+        if summary.trouble:
+            words = f"{glyphs().failed} {summary.trouble} "
+            right.append(Segment(words, style(palette.error, ground, bold=True)))
+        else:
+            right.append(Segment(f"{summary.freshness} ", style(palette.muted, ground)))
         return right
 
 

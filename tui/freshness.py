@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from store.queries import listing, summary
+from store.queries import activities, summary
+from store.queries.listing import ListRow
 from tui.bars import Summary
 from tui.library import Library
+from tui.polling import Health
+from tui.sessions.wording import activity_of
 
 SECOND = 1_000
+_TROUBLE = {"busy": "store busy", "gone": "store is gone", "failed": "store cannot be read"}
 
 
 def ago(milliseconds: int) -> str:
@@ -34,25 +38,36 @@ class Freshness:
         """Take the store."""
         self._library = library
         self.syncing = ""
+        self._counted: summary.Totals | None = None
+        self._active: list[ListRow] = []
 
-    def at_start(self) -> Summary:
-        """Return what can be said before anything is counted."""
-        return Summary(store=self._library.name)
+    @property
+    def lives(self) -> bool:
+        """Whether a session was seen that does something."""
+        return bool(self._active)
 
-    async def summary(self) -> Summary:
-        """Count, and say what runs and what waits."""
+    async def count(self) -> list[ListRow]:
+        """Count the store, and return the sessions that do something."""
         library = self._library
-        now = library.clock()
-        counted = await library.read(summary.totals)
-        active = await library.read(listing.recently_active, now)
-        from tui.sessions.wording import activity_of
+        self._counted = await library.read(summary.totals)
+        self._active = await library.read(activities.recently_active, library.clock())
+        return self._active
 
-        states = [activity_of(row, now) for row in active]
+    def summary(self, health: Health) -> Summary:
+        """Say what was counted last, and how fresh it is."""
+        library, counted = self._library, self._counted
+        now = library.clock()
+        trouble = _TROUBLE.get(health.state)
+        if trouble is not None:
+            trouble = f"{trouble}, shown as of {ago(now - health.since)}"
+        if counted is None:
+            return Summary(store=library.name, trouble=trouble or "")
+        states = [activity_of(row, now) for row in self._active]
         return Summary(
             store=library.name, sessions=counted.sessions, sources=counted.sources,
             running=sum(state in ("running", "retrying") for state in states),
             waiting=sum(state.startswith("waiting") for state in states),
-            freshness=self.syncing or _fresh(counted, now),
+            freshness=self.syncing or _fresh(counted, now), trouble=trouble or "",
         )
 
 

@@ -81,6 +81,16 @@ class Library:
         store = self._store or await self.ready()
         return await store.read(query, *args, **kwargs)
 
+    async def reopen(self) -> None:
+        """Open the plain connection again, as another file has taken the store's place.
+
+        Raises:
+            StoreError: What is there now is no store.
+        """
+        fresh = await asyncio.to_thread(open_database, self.path, write=False)
+        stale, self.database = self.database, fresh
+        stale.close()
+
     async def close(self) -> None:
         """Close every connection and thread."""
         if self._store is not None:

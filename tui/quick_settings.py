@@ -19,12 +19,15 @@ class QuickSettings:
         theme: A theme's name, ``dark``, ``light`` or ``auto``.
         keys: Keys by command id.
         store: The store to open in place of the library, or None.
+        poll_ms: Between two looks at the store.
+        unfocused_poll_ms: The same while the terminal has not the focus.
     """
 
     theme: str = "auto"
     keys: dict[str, list[str]] = field(default_factory=dict)
     store: str | None = None
-    poll_ms: int = 250
+    poll_ms: int = 50
+    unfocused_poll_ms: int = 250
     mouse: bool = True
 
 
@@ -41,7 +44,8 @@ def quick_settings() -> QuickSettings:
     except tomllib.TOMLDecodeError:
         return QuickSettings()
     ui, keys, live = (_table(found, name) for name in ("ui", "keys", "live"))
-    theme, store, poll = ui.get("theme"), found.get("store"), live.get("poll_ms")
+    theme, store = ui.get("theme"), found.get("store")
+    defaults = QuickSettings()
     return QuickSettings(
         theme=theme if isinstance(theme, str) else "auto",
         keys={
@@ -49,7 +53,8 @@ def quick_settings() -> QuickSettings:
             for name, value in keys.items() if isinstance(value, list)
         },
         store=store if isinstance(store, str) else None,
-        poll_ms=poll if type(poll) is int and poll > 0 else 250,
+        poll_ms=_positive(live, "poll_ms", defaults.poll_ms),
+        unfocused_poll_ms=_positive(live, "unfocused_poll_ms", defaults.unfocused_poll_ms),
         mouse=ui.get("mouse") is not False,
     )
 
@@ -57,3 +62,8 @@ def quick_settings() -> QuickSettings:
 def _table(found: dict[str, Any], name: str) -> dict[str, Any]:
     value = found.get(name)
     return value if isinstance(value, dict) else {}
+
+
+def _positive(table: dict[str, Any], key: str, default: int) -> int:
+    value = table.get(key)
+    return value if type(value) is int and value > 0 else default

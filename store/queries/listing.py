@@ -18,11 +18,11 @@ import orjson
 from store.activity import believed, live_activities
 from store.database import Database
 
-Sort = Literal["recent", "created", "tokens", "cost", "length"]
+Sort = Literal["recent", "created", "tokens", "cost", "length", "activity"]
 Group = Literal["workspace", "day", "source", "none"]
 Shelf = Literal["active", "archived", "all"]
 
-SORTS: tuple[Sort, ...] = ("recent", "created", "tokens", "cost", "length")
+SORTS: tuple[Sort, ...] = ("recent", "created", "tokens", "cost", "length", "activity")
 GROUPS: tuple[Group, ...] = ("workspace", "day", "source", "none")
 SHELVES: tuple[Shelf, ...] = ("active", "archived", "all")
 
@@ -32,6 +32,7 @@ _ORDER: dict[Sort, str] = {
     "tokens": "s.total_tokens",
     "cost": "s.cost_usd",
     "length": "(SELECT count(*) FROM chat_messages m WHERE m.session_id = s.id)",
+    "activity": "s.updated_at",
 }
 _SHELF: dict[Shelf, str] = {
     "active": "{0}.archived_at IS NULL",
@@ -39,8 +40,6 @@ _SHELF: dict[Shelf, str] = {
     "all": "TRUE",
 }
 _QUARTER_HOUR = 900_000
-_ACTIVE_WITHIN = 86_400_000
-_ACTIVE_AMONG = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +85,7 @@ class ListRow:
         lineage: ``fork``, ``subagent``, ``continuation`` or ``unknown``; None without parent.
         activity: As stored, or None.
         activity_from: ``stored`` or ``guessed``.
+        active_at: Epoch ms of what a guess goes by, where that is newer; else 0.
         messages: Stored messages, hidden ones too.
         turns: Visible messages of the user; None until it is counted.
     """
@@ -111,6 +111,7 @@ class ListRow:
     activity_from: str | None
     messages: int = 0
     turns: int | None = None
+    active_at: int = 0
 
 
 def upper_bound(db: Database) -> int:
@@ -142,7 +143,10 @@ def _group_column(db: Database, query: ListQuery) -> str:
 
 
 def all_keys(db: Database, query: ListQuery) -> ListKeys:
-    """Read the keys of every session of a list; 1M sessions take about a second."""
+    """Read the keys of every session of a list; 1M sessions take about a second.
+
+    By activity they come as by ``recent``; ``activities.keys`` knows what sessions do.
+    """
     where, values = _where(query)
     rows = db.connection.execute(
         f"SELECT s.rowid, {_group_column(db, query)} FROM chat_sessions s WHERE {where} "
@@ -363,22 +367,3 @@ def rowids_of(db: Database, session_ids: Sequence[str]) -> dict[str, int]:
         f"SELECT id, rowid FROM chat_sessions WHERE id IN ({marks})", list(session_ids)
     )
     return dict(rows.fetchall())
-
-
-def newest_active(db: Database, now: int, states: Sequence[str]) -> int | None:
-    """Return the rowid of the newest session whose activity is one of some states."""
-    for row in recently_active(db, now):
-        if row.activity in states:
-            return row.rowid
-    return None
-
-
-def recently_active(db: Database, now: int) -> list[ListRow]:
-    """Return the sessions of the last day that have an activity, the newest first."""
-    rows = db.connection.execute(
-        "SELECT s.rowid FROM chat_sessions s WHERE s.archived_at IS NULL AND s.updated_at > ? "
-        "ORDER BY s.updated_at DESC LIMIT ?",
-        (now - _ACTIVE_WITHIN, _ACTIVE_AMONG),
-    ).fetchall()
-    found = rows_of(db, [rowid for (rowid,) in rows])
-    return [found[rowid] for (rowid,) in rows if rowid in found and found[rowid].activity]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from store.database import Database
 from store.queries.listing import decoded
 
+STATE = "is:"
+"""Begins a word of a query that asks what a session does, as in ``is:running``."""
 _LONGEST_GAP = 4
 _SHORTEST_FUZZY = 3
 
@@ -39,6 +41,9 @@ def narrows(query: str, before: str) -> bool:
 
 
 def _term(term: str) -> Callable[[str], bool]:
+    if term.startswith(STATE):
+        field = "\n" + term
+        return lambda text: field in text
     if len(term) < _SHORTEST_FUZZY:
         return lambda text: term in text
     gap = f"[^\\n]{{0,{_LONGEST_GAP}}}?"
@@ -46,15 +51,35 @@ def _term(term: str) -> Callable[[str], bool]:
     return lambda text: term in text or fuzzy(text) is not None
 
 
-def matching(db: Database, rowids: Sequence[int], test: Callable[[str], bool]) -> set[int]:
-    """Return which of some sessions match, by title, workspace, agent, source, model, branch."""
+def asks_for_states(query: str) -> bool:
+    """Say whether a query asks what sessions do, with a word such as ``is:running``."""
+    return any(word.startswith(STATE) for word in query.casefold().split())
+
+
+def matching(
+    db: Database, rowids: Sequence[int], test: Callable[[str], bool],
+    states: Mapping[int, str] | None = None,
+) -> set[int]:
+    """Return which of some sessions match, by title, workspace, agent, source, model, branch.
+
+    Args:
+        db: The store.
+        rowids: The sessions.
+        test: From ``matcher``.
+        states: What sessions do, where the query asks for it; those that rest are missing.
+    """
     marks = ",".join("?" * len(rowids))
     rows = db.connection.execute(
         f"SELECT s.rowid, {db.form.title('s')}, s.workspace_root, s.agent, s.model_json, "
         f"s.metadata_json FROM chat_sessions s WHERE s.rowid IN ({marks})",
         list(rowids),
     )
-    return {row[0] for row in rows if test(_haystack(*row[1:]))}
+    if states is None:
+        return {row[0] for row in rows if test(_haystack(*row[1:]))}
+    return {
+        row[0] for row in rows
+        if test(f"{_haystack(*row[1:])}\n{STATE}{states.get(row[0], 'idle')}")
+    }
 
 
 def _haystack(

@@ -27,6 +27,7 @@ def test_orders(sort: listing.Sort, tmp_path: Path) -> None:
     keys = listing.all_keys(db, ListQuery(sort=sort))
     expected = {
         "recent": "bca", "created": "bca", "tokens": "bca", "cost": "cab", "length": "cba",
+        "activity": "bca",
     }[sort]
     assert ids(db, list(keys.rowids)) == [f"ses_{letter}" for letter in expected]
 

@@ -18,7 +18,7 @@ from store.activity import (
     unsettled_of,
 )
 from store.queries import sessions
-from store.queries.listing import newest_active
+from store.queries.activities import newest_active
 from store.rows import SessionRow
 from tests.store.recording import record
 from tests.store.talks import Talk

@@ -2,13 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from store.database import open_database
 from store.errors import StoreError
 from store.locations import log_path
 from tests.tui.stores import browser, put, some
 from tui import problems
 from tui.messages import ProblemOccurred
-from tui.polling import Poller
 
 
 def test_reasons_are_one_harmless_line() -> None:
@@ -47,27 +45,3 @@ async def test_a_failing_worker_does_not_end_the_app(tmp_path: Path) -> None:
         await pilot.pause()
         assert any("in the background" in note.message for note in app._notifications)
         assert app.is_running
-
-
-def test_a_store_that_vanishes_is_reported_once(tmp_path: Path) -> None:
-    database = open_database(put(tmp_path / "s.db", some(3)), write=False)
-    failures: list[BaseException] = []
-    poller = Poller(database, lambda: None, failures.append)
-    database.connection.close()
-    poller.poll()
-    assert [type(failure).__name__ for failure in failures] == ["ProgrammingError"]
-
-
-def test_the_poller_sees_foreign_commits(tmp_path: Path) -> None:
-    path = put(tmp_path / "s.db", some(3))
-    seen: list[str] = []
-    failures: list[BaseException] = []
-    poller = Poller(
-        open_database(path, write=False), lambda: seen.append("changed"), failures.append
-    )
-    poller.poll()
-    assert seen == []
-    put(path, some(4))
-    poller.poll()
-    poller.poll()
-    assert (seen, failures) == (["changed"], [])

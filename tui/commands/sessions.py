@@ -97,7 +97,8 @@ SESSION_COMMANDS: tuple[Command, ...] = (
         available=_has_session, footer=27, group="Session",
     ),
     Command(
-        "list.filter", ("/",), "filter", "Filter by title, workspace, agent, model and branch",
+        "list.filter", ("/",), "filter",
+        "Filter by title, workspace, agent, model, branch; is:running, is:waiting, is:error",
         "list", footer=30, group="View",
     ),
     Command(
@@ -105,8 +106,8 @@ SESSION_COMMANDS: tuple[Command, ...] = (
         available=_has_filter, group="View",
     ),
     Command(
-        "list.sort", ("s",), "sort", "Sort by recent, created, tokens, cost, length", "list",
-        footer=40, group="View",
+        "list.sort", ("s",), "sort", "Sort by recent, created, tokens, cost, length, activity",
+        "list", footer=40, group="View",
     ),
     Command(
         "list.group", ("b",), "group", "Group by workspace, day, source, or not at all", "list",

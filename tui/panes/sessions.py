@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from store.queries import listing
+from store.queries import activities, listing
 from tui.commands.registry import bindings
 from tui.messages import SessionOpened
 from tui.sessions.filtering import FilteredPane
@@ -147,7 +147,7 @@ class SessionsPane(ListVerbs, FilteredPane):
     async def do_running(self) -> None:
         """Go to the newest session that is running."""
         found = await self.library.read(
-            listing.newest_active, self.library.clock(), ("running", "retrying")
+            activities.newest_active, self.library.clock(), ("running", "retrying")
         )
         if found is None:
             self.app.notify("No session is running", markup=False)

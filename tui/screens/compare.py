@@ -288,7 +288,7 @@ class CompareScreen(StackedScreen):
 
     def do_other(self) -> None:
         """Choose another branch for the right side."""
-        self.run_worker(self._other(), exit_on_error=False)
+        self.run_worker(self._other(), group="verb", exit_on_error=False)
 
     async def _other(self) -> None:
         from tui.verbs.branches import choose_branch

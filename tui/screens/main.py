@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual import on
 
-from tui.bars import BottomLine, TopLine
+from tui.bars import BottomLine
 from tui.commands.declaration import Scope
 from tui.commands.registry import BY_ID, bindings
 from tui.layout import PANES, WIDTH_STEP, PaneName
@@ -20,8 +20,8 @@ from tui.messages import (
     SessionHighlighted,
     SessionOpened,
 )
-from tui.polling import Poller
-from tui.screens.panes import SCOPES, PanesScreen
+from tui.screens.live import LiveScreen
+from tui.screens.panes import SCOPES
 from tui.state import ViewState
 from tui.verbs.everywhere import ContinueVerb, UndoVerbs
 
@@ -32,7 +32,7 @@ PREVIEW_AFTER_S = 0.12
 """The selection rests this long before its session is opened beside the list."""
 
 
-class MainScreen(UndoVerbs, ContinueVerb, PanesScreen):
+class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
     """Hands the store and the selection down to the panes, and their messages on."""
 
     SCOPE = "app"
@@ -42,10 +42,10 @@ class MainScreen(UndoVerbs, ContinueVerb, PanesScreen):
         """Arrange the panes and give one the focus."""
         self.apply_layout()
         self.focus_pane("sessions")
-        self.query_one(TopLine).summary = self.freshness.at_start()
+        self._show_summary()
         if self.library.notice:
             self.app.notify(self.library.notice, timeout=12, markup=False)
-        self.call_after_refresh(self._start)
+        self.call_after_refresh(self.start_following)
 
     async def load_panes(self) -> None:
         """Load the panes that the first paint did without, and put them in their places."""
@@ -64,29 +64,6 @@ class MainScreen(UndoVerbs, ContinueVerb, PanesScreen):
         if self.sessions.selected_id and self.arrangement.shows("transcript"):
             self.open_session(self.sessions.selected_id)
 
-    def _start(self) -> None:
-        self._poller = Poller(self.library.database, self.store_changed, self._poll_failed)
-        if self._poll_ms:
-            self._poller.start(self, self._poll_ms)
-            self.set_interval(5, self.refresh_summary)
-        self.refresh_summary()
-
-    def _poll_failed(self, error: BaseException) -> None:
-        self.post_message(ProblemOccurred("The store cannot be followed any more", error))
-
-    def store_changed(self) -> None:
-        """Tell the panes that somebody wrote to the store."""
-        self.sessions.store_changed()
-        changed = getattr(self.transcript, "store_changed", None)
-        if changed is not None:
-            changed()
-        self.refresh_summary()
-
-    def look_now(self) -> None:
-        """Show what the app itself has just written, without waiting for the next poll."""
-        if self._poller is None or not self._poller.poll():
-            self.store_changed()
-
     async def show_step(self, step: Step) -> None:
         """Show the session that was undone or redone to."""
         self.sessions.go_to(step.session_id)
@@ -97,16 +74,6 @@ class MainScreen(UndoVerbs, ContinueVerb, PanesScreen):
         """Return the session that a verb everywhere acts on."""
         listed = self.focused_pane == "sessions"
         return self.sessions.selected_id if listed else self.shown_session
-
-    def refresh_summary(self) -> None:
-        """Count the store again for the top line."""
-        self.run_worker(self._summarise(), group="summary", exclusive=True, exit_on_error=False)
-
-    async def _summarise(self) -> None:
-        try:
-            self.query_one(TopLine).summary = await self.freshness.summary()
-        except Exception as error:
-            self.post_message(ProblemOccurred("The store could not be counted", error))
 
     # What the panes report
 

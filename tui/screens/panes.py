@@ -16,13 +16,11 @@ from textual.widget import Widget
 from tui.bars import BottomLine, Headline, Hint, TopLine
 from tui.commands.declaration import Scope
 from tui.commands.registry import BY_ID, footer_commands, keys_of
-from tui.freshness import Freshness
 from tui.layout import TWO_PANES, Arrangement, PaneName, arrange
 from tui.library import Library
 from tui.panes.base import CommandPane
 from tui.panes.sessions import SessionsPane
 from tui.panes.splitter import Splitter
-from tui.polling import Poller
 from tui.state import ViewState
 from tui.text import one_line
 
@@ -77,9 +75,7 @@ class PanesScreen(CommandPane, Screen[None]):
         self._slots = (PaneSlot(id="transcript-slot"), PaneSlot(id="inspector-slot"))
         self.shown_session: str | None = None
         self._poll_ms = poll_ms
-        self._poller: Poller | None = None
         self._preview: Timer | None = None
-        self.freshness = Freshness(library)
 
     def compose(self) -> ComposeResult:
         """Make lines, panes and borders."""

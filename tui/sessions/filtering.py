@@ -10,13 +10,13 @@ from textual.widgets import Input
 
 from store.queries.listing_filter import narrows
 from tui.sessions.header import FilterInput, ListHeader
-from tui.sessions.pane import SessionListPane
+from tui.sessions.live import LiveListPane
 
 REPAINT_EVERY_S = 0.15
 """Pace at which a filter that still runs shows what it found."""
 
 
-class FilteredPane(SessionListPane):
+class FilteredPane(LiveListPane):
     """Shows what matches; each key typed breaks off the work of the one before."""
 
     def _apply_filter(self) -> None:

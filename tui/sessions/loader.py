@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from store.clock import Clock
 from store.database import Database, open_database
-from store.queries import listing, listing_filter
+from store.queries import activities, listing, listing_filter
 from store.queries.listing import ListKeys, ListQuery
 from tui.sessions.model import ListModel, build_model
 
@@ -24,9 +25,9 @@ class ListLoader:
     The store's reading thread stays free for the transcript, whatever the list's size.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Name the store's file."""
-        self._path = path
+    def __init__(self, path: Path, clock: Clock) -> None:
+        """Name the store's file; the clock returns the present as epoch ms."""
+        self._path, self._clock = path, clock
 
     async def _run(self, work: Callable[[Database], T]) -> T:
         database = await asyncio.to_thread(open_database, self._path, write=False)
@@ -41,7 +42,11 @@ class ListLoader:
 
     async def keys(self, query: ListQuery) -> ListKeys:
         """Return the keys of the whole list."""
-        return await self._run(lambda database: listing.all_keys(database, query))
+        return await self._run(lambda database: activities.keys(database, query, self._clock()))
+
+    async def states(self) -> dict[int, str]:
+        """Return what sessions do, by rowid; those that rest are missing."""
+        return await self._run(lambda database: activities.states(database, self._clock()))
 
     async def folds(self, folds: Mapping[str, bool]) -> dict[int, bool]:
         """Return the user's folds by rowid, from those by session id."""
@@ -72,13 +77,14 @@ class ListLoader:
         found: set[int] = set()
         if test is None:
             return
+        doing = await self.states() if listing_filter.asks_for_states(query) else None
         database = await asyncio.to_thread(open_database, self._path, write=False)
         task: asyncio.Task[set[int]] | None = None
         try:
             for start in range(0, len(candidates), CHUNK):
                 chunk = list(candidates[start:start + CHUNK])
                 task = asyncio.create_task(
-                    asyncio.to_thread(listing_filter.matching, database, chunk, test)
+                    asyncio.to_thread(listing_filter.matching, database, chunk, test, doing)
                 )
                 found |= await asyncio.shield(task)
                 yield min(start + CHUNK, len(candidates)), found

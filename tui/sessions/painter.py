@@ -213,6 +213,7 @@ class RowPainter:
         pieces: list[Piece] = []
         word = _WORDS.get(activity_of(row, self.now))
         if word:
+            word = f"~{word}" if row.activity_from == "guessed" else word
             pieces += [(word, style(self._activity(row, entry)[1], ground)),
                        (dot, style(self._faint(entry), ground))]
         if row.archived_at is not None:

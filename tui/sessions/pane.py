@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from store.queries import listing
+from store.queries import activities, listing
 from store.queries.listing import ListKeys, ListQuery
 from tui.commands.registry import BY_ID
 from tui.library import Library
@@ -49,7 +49,7 @@ class SessionListPane(CommandPane, Vertical):
         self.keys = ListKeys()
         self.selected_id: str | None = state.session_id
         self.view = SessionList(library.clock)
-        self._loader = ListLoader(library.path)
+        self._loader = ListLoader(library.path, library.clock)
         self._folds: dict[int, bool] = {}
         self._going_to: str | None = None
         self._matched: tuple[str, set[int]] | None = None
@@ -78,7 +78,7 @@ class SessionListPane(CommandPane, Vertical):
         keys = None if whole else listing.first_keys(database, query, FIRST_PAGE)
         if keys is None and not whole:
             return
-        self.keys = keys or listing.all_keys(database, query)
+        self.keys = keys or activities.keys(database, query, self.library.clock())
         by_id = listing.rowids_of(database, list(self.state.folds))
         self._folds = {rowid: self.state.folds[name] for name, rowid in by_id.items()}
         model = build_model(self.keys, self._folds, headed=query.group != "none")
@@ -88,7 +88,7 @@ class SessionListPane(CommandPane, Vertical):
         view.cursor = entry if entry is not None else (0 if len(model) else None)
         near = (view.cursor or 0) // FIRST_PAGE * FIRST_PAGE
         rowids = list(model.rowids[near:near + FIRST_PAGE])
-        view.rows.update(listing.rows_of(database, rowids))
+        view.rows.update(activities.rows(database, rowids, (), self.library.clock()))
         row = view.rows.get(view.selected or -1)
         self.selected_id = row.id if row else self.selected_id
 
@@ -206,7 +206,7 @@ class SessionListPane(CommandPane, Vertical):
 
     async def _read_rows(self, rowids: list[int]) -> None:
         try:
-            rows = await self.library.read(listing.rows_of, rowids)
+            rows = await self.library.read(activities.rows, rowids, (), self.library.clock())
         except Exception as error:
             self.post_message(ProblemOccurred("Sessions could not be read", error))
             return

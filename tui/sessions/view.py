@@ -109,13 +109,16 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def add_rows(self, rows: Iterable[ListRow]) -> None:
         """Take rows that were read."""
+        changed = False
         for row in rows:
+            changed = changed or self.rows.get(row.rowid) != row
             self.rows[row.rowid] = row
             self.rows.move_to_end(row.rowid)
             self._wanted.discard(row.rowid)
         while len(self.rows) > CACHED_ROWS:
             self.rows.popitem(last=False)
-        self.refresh()
+        if changed:
+            self.refresh()
 
     def forget_rows(self) -> None:
         """Read what is seen again; the old rows stay until the new ones are there."""
@@ -123,6 +126,11 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         seen = self.seen_rowids(PREFETCH)
         self.rows = OrderedDict((r, self.rows[r]) for r in seen if r in self.rows)
         self._want(seen)
+
+    def keep_rows(self, rowids: Iterable[int]) -> None:
+        """Forget all rows but these; they are read again when they come into sight."""
+        self._wanted.clear()
+        self.rows = OrderedDict((r, self.rows[r]) for r in rowids if r in self.rows)
 
     def seen_rowids(self, margin: int = 0) -> list[int]:
         """Return the sessions that are on the screen, with a margin of entries."""

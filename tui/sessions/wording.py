@@ -19,7 +19,7 @@ _VERSION = re.compile(r"(?<=[a-z]-)(\d)-(\d{1,2})(?=$|-)")
 
 SORT_NAMES: dict[Sort, str] = {
     "recent": "recent", "created": "created", "tokens": "tokens", "cost": "cost",
-    "length": "length",
+    "length": "length", "activity": "activity",
 }
 GROUP_NAMES: dict[Group, str] = {
     "workspace": "by workspace", "day": "by day", "source": "by source", "none": "ungrouped",
@@ -66,7 +66,9 @@ def folder(path: str) -> str:
 def activity_of(row: ListRow, now: int) -> str:
     """Return a session's activity; a guess that is older than its worth is ``idle``."""
     state = row.activity or "idle"
-    if row.activity_from == "guessed" and now - row.updated_at > GUESS_HOLDS_FOR:
+    if row.activity_from == "guessed" and now - max(row.updated_at, row.active_at) > (
+        GUESS_HOLDS_FOR
+    ):
         return "idle" if state in ("running", "retrying") else state
     return state
 

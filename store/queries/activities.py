@@ -1,0 +1,100 @@
+"""What the sessions of a list do now: stored by whoever runs them, else guessed."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Sequence
+
+from store.activity import STATES, guessed, unsettled_of
+from store.database import Database
+from store.queries import listing
+from store.queries.listing import ListKeys, ListQuery, ListRow
+
+GUESSED_WITHIN_MS = 86_400_000
+"""What is open at the end of a session that rests for longer says nothing any more."""
+_AMONG = 500
+RANKS = (
+    "waiting-approval", "waiting-input", "running", "retrying", "queued", "error", "interrupted",
+)
+"""States in the order in which a list by activity has them; all others come last."""
+
+
+def add_guesses(db: Database, rows: Iterable[ListRow], now: int) -> None:
+    """Fill in what sessions seem to do where nobody has stored it.
+
+    Args:
+        db: The store.
+        rows: The sessions; changed in place.
+        now: The present, epoch ms.
+    """
+    silent = {
+        row.id: row for row in rows
+        if row.activity not in STATES and now - row.updated_at < GUESSED_WITHIN_MS
+    }
+    if not silent:
+        return
+    for session_id, unsettled in unsettled_of(db, list(silent)).items():
+        row = silent[session_id]
+        activity = guessed(unsettled, now, row.updated_at)
+        row.activity, row.activity_from = activity.state, activity.from_
+        row.active_at = unsettled.touched_at
+
+
+def rows(
+    db: Database, rowids: Sequence[int], session_ids: Sequence[str], now: int
+) -> dict[int, ListRow]:
+    """Read what the list draws of some sessions, by rowid, with what they do."""
+    wanted = dict.fromkeys(rowids)
+    if session_ids:
+        wanted |= dict.fromkeys(listing.rowids_of(db, session_ids).values())
+    found = listing.rows_of(db, list(wanted)) if wanted else {}
+    add_guesses(db, found.values(), now)
+    return found
+
+
+def recently_active(db: Database, now: int) -> list[ListRow]:
+    """Return the sessions of the last day that do something, the newest first."""
+    newest = [rowid for (rowid,) in db.connection.execute(
+        "SELECT s.rowid FROM chat_sessions s WHERE s.archived_at IS NULL AND s.updated_at > ?"
+        " ORDER BY s.updated_at DESC LIMIT ?", (now - GUESSED_WITHIN_MS, _AMONG),
+    ).fetchall()]
+    found = rows(db, newest, (), now)
+    return [
+        row for rowid in newest
+        if (row := found.get(rowid)) is not None and row.activity not in (None, "idle", "ended")
+    ]
+
+
+def newest_active(db: Database, now: int, states: Sequence[str]) -> int | None:
+    """Return the rowid of the newest session whose activity is one of some states."""
+    return next((r.rowid for r in recently_active(db, now) if r.activity in states), None)
+
+
+def states(db: Database, now: int) -> dict[int, str]:
+    """Return what sessions do, by rowid; those that rest are missing."""
+    return {row.rowid: row.activity or "idle" for row in recently_active(db, now)}
+
+
+def keys(db: Database, query: ListQuery, now: int) -> ListKeys:
+    """Read the keys of every session of a list, in any order that there is."""
+    found = listing.all_keys(db, query)
+    if query.sort == "activity":
+        _rank(found, states(db, now))
+    return found
+
+
+def _rank(found: ListKeys, doing: dict[int, str]) -> None:
+    """Move what does something to the front, the most urgent first."""
+    ranks = {
+        rowid: RANKS.index(state) for rowid, state in doing.items() if state in RANKS
+    }
+    front = sorted(
+        (n for n, rowid in enumerate(found.rowids) if rowid in ranks),
+        key=lambda n: (ranks[found.rowids[n]], n),
+    ) if ranks else []
+    if not front:
+        return
+    moved = set(front)
+    order = [*front, *(n for n in range(len(found.rowids)) if n not in moved)]
+    found.rowids = array("q", (found.rowids[n] for n in order))
+    found.groups = array("i", (found.groups[n] for n in order))

@@ -1,0 +1,154 @@
+"""The session list as it happens: rows at once, the order at a slower pace."""
+
+from __future__ import annotations
+
+import time
+
+from textual.timer import Timer
+
+from store.changes import Moved
+from store.queries import activities
+from store.queries.listing import ListRow, Sort
+from tui.messages import ProblemOccurred
+from tui.sessions.pane import SessionListPane
+from tui.sessions.view import PREFETCH, SessionList
+
+ORDER_EVERY_S = 0.25
+"""At least this long between two readings of the whole order."""
+ORDER_SHARE = 6
+"""So many times as long as such a reading took is waited before the next."""
+RESTED_S = 0.6
+"""The order stays as it is while the selection is being moved, and so long after it."""
+COUNT_EVERY_S = 1.0
+MOST_TOLD = 500
+"""Of more sessions than this, what is seen is read again instead."""
+LIVE_STATES = frozenset(("running", "retrying", "waiting-approval", "waiting-input"))
+_SORTED_BY: dict[Sort, str] = {
+    "recent": "updated_at", "created": "created_at", "tokens": "tokens", "cost": "cost",
+    "length": "messages", "activity": "activity",
+}
+
+
+class LiveListPane(SessionListPane):
+    """The session list with its live view."""
+
+    _order_due: Timer | None = None
+    _order_running = False
+    _order_again = False
+    _order_cost = 0.0
+    _ordered_at = 0.0
+    _moved_at = 0.0
+    _count_due: Timer | None = None
+
+    async def look_again(self, moved: Moved) -> None:
+        """Read again what the list shows of what moved; returns when it is shown.
+
+        Raises:
+            StoreError: The store is busy or gone.
+        """
+        view = self.view
+        vague = moved.vague or len(moved.sessions) > MOST_TOLD
+        seen = view.seen_rowids(PREFETCH)
+        if vague:
+            known = [rowid for rowid in seen if rowid in view.rows]
+            fresh = await self.library.read(activities.rows, known, (), self.library.clock())
+            view.keep_rows(seen)
+            gone = len(fresh) < len(known)
+        else:
+            ids = list(moved.sessions)
+            fresh = await self.library.read(activities.rows, (), ids, self.library.clock())
+            gone = len(fresh) < len(ids)
+        reorder = vague or gone or bool(self.filter_text.strip())
+        for row in fresh.values():
+            reorder = self._take(row, recount=vague) or reorder
+        view.add_rows(fresh.values())
+        if reorder:
+            self._order_soon()
+        if self._count_due is None and any(row.turns is None for row in fresh.values()):
+            self._count_due = self.set_timer(COUNT_EVERY_S, self._count_now)
+
+    def _take(self, row: ListRow, *, recount: bool) -> bool:
+        """Compare a row with what was known of it; say whether it may stand elsewhere now."""
+        old = self.view.rows.get(row.rowid)
+        if old is None:
+            return True
+        if old.messages != row.messages or recount:
+            self._counted.pop(row.id, None)
+        known = self._counted.get(row.id)
+        row.turns = known[1] if known is not None else None
+        if (old.workspace, old.parent_id, old.archived_at, old.source) != (
+            row.workspace, row.parent_id, row.archived_at, row.source
+        ):
+            return True
+        name = _SORTED_BY[self.list_query.sort]
+        moved = getattr(old, name) != getattr(row, name)
+        model = self.view.model
+        # What stands first of all stays there when it grows.
+        first = len(model) and model.rowids[0] == row.rowid and self.list_query.sort == "recent"
+        return moved and not first
+
+    def _count_now(self) -> None:
+        self._count_due = None
+        self._count_turns()
+
+    # The order
+
+    def _order_soon(self) -> None:
+        if self._order_running:
+            self._order_again = True
+        elif self._order_due is None:
+            now = time.monotonic()
+            pause = max(
+                self._ordered_at + max(ORDER_EVERY_S, ORDER_SHARE * self._order_cost),
+                self._moved_at + RESTED_S,
+            ) - now
+            if pause <= 0:
+                self.order_now()
+            else:
+                self._order_due = self.set_timer(pause, self._order_when_rested)
+
+    def _order_when_rested(self) -> None:
+        self._order_due = None
+        self._order_soon()
+
+    @property
+    def order_is_due(self) -> bool:
+        """Whether the order is still to be read again."""
+        return self._order_due is not None or self._order_running or self._order_again
+
+    def order_now(self) -> None:
+        """Read the whole list again; the selection stays on its session."""
+        if self._order_due is not None:
+            self._order_due.stop()
+            self._order_due = None
+        self._order_again = False
+        self.run_worker(self._order(), group="order", exit_on_error=False)
+
+    async def _order(self) -> None:
+        self._order_running, started = True, time.monotonic()
+        try:
+            await self._reload()
+        except Exception as error:
+            self.post_message(ProblemOccurred("The session list could not be read", error))
+        finally:
+            self._order_running = False
+            self._ordered_at = time.monotonic()
+            self._order_cost = self._ordered_at - started
+        if self._order_again:
+            self._order_again = False
+            self._order_soon()
+
+    def on_session_list_moved(self, event: SessionList.Moved) -> None:
+        """Keep the order still while the selection is being moved."""
+        self._moved_at = time.monotonic()
+
+    # Time
+
+    def time_went_by(self) -> None:
+        """Look again at what runs, as a process may have died, and paint the ages anew."""
+        rows = [self.view.rows[r] for r in self.view.seen_rowids() if r in self.view.rows]
+        live = {row.id: None for row in rows if row.activity in LIVE_STATES}
+        if live:
+            moved = Moved(sessions=dict.fromkeys(live))
+            self._work(lambda: self.look_again(moved), "time")
+        self.view.refresh()
