@@ -26,6 +26,7 @@ from tui.syncing import Syncing
 from tui.theme import OWN_THEMES, default_theme
 
 if TYPE_CHECKING:
+    from store.config import Config
     from tui.quick_settings import QuickSettings
     from tui.screens.main import MainScreen
 
@@ -101,10 +102,10 @@ class BackscrollApp(App[None]):
     async def _load_rest(self) -> None:
         await self.library.ready()
         await self.main.load_panes()
-        await self._report_config()
+        sources = (await self._report_config()).sources
         targets = self.library.sync_targets
-        if targets is not None:
-            await self._syncing.run(targets)
+        if targets or (targets is not None and sources.sync_on_start):
+            await self._syncing.run(targets, watch=sources.watch)
 
     async def sync_now(self, targets: list[str]) -> None:
         """Sync some places, beside whatever sync runs; gives up where that does not end."""
@@ -118,11 +119,12 @@ class BackscrollApp(App[None]):
         self.main.freshness.syncing = words
         self.main.refresh_summary()
 
-    async def _report_config(self) -> None:
-        config = import_module("store.config").load_config()
+    async def _report_config(self) -> Config:
+        config: Config = import_module("store.config").load_config()
         self.main.notifier.settings = config.notify
         for mistake in list(config.mistakes)[:3]:
             self.notify(str(mistake), severity="warning", timeout=10)
+        return config
 
     async def on_event(self, event: events.Event) -> None:
         """Give keys to the filter while it is open, whatever the focus is doing.

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from store.sync.process import SyncProcess
+    from store.sync.process import Event, SyncProcess, Trouble
     from store.sync.progress import Progress, Summary
 
 
 class Syncing:
-    """Runs one sync."""
+    """Runs one sync, and the watcher that goes on after it."""
 
     def __init__(
         self, store: Path, said: Callable[[str], None],
@@ -30,27 +30,48 @@ class Syncing:
         self._said = said
         self._failed = failed
         self._process: SyncProcess | None = None
+        self._trouble = ""
 
-    async def run(self, targets: Sequence[str]) -> None:
-        """Sync once; trouble is reported, not raised.
+    async def run(self, targets: Sequence[str], *, watch: bool = False) -> None:
+        """Sync; trouble is reported, not raised.
 
         Args:
             targets: Sources by path; none means the usual places.
+            watch: Whether what agents write later is followed, until ``stop``. One watcher
+                serves a store: where another app's does, ours waits to take over.
         """
         try:
             start_sync = import_module("store.sync.process").start_sync
-            self._process = await start_sync(self._store, [Path(name) for name in targets])
+            paths = [Path(name) for name in targets]
+            self._process = await start_sync(self._store, paths, watch=watch)
             assert self._process is not None
-            async for progress in self._process:
-                self._said(progress_words(progress))
+            async for event in self._process.events():
+                self._heed(event)
             self._said("")
-            self._report(self._process.summary)
         except Exception as error:
             self._said("")
             self._failed("Sync failed", error)
 
-    def _report(self, summary: Summary | None) -> None:
-        if summary is not None and summary.problems:
+    def _heed(self, event: Event) -> None:
+        kind = type(event).__name__
+        if kind == "Progress":
+            self._said(progress_words(cast("Progress", event)))
+        elif kind == "Summary":
+            self._said("")
+            self._report(cast("Summary", event))
+        elif kind == "Trouble":
+            self._say_once(cast("Trouble", event).message)
+        elif kind == "Standby":
+            self._said("")
+
+    def _say_once(self, trouble: str) -> None:
+        """Report what the watcher tries again and again, once."""
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self._failed(trouble, None)
+
+    def _report(self, summary: Summary) -> None:
+        if summary.problems:
             count = summary.problems
             noun = "place" if count == 1 else "places"
             self._failed(

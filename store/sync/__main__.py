@@ -211,6 +211,8 @@ def _tell(event: dict[str, Any]) -> None:
     elif kind == "synced":
         noun = "session" if event["synced"] == 1 else "sessions"
         print(f"{event['synced']} {noun} changed ({event['session']})", flush=True)
+    elif kind == "activity":
+        print(f"{event['state'] or 'ended'}: {event['session']}", flush=True)
     elif kind == "trouble":
         print(event["message"], file=sys.stderr, flush=True)
     else:

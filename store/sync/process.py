@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,12 @@ STOP_PATIENCE_S = 6.0
 LINE_LIMIT = 1 << 20
 
 
+@dataclass(frozen=True, slots=True)
 class Standby:
     """Another watcher of the store is at work; this one waits for it to end."""
 
 
+@dataclass(frozen=True, slots=True)
 class Watching:
     """The first sync is done, and what is written from now on is followed."""
 
@@ -44,17 +46,36 @@ class Synced:
 
 
 @dataclass(frozen=True, slots=True)
+class Activity:
+    """A running session's process said that it does something else now.
+
+    Attributes:
+        state: As in ``store.activity``; None where the process has ended.
+        at: Epoch ms.
+    """
+
+    session: str
+    state: str | None
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
     """A watcher could not write; it goes on and tries again."""
 
     message: str
 
 
-Event = Progress | Summary | Standby | Watching | Synced | Trouble
+Event = Progress | Summary | Standby | Watching | Synced | Activity | Trouble
 _KINDS: dict[str, type[Event]] = {
     "progress": Progress, "summary": Summary, "standby": Standby, "watching": Watching,
-    "synced": Synced, "trouble": Trouble,
+    "synced": Synced, "activity": Activity, "trouble": Trouble,
 }  # fmt: skip
+
+
+def event_as_dict(event: Event) -> dict[str, Any]:
+    """Return an event as the child told it."""
+    return {"event": type(event).__name__.lower(), **asdict(event)}
 
 
 class SyncProcess:

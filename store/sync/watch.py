@@ -53,7 +53,9 @@ class Watch:
         stop: Ends it.
         say: Takes events: ``{"event": "standby" | "watching"}``, ``summary`` with what the
             first sync did, ``{"event": "synced", "synced": sessions, "session": an id of
-            them, "at": epoch ms}``, ``{"event": "trouble", "message"}``.
+            them, "at": epoch ms}``, ``{"event": "activity", "session", "state", "at"}`` with
+            null as the state where a session's process has ended, and ``{"event":
+            "trouble", "message"}``.
         on_progress: Takes the progress of the first sync.
         scope: Names the targets where they are not the usual ones.
     """
@@ -209,8 +211,11 @@ class Watch:
         self._say_changed(sync.changed)
 
     def _show_activity(self, board: ActivityBoard, target: Target) -> None:
-        if isinstance(target.source, ActivitySource):
-            board.show(target.source.kind, target.root, target.source.running(target.root))
+        source, root = target.source, target.root
+        if isinstance(source, ActivitySource):
+            for session, state in board.show(source.kind, root, source.running(root)):
+                at = self.clock()
+                self.say({"event": "activity", "session": session, "state": state, "at": at})
 
     def _say_changed(self, changed: Sequence[str]) -> None:
         if changed:

@@ -53,11 +53,14 @@ class ActivityBoard:
                     log_changes(self.database, session_id, (), self.clock)
         self._shown.clear()
 
-    def show(self, kind: str, root: Path, said: Iterable[RunningSession]) -> list[str]:
+    def show(
+        self, kind: str, root: Path, said: Iterable[RunningSession]
+    ) -> list[tuple[str, str | None]]:
         """Make the store say what a source says, but for processes that have ended.
 
         Returns:
-            The sessions whose activity changed.
+            The sessions whose activity changed, with the new state; None where nobody
+            runs them any more.
         """
         rows = {}
         for session in said:
@@ -74,7 +77,7 @@ class ActivityBoard:
         if changed or gone:
             self._write(kind, root, {name: rows[name] for name in changed}, gone)
         self._shown[kind, str(root)] = rows
-        return [*changed, *gone]
+        return [(name, rows[name][0]) for name in changed] + [(name, None) for name in gone]
 
     def _write(self, kind: str, root: Path, rows: dict[str, Row], gone: list[str]) -> None:
         connection, now = self.database.connection, self.clock()

@@ -4,9 +4,17 @@ SOURCE is a folder or file of an agent, or a source's name (claude-code, codex, 
 without any, the usual places of every known agent are read. Nothing is written there.
 Ctrl+C breaks it off; what is done stays done.
 
+--watch goes on with what agents write from then on, until Ctrl+C. One watcher serves a
+store: a second one waits, and takes over when the first ends.
+
 --json prints one object: {"units", "read", "new", "updated", "problems", "stopped",
 "seconds"}; units are the files that were listed, read those that had moved, new and
-updated count sessions.
+updated count sessions. With --watch it prints one object a line, each with an "event":
+"summary" with those fields, "watching" or "standby", then {"event": "synced", "synced",
+"session", "at"} for each commit (sessions that changed, the id of one, epoch ms),
+{"event": "activity", "session", "state", "at"} where a running session's process says what
+it does (null when it ends), and {"event": "trouble", "message"} where a commit failed and
+is tried again.
 """
 
 from __future__ import annotations
@@ -18,10 +26,21 @@ import os
 import sys
 from pathlib import Path
 
+import orjson
+
 from store.errors import StoreError
 from store.locations import library_path
 from store.opening import as_path
-from store.sync.process import SyncProcess, start_sync
+from store.sync.process import (
+    Activity,
+    Event,
+    Standby,
+    Synced,
+    SyncProcess,
+    Trouble,
+    event_as_dict,
+    start_sync,
+)
 from store.sync.progress import Progress, Summary
 from tui.cli.output import Printer, note, print_json, size_text
 
@@ -29,15 +48,20 @@ from tui.cli.output import Printer, note, print_json, size_text
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("sources", nargs="*", metavar="SOURCE", help="what to read")
+    parser.add_argument("--watch", action="store_true", help="go on with what changes")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Sync once."""
+    """Sync once, or also follow what is written from then on."""
     path = as_path(options.store or library_path())
     if path is None:
         raise StoreError("a PostgreSQL store cannot be synced into by this version")
     kinds, roots = _sorted_out(options.sources)
+    if options.watch:
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(_watch(path, roots, kinds, as_json=options.json))
+        return 0
     summary = asyncio.run(_sync(path, roots, kinds))
     if summary is None:
         note("broken off; what was done stays done")
@@ -70,6 +94,38 @@ async def _sync(path: Path, roots: list[Path], kinds: list[str]) -> Summary | No
         await process.stop()
         raise
     return process.summary
+
+
+async def _watch(path: Path, roots: list[Path], kinds: list[str], *, as_json: bool) -> None:
+    process = await start_sync(path, roots, kinds=kinds, watch=True)
+    printer = Printer()
+    try:
+        async for event in process.events():
+            if isinstance(event, Progress):
+                continue
+            if as_json:
+                print(orjson.dumps(event_as_dict(event)).decode(), flush=True)
+            elif isinstance(event, Trouble):
+                note(event.message)
+            else:
+                printer.line(_watch_words(event))
+                sys.stdout.flush()
+    except asyncio.CancelledError:
+        await process.stop()
+        raise
+
+
+def _watch_words(event: Event) -> str:
+    if isinstance(event, Summary):
+        return _sentence(event)
+    if isinstance(event, Standby):
+        return "another watcher follows this store; waiting for it to end"
+    if isinstance(event, Synced):
+        others = f" and {event.synced - 1:,} more" if event.synced > 1 else ""
+        return f"changed: {event.session}{others}"
+    if isinstance(event, Activity):
+        return f"{event.state or 'ended'}: {event.session}"
+    return "following; Ctrl+C ends it"
 
 
 async def _follow(process: SyncProcess) -> None:
