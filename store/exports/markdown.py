@@ -40,7 +40,7 @@ def _head(reading: SessionReading) -> Iterator[str]:
         ("workspace", row["workspace_root"]),
         ("branch", metadata.get("git_branch")),
         ("started", _time(row["created_at"])),
-        ("tokens", f"{row['total_tokens']:,}"),
+        ("tokens", _count(row["total_tokens"])),
         ("session", row["id"]),
     )
     for name, value in facts:
@@ -115,6 +115,10 @@ def _time(milliseconds: Any) -> str:
     except (OverflowError, ValueError, OSError):
         return str(milliseconds)
     return moment.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _count(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int | float) else ""
 
 
 def _line(value: Any) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from store.database import Database
 from store.errors import Refused
+from store.queries.reading import number
 
 Table = Literal["chat_sessions", "chat_messages"]
 
@@ -93,7 +94,7 @@ def touch_host(db: Database, session_id: str, now: int) -> list[CellEdit]:
     """
     if db.form.name == "own":
         return []
-    moved = max(int(_read(db, "chat_sessions", session_id, "updated_at")), now)
+    moved = max(number(_read(db, "chat_sessions", session_id, "updated_at")), now)
     return [set_column(db, "chat_sessions", session_id, "updated_at", moved)]
 
 

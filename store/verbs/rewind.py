@@ -107,6 +107,12 @@ def batches(db: Database, session_id: str) -> list[Batch]:
     return [Batch(row[0], row[1], bool(row[2]) or not ours) for row in rows]
 
 
+def _newest(found: list[Batch]) -> int:
+    """Return the newest batch's time; a host's marks that are no numbers do not count."""
+    numbers = [each.hidden_at for each in found if isinstance(each.hidden_at, int | float)]
+    return int(max(numbers, default=-1))
+
+
 def rewind(db: Database, session_id: str, message_id: str, *, now: int) -> Batch:
     """Hide the visible messages after the chosen one as one batch; queued ones stay.
 
@@ -126,8 +132,7 @@ def rewind(db: Database, session_id: str, message_id: str, *, now: int) -> Batch
     targets = _after(db, session_id, message_id)
     if not targets:
         raise Refused("nothing comes after this message, so there is nothing to hide")
-    older = batches(db, session_id)
-    batch = max(now, older[0].hidden_at + 1) if older else now
+    batch = max(now, _newest(batches(db, session_id)) + 1)
     edits = [edit for target in targets for edit in _hide(db, target, batch)]
     edits += _settle(db, session_id, now)
     count = len(targets)

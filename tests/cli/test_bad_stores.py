@@ -73,11 +73,17 @@ def test_a_newer_version_is_read_and_not_written(run: Run, demo: Path) -> None:
     assert run("show", "retry-loop").code == 0
 
 
-def test_a_locked_store_can_be_read(run: Run, demo: Path) -> None:
+def test_a_locked_store_can_be_read(
+    run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     writer = sqlite3.connect(demo, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     try:
         assert run("sessions").code == 0
+        monkeypatch.setattr("store.schema.CONNECTION_PRAGMAS", ("PRAGMA busy_timeout = 1",))
+        result = run("archive", "retry-loop")
+        assert (result.code, result.out) == (1, "")
+        assert f"{demo} is locked by another program; wait until it is done" in result.err
     finally:
         writer.close()
 

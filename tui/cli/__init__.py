@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
     import argparse
+    import sqlite3
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "sync": ("tui.cli.sync", "bring what agents wrote into the store"),
@@ -164,6 +165,30 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
         return 0
     except KeyboardInterrupt:
         return INTERRUPTED
-    except (BackscrollError, sqlite3.Error, OSError) as error:
+    except sqlite3.Error as error:
+        print(f"backscroll: {neutral(str(_explained(error, options.store)))}", file=sys.stderr)
+        return FAILED
+    except (BackscrollError, OSError) as error:
         print(f"backscroll: {neutral(str(error))}", file=sys.stderr)
         return FAILED
+    except Exception as error:
+        return _unforeseen(options.parser.prog, error)
+
+
+def _explained(error: sqlite3.Error, store: str | None) -> Exception:
+    from pathlib import Path
+
+    from store.database import explained
+    from store.locations import library_path
+
+    return explained(error, Path(store or library_path()))
+
+
+def _unforeseen(command: str, error: Exception) -> int:
+    """Say in one line what nobody thought of; all of it goes to the log."""
+    from tui.problems import keep, reason
+
+    log = keep(f"{command} failed", error)
+    where = f"; the log has more: {log}" if log else ""
+    print(f"backscroll: this should not happen: {reason(error)}{where}", file=sys.stderr)
+    return FAILED

@@ -18,6 +18,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from store.clock import system_clock
@@ -67,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
             summaries(database, filter, now=now, before=options.cursor, limit=options.limit),
         )
         if last is None and options.limit != 0:
-            note(_nothing(options, database))
+            note(_nothing(options, database, filter))
         elif last is not None and options.limit is not None:
             cursor = (last["updated_at"], last["id"])
             if sessions.page(database, filter, before=cursor, limit=1):
@@ -75,13 +76,18 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _nothing(options: argparse.Namespace, database: Database) -> str:
-    """Say whether there are no sessions at all, or none that were asked for."""
+def _nothing(
+    options: argparse.Namespace, database: Database, filter: sessions.SessionFilter
+) -> str:
+    """Say whether there are no sessions at all, none that were asked for, or only empty ones."""
     every = sessions.total(database, sessions.SessionFilter(archived="include"))
     if not every:
         return "the store holds no sessions; run: backscroll sync"
     if options.cursor is not None:
         return "no more sessions"
+    empty = sessions.total(database, replace(filter, skip_empty=False))
+    if empty:
+        return f"of {empty:,} sessions that were asked for, each is empty"
     return f"none of the {every:,} sessions of the store is what was asked for"
 
 

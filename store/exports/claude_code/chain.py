@@ -172,6 +172,10 @@ def _usage(usage: object) -> dict[str, int]:
     }
 
 
-def _iso(at: int) -> str:
-    moment = datetime.fromtimestamp(at / 1000, UTC)
+def _iso(at: Any) -> str:
+    """Return a time in the agent's form; a host's value that is none becomes the epoch."""
+    try:
+        moment = datetime.fromtimestamp(at / 1000, UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        moment = datetime.fromtimestamp(0, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
