@@ -78,13 +78,39 @@ def read_header(path: Path) -> Header:
     if not stat.S_ISREG(status.st_mode):
         raise StoreError(f"{path} is no regular file, so it cannot be a store; name a SQLite file")
     try:
-        with path.open("rb") as file:
-            start = file.read(_HEADER_BYTES)
+        start = _start_of(path, (status.st_dev, status.st_ino))
     except OSError as error:
         raise StoreError(
             f"{path} cannot be read: {error.strerror or error}; check its permissions"
         ) from error
     return _parse_header(path, start, status.st_size)
+
+
+_held: dict[tuple[int, int], int] = {}
+"""Descriptors of databases by device and inode; they are never closed.
+
+Closing any descriptor of a file drops the POSIX locks that SQLite holds on it for all
+connections of the process (sqlite.org/howtocorrupt.html, 2.2). Another program that closes
+the database would then think itself the last, and take the ``-wal`` away from under us.
+"""
+
+
+def _start_of(path: Path, inode: tuple[int, int]) -> bytes:
+    """Return the first 100 bytes of a file, without dropping a lock on it."""
+    if not hasattr(os, "pread"):
+        with path.open("rb") as file:
+            return file.read(_HEADER_BYTES)
+    known = _held.get(inode)
+    if known is not None:
+        return os.pread(known, _HEADER_BYTES, 0)
+    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    start = os.pread(opened, _HEADER_BYTES, 0)
+    status = os.fstat(opened)
+    if start.startswith(MAGIC) and (status.st_dev, status.st_ino) == inode:
+        _held[inode] = opened
+    else:
+        os.close(opened)
+    return start
 
 
 def _parse_header(path: Path, start: bytes, size: int) -> Header:
