@@ -5,13 +5,14 @@ from __future__ import annotations
 from store.errors import NotFound
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
+from store.sources.gemini import GeminiSource
 from store.sources.opencode import OpencodeSource
 from store.sources.protocol import Source
 
 
 def all_sources() -> tuple[Source, ...]:
     """Return one of each source, in the order in which they are asked what a path is."""
-    return (ClaudeCodeSource(), CodexSource(), OpencodeSource())
+    return (ClaudeCodeSource(), CodexSource(), OpencodeSource(), GeminiSource())
 
 
 def source(kind: str) -> Source:

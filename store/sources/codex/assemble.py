@@ -41,7 +41,7 @@ def session_draft(
     spawn = _spawn(meta)
     agent = facts.role or string(spawn.get("agent_role")) or facts.nickname
     setting = Setting(cwd, agent or string(spawn.get("agent_nickname")))
-    thread = Thread(_first_records(segments), setting)
+    thread = Thread(_first_records(segments), setting=setting)
     thread.take(history.entries)
     if not thread.messages:
         return None, history.missing

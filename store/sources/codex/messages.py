@@ -10,12 +10,12 @@ from store.sources.codex import events
 from store.sources.codex.calls import Calls
 from store.sources.codex.items import data_part, message_parts, message_text, reasoning_part
 from store.sources.codex.lineage import Entry
+from store.sources.codex.message_list import MessageList
 from store.sources.codex.origins import kinds_of, origin_details, origin_of
-from store.sources.codex.rollout import Line
 from store.sources.codex.setting import Setting
 from store.sources.codex.tools import CALLS, HOSTED, call_part, hosted_part, item_of
 from store.sources.codex.usage import Counting, Usage
-from store.sources.drafts import MessageDraft, PartDraft, Role
+from store.sources.drafts import MessageDraft, PartDraft
 from store.sources.values import mapping, string
 
 _QUIET_ITEMS = frozenset(
@@ -25,39 +25,29 @@ _QUIET_ITEMS = frozenset(
 
 
 @dataclass(slots=True)
-class Thread:
-    """The messages of one thread.
+class Thread(MessageList):
+    """The messages of one thread, made from its lines."""
 
-    Attributes:
-        first_record: By path where a file's records begin among those of the session.
-        messages: The drafts, in display order.
-    """
-
-    first_record: dict[str, int]
     setting: Setting = field(default_factory=Setting)
-    messages: list[MessageDraft] = field(default_factory=list)
     calls: Calls = field(default_factory=Calls)
     counting: Counting = field(default_factory=Counting)
     _open: MessageDraft | None = None
     _sampled: object = None
     _answered: bool = False
     _waiting: set[str] = field(default_factory=set)
-    _names: set[str] = field(default_factory=set)
-    _quiet: list[int] = field(default_factory=list)
     _unsure: list[MessageDraft] = field(default_factory=list)
     _confirmed: bool = False
     _prompted: bool = False
-    _state: tuple[bool, int | None] = (False, None)
 
     def take(self, entries: Sequence[Entry]) -> None:
         """Take all lines of the thread, once."""
         for entry in entries:
-            if (entry.inherited, entry.hidden_at) != self._state:
+            if (entry.inherited, entry.hidden_at) != self.state:
                 self._close()
-                self._state = (entry.inherited, entry.hidden_at)
+                self.state = (entry.inherited, entry.hidden_at)
             self._take(entry)
         self._place_left()
-        self._flush_quiet()
+        self.flush_quiet()
         if self._confirmed:
             for message in self._unsure:
                 message.metadata["origin"] = "meta"
@@ -79,45 +69,7 @@ class Thread:
                 self.setting.take(line.payload)
             elif line.type == "token_usage_record":
                 self._count(entry, self.counting.take_record(line.payload))
-            self._keep(entry)
-
-    def _record(self, entry: Entry) -> tuple[int, ...]:
-        """Return the number of an entry's record in the session, where it is the session's."""
-        first = self.first_record.get(entry.file.path)
-        return () if first is None else (first + entry.line.number,)
-
-    def _keep(self, entry: Entry) -> None:
-        """Keep a line as a record only: it goes with the message before."""
-        self._quiet.extend(self._record(entry))
-
-    def _flush_quiet(self) -> None:
-        if self._quiet and self.messages:
-            last = self.messages[-1]
-            last.records = (*last.records, *self._quiet)
-            self._quiet.clear()
-
-    def _add(self, entry: Entry, role: Role, metadata: dict[str, Any]) -> MessageDraft:
-        """Append a message that begins with this line."""
-        line = entry.line
-        name = self._name(line)
-        message = MessageDraft(name, role, line.at, line.at, metadata)
-        if entry.inherited:
-            message.inherited_from = name
-        if entry.hidden_at is not None:
-            metadata["hidden_at"] = entry.hidden_at
-        self._flush_quiet()
-        self.messages.append(message)
-        self._flush_quiet()
-        return message
-
-    def _name(self, line: Line) -> str:
-        """Return the item's own id; the place of a line that has none, or not for itself."""
-        placed = f"{line.place[0]}:{line.place[1]}"
-        name = string(line.payload.get("id")) or placed
-        if name in self._names:
-            name = f"{name}:{placed}"
-        self._names.add(name)
-        return name
+            self.keep(entry)
 
     def _close(self) -> None:
         self._open = None
@@ -136,13 +88,13 @@ class Thread:
             if other:
                 self._close()
         if self._open is None:
-            self._open = self._add(entry, "assistant", self.setting.described())
+            self._open = self.add(entry, "assistant", self.setting.described())
         self._sampled = sampled
         self._open.updated_at = max(self._open.updated_at, line.at)
         return self._open
 
     def _take_item(self, entry: Entry) -> None:
-        line, record = entry.line, self._record(entry)
+        line, record = entry.line, self.record(entry)
         if line.kind == "message":
             self._take_message(entry)
         elif line.kind == "reasoning":
@@ -160,13 +112,13 @@ class Thread:
         elif line.kind == "agent_message":
             self._take_agent_message(entry)
         elif line.kind in _QUIET_ITEMS:
-            self._keep(entry)
+            self.keep(entry)
         else:
             details = {"name": line.kind or "unknown", "details": line.payload}
             self._assistant(entry).parts.append(data_part("event", details, line.at, record))
 
     def _take_call(self, entry: Entry, part: PartDraft) -> None:
-        part.records = self._record(entry)
+        part.records = self.record(entry)
         if self.calls.repeats(part):
             return
         if part.tool_state == "input-available":
@@ -178,14 +130,14 @@ class Thread:
 
     def _take_message(self, entry: Entry) -> None:
         line, role = entry.line, entry.line.payload.get("role")
-        parts = message_parts(line.payload, line.at, self._record(entry))
+        parts = message_parts(line.payload, line.at, self.record(entry))
         if role == "assistant":
             self._assistant(entry).parts += parts
         elif role == "user":
             self._take_user(entry).parts = parts
         else:
             self._close()
-            self._add(entry, "system", {"origin": "meta"}).parts = parts
+            self.add(entry, "system", {"origin": "meta"}).parts = parts
 
     def _take_user(self, entry: Entry) -> MessageDraft:
         line, text = entry.line, message_text(entry.line.payload)
@@ -197,7 +149,7 @@ class Thread:
         if extra:
             metadata["backscroll"] = extra
         self._close()
-        message = self._add(entry, "user", metadata)
+        message = self.add(entry, "user", metadata)
         self._prompted = self._prompted or origin == "human"
         if not certain and not kinds_of(line):
             self._unsure.append(message)
@@ -206,9 +158,9 @@ class Thread:
     def _take_agent_message(self, entry: Entry) -> None:
         """Take what one agent wrote to another."""
         self._close()
-        message = self._add(entry, "user", {"origin": "notification"})
+        message = self.add(entry, "user", {"origin": "notification"})
         data = events.agent_message(entry.line.payload)
-        message.parts.append(data_part("agent", data, entry.line.at, self._record(entry)))
+        message.parts.append(data_part("agent", data, entry.line.at, self.record(entry)))
 
     def _take_event(self, entry: Entry) -> None:
         line, payload = entry.line, entry.line.payload
@@ -217,8 +169,8 @@ class Thread:
             return
         if events.is_shown(line):
             self._close()
-            message = self._add(entry, "system", {})
-            message.parts.append(events.part_of(line, self._record(entry)))
+            message = self.add(entry, "system", {})
+            message.parts.append(events.part_of(line, self.record(entry)))
             return
         if line.kind == "task_started":
             self._close()
@@ -232,14 +184,14 @@ class Thread:
             self._confirm()
         item = item_of(line)
         if item is None or not self._take_told(entry, item):
-            self._keep(entry)
+            self.keep(entry)
 
     def _take_told(self, entry: Entry, item: dict[str, Any]) -> bool:
         """Use what an item tells of a call or a prompt; say whether its record has a place."""
         if item.get("type") == "UserMessage":
             self._confirm()
         call_id = string(item.get("id")) or ""
-        return self.calls.tell(call_id, entry, self._record(entry), item)
+        return self.calls.tell(call_id, entry, self.record(entry), item)
 
     def _confirm(self) -> None:
         """Note that a person typed the last message."""
@@ -259,10 +211,10 @@ class Thread:
                 extra["aborted_at"] = line.at
                 extra["finish_reason"] = string(line.payload.get("reason")) or "aborted"
         if not line.payload.get("error"):
-            self._keep(entry)
+            self.keep(entry)
             return
-        data, record = events.error(line.payload["error"]), self._record(entry)
-        message = self._add(entry, "system", {})
+        data, record = events.error(line.payload["error"]), self.record(entry)
+        message = self.add(entry, "system", {})
         message.parts.append(data_part("error", data, line.at, record))
 
     def _last_assistant(self) -> MessageDraft | None:
@@ -285,10 +237,10 @@ class Thread:
             or "usage" in message.metadata
             or (
                 (message.inherited_from is not None, message.metadata.get("hidden_at"))
-                != self._state
+                != self.state
             )
         ):
-            message = self._add(entry, "assistant", self.setting.described())
+            message = self.add(entry, "assistant", self.setting.described())
         message.metadata["usage"] = usage
         response = string(entry.line.payload.get("response_id"))
         if response:
@@ -300,26 +252,36 @@ class Thread:
         self._close()
         last = self.messages[-1] if self.messages else None
         if last is None or last.role != "assistant" or last.parts:
-            last = self._add(entry, "system", {})
+            last = self.add(entry, "system", {})
         # Else it is the request for the summary, counted, whose answer is this line.
         last.metadata["compaction"] = True
-        data = events.compaction(line.payload, auto=self._prompted)
+        data = events.compaction(line.payload, auto=self._in_turn(last))
         if self.counting.context is not None:
             data["pre_tokens"] = self.counting.context
-        last.parts.append(data_part("compaction", data, line.at, self._record(entry)))
+        last.parts.append(data_part("compaction", data, line.at, self.record(entry)))
         last.updated_at = max(last.updated_at, line.at)
+
+    def _in_turn(self, marker: MessageDraft) -> bool:
+        """Tell whether a prompt is being worked on; without turns, whether it is unanswered."""
+        if self.setting.turn is not None:
+            return self._prompted
+        for message in reversed(self.messages):
+            if message is not marker and message.metadata.get("origin") != "meta":
+                return not (message.role == "assistant" and message.parts[-1:] != []
+                            and message.parts[-1].type == "text")  # fmt: skip
+        return False
 
     def _place_left(self) -> None:
         """Place outputs that stand without their call; keep other records."""
         orphans = False
         for entry, record, is_output in list(self.calls.left()):
             if not is_output:
-                self._quiet.extend(record)
+                self.quiet.extend(record)
                 continue
             orphans = True
-            self._state = (entry.inherited, entry.hidden_at)
+            self.state = (entry.inherited, entry.hidden_at)
             data, at = events.orphan(entry.line.payload), entry.line.at
-            message = self._add(entry, "system", {})
+            message = self.add(entry, "system", {})
             message.parts.append(data_part("result", data, at, record))
         if orphans:
             order = {message.source_id: n for n, message in enumerate(self.messages)}

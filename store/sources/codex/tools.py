@@ -31,7 +31,7 @@ HOSTED = {
     "image_generation_call": ("image_generation", "revised_prompt"),
 }
 """Calls that the API carried out itself."""
-_EXIT = re.compile(r"(?:Process exited with code|Exit code:) (-?\d{1,9})")
+_EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d{1,9})$", re.M)
 _HEAD = 400
 _ABORTED = re.compile(r"(?:Wall time: [^\n]*\n)?aborted(?: by user)?\b")
 _FAILED = (
