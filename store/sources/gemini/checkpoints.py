@@ -1,0 +1,113 @@
+"""Conversations saved by ``/chat save <tag>``: which session each is of, and how far it goes.
+
+A saved file names no session; the typed prompts in ``logs.json`` do.
+
+Source: the Gemini CLI format page, section 4.1.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+from urllib.parse import unquote
+
+import orjson
+
+from store.sources.drafts import AttachmentDraft, MessageDraft, SessionDraft
+from store.sources.gemini.history import text_of
+from store.sources.growing import entries_of, open_regular, stamped
+from store.sources.protocol import FileStamp, Problem
+from store.sources.values import mapping, string
+
+_SAVED = re.compile(r"checkpoint-(.+)\.json")
+_TYPED = re.compile(r"/(?:chat|resume)\s+save\s+(\S+)")
+_LOG_LIMIT = 16 * 1024 * 1024
+
+
+def is_checkpoint(path: str) -> bool:
+    """Tell whether a file of a unit is a saved conversation."""
+    return _SAVED.fullmatch(os.path.basename(path)) is not None
+
+
+def saved_by_session(project: str, problems: list[Problem]) -> dict[str, list[FileStamp]]:
+    """Return a project's saved conversations by the id of the session that saved them last."""
+    files = {
+        unquote(found[1]): entry
+        for entry in entries_of(project)
+        if (found := _SAVED.fullmatch(entry.name))
+    }
+    if not files:
+        return {}
+    by_session: dict[str, list[FileStamp]] = {}
+    for tag, session_id in _savers(project).items():
+        if tag in files:
+            by_session.setdefault(session_id, []).extend(stamped(files[tag], problems))
+    return by_session
+
+
+def _savers(project: str) -> dict[str, str]:
+    try:
+        with open_regular(os.path.join(project, "logs.json")) as file:
+            rows = orjson.loads(file.read(_LOG_LIMIT))
+    except (OSError, orjson.JSONDecodeError):
+        return {}  # Only interactive sessions write it.
+    found: dict[str, str] = {}
+    for row in rows if isinstance(rows, list) else ():
+        typed = _TYPED.match(string(mapping(row).get("message")) or "")
+        session_id = string(mapping(row).get("sessionId"))
+        if typed and session_id:
+            found[typed[1]] = session_id
+    return found
+
+
+def add_checkpoints(draft: SessionDraft, bodies: dict[str, bytes], problems: list[Problem]) -> None:
+    """Note a session's saved conversations, and keep them as side files.
+
+    Args:
+        draft: The session.
+        bodies: The saved files by path.
+        problems: Takes those that cannot be read.
+    """
+    noted: list[dict[str, Any]] = []
+    for path, body in sorted(bodies.items()):
+        name = os.path.basename(path)
+        saved = _SAVED.fullmatch(name)
+        history = _history(path, body, problems)
+        if saved is None or history is None:
+            continue
+        note: dict[str, Any] = {"tag": unquote(saved[1]), "entries": len(history)}
+        message = _last_in(draft.messages, history)
+        if message is not None:
+            note["message_source_id"] = message.source_id
+        noted.append(note | {"attachment": name})
+        draft.attachments.append(AttachmentDraft(name, "application/json", body))
+    if noted:
+        draft.metadata["backscroll"]["checkpoints"] = noted
+
+
+def _history(path: str, body: bytes, problems: list[Problem]) -> list[Any] | None:
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        problems.append(Problem(path, 0, f"no JSON: {error.msg}"))
+        return None
+    # Older versions saved the list alone.
+    history = data.get("history") if isinstance(data, dict) else data
+    if isinstance(history, list):
+        return history
+    problems.append(Problem(path, 0, "no saved conversation"))
+    return None
+
+
+def _last_in(messages: list[MessageDraft], history: list[Any]) -> MessageDraft | None:
+    """Return the message that the saved conversation ends with."""
+    words = next(
+        (text for content in reversed(history)
+         if (text := text_of(mapping(content).get("parts")).strip())), None
+    )  # fmt: skip
+    for message in reversed(messages) if words else ():
+        said = "".join(part.data["text"] for part in message.parts if part.type == "text")
+        if said.strip() == words:
+            return message
+    return None

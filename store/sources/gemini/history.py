@@ -1,0 +1,269 @@
+"""What the lines of a session's files add up to: entries, what is live, what was dropped.
+
+Source: the Gemini CLI format page, sections 4.2 (records) and 4.3 (traps).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from store.sources.values import epoch_ms, mapping, string
+
+CONTEXT = "<session_context>"
+SNAPSHOT = "<state_snapshot>"
+"""Begins what ``/compress`` leaves of the turns before."""
+Key = tuple[str, str]
+_RICH = ("tokens", "thoughts", "model", "toolCalls", "displayContent")
+"""What a turn loses when its history is written again."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """One message of a session, whatever lines told of it.
+
+    Attributes:
+        kind: ``context``, ``user``, ``tool-response``, ``gemini``, or the record's own type.
+        data: The richest record there is.
+        at: Its first time, epoch ms.
+        updated: Its last time.
+        records: The lines that made it what it is.
+        left: When a rewind or another history dropped it, else None.
+        tail: For a summary of ``/compress``: the first entry that it left standing.
+    """
+
+    id: str
+    kind: str
+    data: dict[str, Any]
+    at: int
+    updated: int
+    records: tuple[int, ...]
+    left: int | None = None
+    tail: Key | None = None
+    compacts: bool = False
+
+    @property
+    def key(self) -> Key:
+        """Return what tells it from the other entry that may have its id."""
+        return self.id, self.kind
+
+
+def text_of(content: object) -> str:
+    """Return the words of a message's content: a string, a part, or a list of parts."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [content]
+    texts = [part if isinstance(part, str) else mapping(part).get("text") for part in parts]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def parts_of(content: object) -> list[dict[str, Any]]:
+    """Return content as parts."""
+    if isinstance(content, str):
+        return [{"text": content}] if content else []
+    parts = content if isinstance(content, list) else [content]
+    return [{"text": part} if isinstance(part, str) else part for part in parts
+            if isinstance(part, str | dict)]  # fmt: skip
+
+
+def kind_of(data: dict[str, Any]) -> str:
+    """Return what a record is; a user record may hold words, context or tool results."""
+    kind = string(data.get("type")) or "unknown"
+    if kind != "user":
+        return kind
+    content = data.get("content")
+    if any("functionResponse" in part for part in parts_of(content)):
+        return "tool-response"
+    return "context" if text_of(content).lstrip().startswith(CONTEXT) else "user"
+
+
+@dataclass(slots=True)
+class History:
+    """A session as its lines leave it.
+
+    Attributes:
+        meta: Header and ``$set`` values, the last of each.
+        entries: All that ever were, in the order in which they came.
+        live: Those that the program would load now.
+        started: The first start, epoch ms; a resume notes another.
+        last: The newest time of a message or a ``lastUpdated``.
+        rewinds: How many ``$rewindTo`` there are.
+        replaced: How often ``$set`` brought another history.
+        quiet: Lines that no entry came of, and that are no bookkeeping.
+    """
+
+    meta: dict[str, Any] = field(default_factory=dict)
+    entries: dict[Key, Entry] = field(default_factory=dict)
+    live: list[Key] = field(default_factory=list)
+    started: int | None = None
+    last: int = 0
+    rewinds: int = 0
+    replaced: int = 0
+    quiet: list[int] = field(default_factory=list)
+    _batches: set[int] = field(default_factory=set)
+    _rewound: int | None = None
+
+    def take(self, data: dict[str, Any], number: int, following: dict[str, Any] | None) -> None:
+        """Take one line.
+
+        Args:
+            data: The line.
+            number: Of the record.
+            following: The next line, which tells when a rewind was.
+        """
+        if "$rewindTo" in data:
+            self._rewind(data["$rewindTo"], following)
+            return
+        rewound, self._rewound = self._rewound, None
+        if isinstance(data.get("$set"), dict):
+            self._set(data["$set"], number, rewound)
+        elif "type" in data and "id" in data:
+            before = len(self.entries)
+            entry = self._merge(data, number, from_set=False)
+            if len(self.entries) > before:
+                entry.compacts = _is_summary(entry, set())
+            self._go_live(entry.key)
+        elif "sessionId" in data:
+            self._header(data)
+        else:
+            self.quiet.append(number)
+
+    def _header(self, data: dict[str, Any]) -> None:
+        started = epoch_ms(data.get("startTime"))
+        if started is not None:
+            self.started = started if self.started is None else min(self.started, started)
+        self._note(data)
+
+    def _note(self, data: dict[str, Any]) -> None:
+        self.meta.update({key: value for key, value in data.items() if key != "messages"})
+        self.last = max(self.last, epoch_ms(data.get("lastUpdated")) or 0)
+
+    def _set(self, data: dict[str, Any], number: int, rewound: int | None) -> None:
+        messages = data.get("messages")
+        before = self.last
+        self._note(data)
+        if not isinstance(messages, list):
+            return
+        self.replaced += 1
+        known = set(self.entries)
+        found = [
+            self._merge(message, number, from_set=True)
+            for message in messages
+            if isinstance(message, dict)
+        ]
+        at = epoch_ms(data.get("lastUpdated")) or before + 1
+        self._replace(found, known, rewound if rewound is not None else at, rewound is not None)
+
+    def _replace(self, found: list[Entry], known: set[Key], at: int, after_rewind: bool) -> None:
+        """Make another history the live one; what it leaves out is dropped.
+
+        A start notes its context before an old history is restored: a history of context
+        alone drops nothing.
+        """
+        keys = list(dict.fromkeys(entry.key for entry in found))
+        if not after_rewind and all(entry.kind == "context" for entry in found):
+            for key in keys:
+                self._go_live(key)
+            return
+        compacts = next((entry for entry in found if _is_summary(entry, known)), None)
+        dropped = [key for key in self.live if key not in set(keys)]
+        if compacts is not None and not after_rewind:
+            after = keys[keys.index(compacts.key) + 1 :]
+            compacts.tail = next((key for key in after if key in known), None)
+            compacts.compacts = True
+        else:
+            history = [key for key in dropped if key[1] in _OF_HISTORY]
+            self._drop(history, at if after_rewind else self._unused(at))
+            keys += [key for key in dropped if key[1] not in _OF_HISTORY]
+        self.live = keys
+        for key in keys:
+            self.entries[key].left = None
+
+    def _rewind(self, target: object, following: dict[str, Any] | None) -> None:
+        """Drop an entry and all after it; an unknown id drops everything."""
+        self.rewinds += 1
+        at = epoch_ms(mapping(mapping(following).get("$set")).get("lastUpdated"))
+        self._rewound = self._unused(max(at or 0, self.last + 1))
+        places = [index for index, key in enumerate(self.live) if key[0] == target]
+        start = places[0] if places else 0
+        self._drop(self.live[start:], self._rewound)
+        self.live = self.live[:start]
+
+    def _drop(self, keys: list[Key], at: int) -> None:
+        for key in keys:
+            self.entries[key].left = at
+
+    def _unused(self, at: int) -> int:
+        while at in self._batches:
+            at += 1
+        self._batches.add(at)
+        return at
+
+    def _go_live(self, key: Key) -> None:
+        self.entries[key].left = None
+        if key not in self.live:
+            self.live.append(key)
+
+    def _merge(self, data: dict[str, Any], number: int, *, from_set: bool) -> Entry:
+        kind = kind_of(data)
+        name = data.get("id")
+        entry_id = name if isinstance(name, str) and name else f"record-{number}"
+        stamp = epoch_ms(data.get("timestamp"))
+        at = stamp if stamp is not None else self.last
+        self.last = max(self.last, at)
+        known = self.entries.get((entry_id, kind))
+        if known is None:
+            known = Entry(entry_id, kind, dict(data), at, at, (number,))
+            self.entries[known.key] = known
+            return known
+        merged = _richest(known.data, data, from_set=from_set)
+        if merged != known.data:
+            known.data = merged
+            known.records = (*known.records, number)
+            known.updated = max(known.updated, at)
+        return known
+
+
+_OF_HISTORY = ("context", "user", "tool-response", "gemini")
+
+
+def _is_summary(entry: Entry, known: set[Key]) -> bool:
+    return (
+        entry.kind == "user"
+        and entry.key not in known
+        and text_of(entry.data.get("content")).lstrip().startswith(SNAPSHOT)
+    )
+
+
+def _richest(known: dict[str, Any], data: dict[str, Any], *, from_set: bool) -> dict[str, Any]:
+    """Merge two records of one message; a history that is written again tells less."""
+    if not from_set:
+        merged = {**known, **data, "timestamp": known.get("timestamp", data.get("timestamp"))}
+        return _with_calls(merged, known, data)
+    merged = dict(known)
+    for key in _RICH:
+        if data.get(key) and not known.get(key):
+            merged[key] = data[key]
+    if not parts_of(known.get("content")) and parts_of(data.get("content")):
+        merged["content"] = data["content"]
+    return _with_calls(merged, known, data)
+
+
+def _with_calls(
+    merged: dict[str, Any], known: dict[str, Any], data: dict[str, Any]
+) -> dict[str, Any]:
+    """Put the calls of both records into one, of each call the record that tells more."""
+    calls: dict[str, dict[str, Any]] = {}
+    for record in (known, data):
+        found = record.get("toolCalls")
+        for place, call in enumerate(found if isinstance(found, list) else ()):
+            if isinstance(call, dict):
+                name = string(call.get("id")) or f"call-{place}"
+                if name not in calls or call.get("result") or not calls[name].get("result"):
+                    calls[name] = call
+    if calls:
+        merged["toolCalls"] = list(calls.values())
+    for key in ("thoughts", "tokens", "model"):
+        if not merged.get(key) and known.get(key):
+            merged[key] = known[key]
+    return merged

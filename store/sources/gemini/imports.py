@@ -1,0 +1,102 @@
+"""Sessions that began as a copy of another: ``--session-file``.
+
+A copy has its original's message ids and counts, so it has to be known as one for nothing
+to be counted twice. The file's name tells that there was an import (an epoch stamp in the
+place of the date), or a notice in it; which session it was of tell the ids.
+
+Source: the Gemini CLI format page, sections 4.1 and 4.3.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from itertools import chain
+
+import orjson
+
+from store.sources.gemini.history import Entry, History, text_of
+from store.sources.gemini.places import CHATS, SUFFIXES, projects
+from store.sources.growing import entries_of, open_regular
+
+_IMPORTED = re.compile(r"session-\d{12,14}-.+\.jsonl?")
+_NOTICE = "Imported session from"
+_FILE_LIMIT = 64 * 1024 * 1024
+_TURNS = ("user", "gemini")
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """What a session was copied from.
+
+    Attributes:
+        session_id: Of the original.
+        inherited: The ids of the entries that both have.
+        last: The id of the last of them.
+    """
+
+    session_id: str
+    inherited: frozenset[str]
+    last: str
+
+
+def original_of(
+    root: str, project: str, session_id: str, paths: list[str], history: History
+) -> Original | None:
+    """Find the session that an imported one was copied from; None where there is none.
+
+    Args:
+        root: Whose projects are searched.
+        project: The session's own, searched first.
+        session_id: Its id.
+        paths: Its files.
+        history: What they hold.
+    """
+    if not _is_imported(paths, history):
+        return None
+    turns = [entry for entry in history.entries.values() if entry.kind in _TURNS]
+    if not turns:
+        return None
+    needle = orjson.dumps(turns[0].id)
+    folders = dict.fromkeys([project, *projects(root)])
+    files = chain.from_iterable(_files_of(folder) for folder in folders)
+    for path in files:
+        body = b"" if path in paths else _read(path)
+        if needle not in body:
+            continue
+        found = re.search(rb'"sessionId"\s*:\s*"([^"]{1,200})"', body)
+        if found and found[1].decode("utf-8", "replace") != session_id:
+            return _original(found[1].decode("utf-8", "replace"), turns, body)
+    return None
+
+
+def _original(session_id: str, turns: list[Entry], body: bytes) -> Original:
+    copies = [entry.id for entry in turns if orjson.dumps(entry.id) in body]
+    return Original(session_id, frozenset(copies), copies[-1])
+
+
+def _is_imported(paths: list[str], history: History) -> bool:
+    if any(_IMPORTED.fullmatch(os.path.basename(path)) for path in paths):
+        return True
+    return any(
+        text_of(entry.data.get("content")).startswith(_NOTICE)
+        for entry in history.entries.values()
+        if entry.kind == "info"
+    )
+
+
+def _files_of(project: str) -> list[str]:
+    """Return a project's session files, imported ones last: the oldest is the original."""
+    names = [entry.name for entry in entries_of(os.path.join(project, CHATS))]
+    names = [name for name in names if name.startswith("session-") and name.endswith(SUFFIXES)]
+    names.sort(key=lambda name: (bool(_IMPORTED.fullmatch(name)), name))
+    return [os.path.join(project, CHATS, name) for name in names]
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open_regular(path) as file:
+            return file.read(_FILE_LIMIT)
+    except OSError:
+        return b""  # It went away; the copy then counts as a session of its own.

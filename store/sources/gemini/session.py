@@ -1,0 +1,255 @@
+"""From the files of one unit to its sessions, subagents among them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from store.sources.drafts import (
+    AttachmentDraft,
+    LineageDraft,
+    MessageDraft,
+    PartDraft,
+    SessionDraft,
+)
+from store.sources.gemini.history import History, text_of
+from store.sources.gemini.messages import Messages
+from store.sources.values import epoch_ms, mapping, string
+
+KIND = "gemini"
+TITLE_LENGTH = 300
+_WORKSPACE = re.compile(r"\*\*Workspace Directories:\*\*\s*\n\s*- (\S[^\n]*)")
+
+
+@dataclass(slots=True)
+class Log:
+    """One file of a session, as records.
+
+    Attributes:
+        lines: ``(number into records, object)`` in file order.
+    """
+
+    path: str
+    records: list[bytes]
+    lines: list[tuple[int, dict[str, Any]]]
+
+    @property
+    def session_id(self) -> str | None:
+        """Return the id that its header names."""
+        for _, data in self.lines:
+            found = string(data.get("sessionId"))
+            if found:
+                return found
+        return None
+
+    @property
+    def started(self) -> int:
+        """Return when the session began, epoch ms; 0 where nothing tells."""
+        return next((at for _, data in self.lines if (at := epoch_ms(data.get("startTime")))), 0)
+
+
+class NoSession(Exception):
+    """A file that holds no session; the message is the reason."""
+
+
+def legacy_log(path: str, body: bytes) -> Log:
+    """Return the older single object as the lines that it would be.
+
+    Raises:
+        NoSession: It is none.
+    """
+    try:
+        data = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise NoSession(f"no JSON: {error.msg}") from error
+    if not isinstance(data, dict) or not string(data.get("sessionId")):
+        raise NoSession("no session of Gemini CLI")
+    messages = data.pop("messages", None)
+    rows: list[dict[str, Any]] = [data]
+    rows += [row for row in messages if isinstance(row, dict)] if isinstance(messages, list) else []
+    return Log(path, [orjson.dumps(row) for row in rows], list(enumerate(rows)))
+
+
+@dataclass(slots=True)
+class SessionLogs:
+    """The files of one session, oldest first."""
+
+    session_id: str
+    logs: list[Log] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        """Return the file that says most."""
+        return max(self.logs, key=lambda log: len(log.records)).path
+
+    def history(self) -> tuple[History, list[bytes]]:
+        """Return what the files add up to, and all their records."""
+        history, records = History(), list[bytes]()
+        for log in sorted(self.logs, key=lambda log: (log.started, log.path)):
+            first = len(records)
+            records += log.records
+            following = [data for _, data in log.lines[1:]] + [None]
+            for (number, data), after in zip(log.lines, following, strict=True):
+                history.take(data, first + number, after)
+        return history, records
+
+
+def by_session(logs: Iterator[Log]) -> list[SessionLogs]:
+    """Put the files together that are of one session."""
+    found: dict[str, SessionLogs] = {}
+    for log in logs:
+        name = log.session_id
+        if name:
+            found.setdefault(name, SessionLogs(name)).logs.append(log)
+    return list(found.values())
+
+
+@dataclass(slots=True)
+class Built:
+    """A session's draft, and what else its files told."""
+
+    draft: SessionDraft
+    history: History
+    messages: Messages
+
+
+def build_session(
+    logs: SessionLogs, workspace: str | None, inherited: frozenset[str] = frozenset()
+) -> Built:
+    """Return the draft of one session.
+
+    Args:
+        logs: Its files.
+        workspace: The project's folder, where it is known.
+        inherited: Ids of entries that are copies of the parent session's.
+    """
+    history, records = logs.history()
+    messages = Messages()
+    found = messages.build(history, inherited)
+    times = [message.created_at for message in found]
+    started = history.started or min(times, default=0)
+    draft = SessionDraft(
+        logs.session_id,
+        logs.path,
+        KIND,
+        created_at=min([started, *times]) if started else min(times, default=0),
+        updated_at=max(history.last, started),
+        workspace_root=workspace or _workspace(history),
+        messages=found,
+        records=records,
+    )
+    draft.title, draft.title_from = _title(history, found)
+    draft.model = next(
+        (m.metadata["model"] for m in reversed(found) if "model" in m.metadata), None
+    )
+    draft.metadata["backscroll"] = _extra(history)
+    return Built(draft, history, messages)
+
+
+def _extra(history: History) -> dict[str, Any]:
+    meta = history.meta
+    extra: dict[str, Any] = {}
+    for name, key in (
+        ("session_kind", "kind"),
+        ("start_time", "startTime"),
+        ("last_updated", "lastUpdated"),
+        ("summary", "summary"),
+        ("memory_scratchpad", "memoryScratchpad"),
+        ("directories", "directories"),
+    ):
+        if meta.get(key):
+            extra[name] = meta[key]
+    if history.rewinds:
+        extra["rewinds"] = history.rewinds
+    if history.replaced:
+        extra["checkpoint_sets"] = history.replaced
+    return extra
+
+
+def _workspace(history: History) -> str | None:
+    """Return the folder that the session itself names."""
+    folders = history.meta.get("directories")
+    if isinstance(folders, list) and folders and isinstance(folders[0], str):
+        return folders[0]
+    for entry in history.entries.values():
+        if entry.kind == "context":
+            found = _WORKSPACE.search(text_of(entry.data.get("content")))
+            return found[1].strip() if found else None
+    return None
+
+
+def _title(history: History, messages: list[MessageDraft]) -> tuple[str | None, str | None]:
+    """Return the summary that the program made, else the first prompt.
+
+    A subagent's summary is its result; its prompt says better what it was for.
+    """
+    summary = string(history.meta.get("summary"))
+    prompt = _first_prompt(messages)
+    if history.meta.get("kind") == "subagent" and prompt:
+        return prompt, "first-prompt"
+    if summary:
+        return shortened(summary), "summary"
+    return prompt, "first-prompt" if prompt else None
+
+
+def _first_prompt(messages: list[MessageDraft]) -> str | None:
+    for hidden in (False, True):
+        for message in messages:
+            if message.role != "user" or message.metadata.get("origin") == "meta":
+                continue
+            if ("hidden_at" in message.metadata) is not hidden:
+                continue
+            shown = mapping(message.metadata.get("backscroll")).get("display")
+            words = shown or " ".join(p.data["text"] for p in message.parts if p.type == "text")
+            if isinstance(words, str) and words.strip():
+                return shortened(words)
+    return None
+
+
+def shortened(text: str) -> str:
+    """Return a text on one line, cut where it is too long for a title."""
+    line = " ".join(text[: TITLE_LENGTH * 4].split())
+    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+
+
+def link_agent(child: SessionDraft, parent_id: str, parent: Built | None) -> None:
+    """Say which session, and which call of it, started a subagent."""
+    child.lineage = LineageDraft("subagent", parent_id)
+    for message in parent.draft.messages if parent else ():
+        for part in message.parts:
+            if _child_of(part) == child.source_id:
+                child.lineage.parent_message_source_id = message.source_id
+                child.lineage.tool_call_id = part.tool_call_id
+                return
+
+
+def _child_of(part: PartDraft) -> object:
+    extra = mapping(mapping(part.data.get("resultProviderMetadata")).get("backscroll"))
+    return extra.get("child_session_source_id")
+
+
+def attach(draft: SessionDraft, bodies: dict[str, bytes]) -> None:
+    """Add the files of ``tool-outputs/``, each named by the part that its result is cut in.
+
+    Args:
+        draft: The session.
+        bodies: The files by path.
+    """
+    names = {os.path.basename(path): body for path, body in sorted(bodies.items())}
+    for name, body in names.items():
+        binary = b"\0" in body[:8192]
+        media_type = "application/octet-stream" if binary else "text/plain"
+        draft.attachments.append(AttachmentDraft(name, media_type, body))
+    for message in draft.messages if names else ():
+        for part in message.parts:
+            text = part.data.get("output", part.data.get("errorText"))
+            if part.tool_call_id is None or not isinstance(text, str):
+                continue
+            for name in names:
+                if name in text or part.tool_call_id in name:
+                    part.data["resultProviderMetadata"]["backscroll"]["attachment"] = name

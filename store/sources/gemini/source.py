@@ -1,0 +1,203 @@
+"""The Gemini CLI source: where its sessions lie, and how they are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from store.sources.drafts import LineageDraft, SessionDraft
+from store.sources.gemini import places
+from store.sources.gemini.checkpoints import add_checkpoints, is_checkpoint
+from store.sources.gemini.imports import original_of
+from store.sources.gemini.places import CHATS, OUTPUTS, SessionFiles
+from store.sources.gemini.session import (
+    KIND,
+    Built,
+    Log,
+    NoSession,
+    SessionLogs,
+    attach,
+    build_session,
+    by_session,
+    legacy_log,
+    link_agent,
+)
+from store.sources.growing import LINES, UnitFiles, UnitFollower, stamp_of
+from store.sources.json_lines import LINE_LIMIT
+from store.sources.protocol import Problem, Reading, Unit
+
+
+class GeminiSource:
+    """Fulfils ``store.sources.protocol.Source``; reads only, and only known file names."""
+
+    kind = KIND
+    label = "Gemini CLI"
+    version = 1
+
+    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
+        """Make a source.
+
+        Args:
+            line_limit: Bytes of the longest line that is read.
+        """
+        self._line_limit = line_limit
+
+    def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
+        """Return ``.gemini`` of ``GEMINI_CLI_HOME``, which stands for the home, or of home."""
+        named = environment.get("GEMINI_CLI_HOME", "").strip()
+        base = Path(named).expanduser() if named else home
+        return list(dict.fromkeys([base / ".gemini", home / ".gemini"]))
+
+    def recognise(self, path: Path) -> Path | None:
+        """Return the root to read when a file or folder is Gemini CLI's."""
+        return places.recognise(path)
+
+    def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
+        """List the sessions below a root."""
+        for files in self._files(root, problems):
+            yield files.unit()
+
+    def _files(self, root: Path, problems: list[Problem]) -> Iterator[SessionFiles]:
+        path = os.path.abspath(root)
+        if not path.endswith(places.SUFFIXES):
+            for project in places.projects(path, problems):
+                yield from places.sessions(project, problems)
+            return
+        project = _project_of(path)
+        name = places.short_name(os.path.basename(path))
+        for files in places.sessions(project, problems, {name}):
+            if any(stamp.path == path for stamp in (*files.main, *files.agents)):
+                yield files
+                return
+        try:
+            stamp = stamp_of(path, os.stat(path))
+        except OSError as error:
+            problems.append(Problem(path, 0, error.strerror or str(error)))
+            return
+        yield SessionFiles(os.path.dirname(path), name, [stamp])
+
+    def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
+        """List the sessions that changed files belong to.
+
+        Returns:
+            None where only a listing of the whole root can tell.
+        """
+        if root.is_file():
+            return None
+        problems: list[Problem] = []
+        found: list[Unit] = []
+        for project in places.projects(os.path.abspath(root)):
+            names = _touched(project, paths)
+            if names != set():
+                found += [files.unit() for files in places.sessions(project, problems, names)]
+        return found
+
+    def follower(self, root: Path, unit: Unit) -> UnitFollower:
+        """Return a follower that has read nothing yet."""
+        return UnitFollower(partial(self._build, root), self._line_limit)
+
+    def read(self, root: Path, unit: Unit) -> Reading:
+        """Read one unit whole; a file that went away meanwhile costs just itself."""
+        return self.follower(root, unit).read(unit)
+
+    def watch_paths(self, root: Path) -> Iterable[Path]:
+        """Return the folders whose changes below them concern this root."""
+        if root.is_file():
+            return [root.parent]
+        below = root / "tmp"
+        return [below if below.is_dir() else root]
+
+    def _build(
+        self, root: Path, unit: Unit, files: UnitFiles, problems: list[Problem]
+    ) -> list[SessionDraft]:
+        logs = list(_logs(files, problems))
+        agents = [log for log in logs if _parent_of(log.path) is not None]
+        main = by_session(log for log in logs if _parent_of(log.path) is None)
+        project = _project_of((logs or [_NOTHING])[0].path)
+        workspace = places.workspace_of(project)
+        built = [self._main(root, project, session, workspace) for session in main]
+        if built:
+            first, bodies = built[0].draft, files.bodies
+            attach(first, {path: bodies[path] for path in bodies if _is_output(path)})
+            saved = {path: bodies[path] for path in bodies if is_checkpoint(path)}
+            add_checkpoints(first, saved, problems)
+        parents = {one.draft.source_id: one for one in built}
+        drafts = [one.draft for one in built]
+        for session in by_session(iter(agents)):
+            child = build_session(session, workspace).draft
+            parent_id = _parent_of(session.logs[0].path) or ""
+            link_agent(child, parent_id, parents.get(parent_id))
+            drafts.append(child)
+        return drafts
+
+    def _main(self, root: Path, project: str, session: SessionLogs, workspace: str | None) -> Built:
+        built = build_session(session, workspace)
+        paths = [log.path for log in session.logs]
+        original = original_of(
+            os.path.abspath(root), project, session.session_id, paths, built.history
+        )
+        if original is None:
+            return built
+        built = build_session(session, workspace, original.inherited)
+        built.draft.lineage = LineageDraft("fork", original.session_id, original.last)
+        return built
+
+
+_NOTHING = Log("", [], [])
+
+
+def _logs(files: UnitFiles, problems: list[Problem]) -> Iterator[Log]:
+    """Return the session files that were read; others are told."""
+    for path, file in files.lines.items():
+        log = Log(path, file.records, [(line.number, line.data) for line in file.lines])
+        if log.session_id is not None:
+            yield log
+        elif file.lines:
+            problems.append(Problem(path, 0, "no line names its session"))
+    for path, body in files.bodies.items():
+        if _is_output(path) or is_checkpoint(path):
+            continue
+        try:
+            yield legacy_log(path, body)
+        except NoSession as error:
+            problems.append(Problem(path, 0, str(error)))
+
+
+def _is_output(path: str) -> bool:
+    return f"{os.sep}{OUTPUTS}{os.sep}" in path
+
+
+def _parent_of(path: str) -> str | None:
+    """Return the session that a subagent's file lies below; None for a session's own file."""
+    folder = os.path.dirname(path)
+    if os.path.basename(os.path.dirname(folder)) != CHATS:
+        return None
+    return os.path.basename(folder)
+
+
+def _project_of(path: str) -> str:
+    folder = os.path.dirname(path)
+    while os.path.basename(folder) != CHATS and os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+    return os.path.dirname(folder) if os.path.basename(folder) == CHATS else os.path.dirname(path)
+
+
+def _touched(project: str, paths: Iterable[str]) -> set[str] | None:
+    """Return the names of the sessions that paths belong to; None for all of a project's."""
+    names: set[str] = set()
+    for path in paths:
+        if path == project or path == os.path.join(project, CHATS):
+            return None
+        if not path.startswith(project + os.sep):
+            continue
+        rest = path[len(project) + 1 :].split(os.sep)
+        if len(rest) > 1 and rest[0] == CHATS:
+            is_file = rest[1].endswith((LINES, ".json"))
+            names.add(places.short_name(rest[1]) if is_file else rest[1])
+        elif is_checkpoint(path):
+            return None
+        elif len(rest) > 1 and rest[0] == OUTPUTS:
+            names.add(rest[1].removeprefix("session-")[:8])
+    return names

@@ -1,0 +1,275 @@
+"""Reads the files of a unit as they grow: each appended byte is read and parsed once.
+
+For sources whose sessions are files of JSON lines, with small side files that are read
+whole. A file that was cut, replaced, or whose last bytes are other ones than those that
+were read, is read from its beginning.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from dataclasses import dataclass
+from io import FileIO
+from typing import Any
+
+from store.sources.drafts import SessionDraft
+from store.sources.json_lines import (
+    CHUNK,
+    LINE_LIMIT,
+    TOO_LONG,
+    LineError,
+    LineSplitter,
+    parse_line,
+)
+from store.sources.protocol import FileStamp, Problem, Reading, Unit
+
+CHECKED = 4096
+"""Bytes before the place that was read to, which must be as they were."""
+SIDE_FILE_LIMIT = 64 * 1024 * 1024
+"""Bytes of the largest side file that is read."""
+LINES = ".jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line that is a JSON object.
+
+    Attributes:
+        number: Into the file's records.
+        line: From 1, for problems.
+    """
+
+    number: int
+    line: int
+    data: dict[str, Any]
+
+
+def open_regular(path: str) -> FileIO:
+    """Open a regular file for reading, without ever waiting for a pipe's writer.
+
+    Raises:
+        OSError: When it cannot be opened, or is a pipe, a device, a socket or a folder.
+    """
+    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return FileIO(number, "rb")
+
+
+def stamp_of(path: str, status: os.stat_result) -> FileStamp:
+    """Return the stamp of a file, taken as read to its end."""
+    return FileStamp(path, status.st_ino, status.st_size, status.st_mtime_ns, status.st_size)
+
+
+def stamped(entry: os.DirEntry[str], problems: list[Problem]) -> list[FileStamp]:
+    """Return the stamp of a regular file; nothing for anything else, told where it is odd."""
+    try:
+        if entry.is_file():
+            return [stamp_of(entry.path, entry.stat())]
+        problems.append(Problem(entry.path, 0, "not a regular file"))
+    except OSError as error:
+        problems.append(Problem(entry.path, 0, error.strerror or str(error)))
+    return []
+
+
+def entries_of(folder: str, problems: list[Problem] | None = None) -> list[os.DirEntry[str]]:
+    """List a folder by name; why it cannot be listed goes to ``problems``."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError as error:
+        if problems is not None:
+            problems.append(Problem(folder, 0, error.strerror or str(error)))
+        return []
+
+
+class GrowingFile:
+    """A file of JSON lines, as far as it was read.
+
+    Attributes:
+        records: Every line that is not blank, as it was.
+        lines: Those of them that are JSON objects.
+        problems: Lines that could not be read.
+    """
+
+    def __init__(self, path: str, line_limit: int = LINE_LIMIT) -> None:
+        """Start with nothing read."""
+        self.path = path
+        self._line_limit = line_limit
+        self._restart()
+
+    def _restart(self) -> None:
+        self.records: list[bytes] = []
+        self.lines: list[Line] = []
+        self.problems: list[Problem] = []
+        self._splitter = LineSplitter(self._line_limit)
+        self._inode = self._size = self._mtime_ns = 0
+        self._end = b""
+        self._took_tail = False
+
+    def read(self, torn: list[Problem]) -> FileStamp:
+        """Read what is there and was not read yet.
+
+        Args:
+            torn: Takes a last line that is not finished.
+
+        Raises:
+            OSError: When the file cannot be opened or read.
+        """
+        with open_regular(self.path) as file:
+            status = os.fstat(file.fileno())
+            if not self._goes_on(file, status):
+                self._restart()
+                file.seek(0)
+            self._push(file, status.st_size - self._size)
+        self._inode, self._mtime_ns = status.st_ino, status.st_mtime_ns
+        self._finish(torn)
+        return FileStamp(
+            self.path, status.st_ino, status.st_size, status.st_mtime_ns, self._splitter.consumed
+        )
+
+    def _goes_on(self, file: FileIO, status: os.stat_result) -> bool:
+        """Say whether the file begins with what was read of it; leave it at that place."""
+        if status.st_ino != self._inode or status.st_size < self._size:
+            return False
+        if status.st_size == self._size and status.st_mtime_ns != self._mtime_ns:
+            return False
+        file.seek(self._size - len(self._end))
+        if file.read(len(self._end)) != self._end:
+            return False
+        if self._took_tail and status.st_size > self._size:
+            # The line that was taken without its newline must end here.
+            if file.read(1) != b"\n":
+                return False
+            file.seek(self._size)
+        return True
+
+    def _push(self, file: FileIO, left: int) -> None:
+        while left > 0 and (chunk := file.read(min(CHUNK, left))):
+            left -= len(chunk)
+            self._size += len(chunk)
+            self._end = (self._end + chunk)[-CHECKED:]
+            self._took_tail = False
+            first = self._splitter.lines + 1
+            self._feed(self._splitter.push(chunk), first)
+            while self._splitter.skipped:
+                self._problem(self._splitter.skipped.pop(0), TOO_LONG)
+
+    def _finish(self, torn: list[Problem]) -> None:
+        """Take the last line though no newline ends it, when it is whole."""
+        tail, number = self._splitter.tail, self._splitter.lines + 1
+        if not tail.strip():
+            return
+        try:
+            parse_line(tail)
+        except LineError as error:
+            torn.append(Problem(self.path, number, f"unfinished last line: {error}"))
+            return
+        self._feed([self._splitter.take_tail()], number)
+        self._took_tail = True
+
+    def _feed(self, lines: list[bytes], first: int) -> None:
+        for position, line in enumerate(lines):
+            if not line or line.isspace():
+                continue
+            self.records.append(line)
+            try:
+                data, repaired = parse_line(line)
+            except LineError as error:
+                self._problem(first + position, str(error))
+                continue
+            if repaired:
+                self._problem(first + position, repaired)
+            self.lines.append(Line(len(self.records) - 1, first + position, data))
+
+    def _problem(self, line: int, reason: str) -> None:
+        self.problems.append(Problem(self.path, line, reason))
+
+
+class UnitFiles:
+    """The files of one unit: those of lines as they grow, the others whole.
+
+    Attributes:
+        lines: By path.
+        bodies: The other files' bytes by path.
+        stamps: As of the last reading.
+        problems: What could not be read the last time.
+    """
+
+    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
+        """Start with nothing read."""
+        self.lines: dict[str, GrowingFile] = {}
+        self.bodies: dict[str, bytes] = {}
+        self.stamps: tuple[FileStamp, ...] = ()
+        self.problems: list[Problem] = []
+        self._line_limit = line_limit
+        self._taken: dict[str, FileStamp] = {}
+
+    def take(self, unit: Unit) -> None:
+        """Read what the unit's files have more than the last time."""
+        self.problems = []
+        stamps: list[FileStamp] = []
+        paths = {stamp.path for stamp in unit.stamps}
+        for path in (self.lines.keys() | self.bodies.keys()) - paths:
+            self._drop(path)
+        for stamp in unit.stamps:
+            try:
+                stamps += self._lines(stamp.path) if _is_lines(stamp) else self._body(stamp)
+            except OSError as error:
+                self._drop(stamp.path)
+                self.problems.append(Problem(stamp.path, 0, error.strerror or str(error)))
+        for file in self.lines.values():
+            self.problems += file.problems
+        self.stamps = tuple(stamps)
+
+    def _drop(self, path: str) -> None:
+        self.lines.pop(path, None)
+        self.bodies.pop(path, None)
+        self._taken.pop(path, None)
+
+    def _lines(self, path: str) -> list[FileStamp]:
+        file = self.lines.get(path)
+        if file is None:
+            file = self.lines[path] = GrowingFile(path, self._line_limit)
+        return [file.read(self.problems)]
+
+    def _body(self, stamp: FileStamp) -> list[FileStamp]:
+        if self._taken.get(stamp.path) == stamp:
+            return [stamp]
+        if stamp.size > SIDE_FILE_LIMIT:
+            reason = "side file is larger than 64 MiB, skipped"
+            self.problems.append(Problem(stamp.path, 0, reason))
+            return [stamp]
+        with open_regular(stamp.path) as file:
+            status = os.fstat(file.fileno())
+            self.bodies[stamp.path] = file.readall()
+        self._taken[stamp.path] = stamp_of(stamp.path, status)
+        return [self._taken[stamp.path]]
+
+
+def _is_lines(stamp: FileStamp) -> bool:
+    return stamp.path.endswith(LINES)
+
+
+Build = Callable[[Unit, UnitFiles, list[Problem]], list[SessionDraft]]
+"""Makes the drafts of a unit from its files; what it cannot read goes to the problems."""
+
+
+class UnitFollower:
+    """Fulfils ``store.sources.protocol.Follower``: reads what is new, maps everything."""
+
+    def __init__(self, build: Build, line_limit: int = LINE_LIMIT) -> None:
+        """Start with nothing read."""
+        self._build = build
+        self._files = UnitFiles(line_limit)
+
+    def read(self, unit: Unit) -> Reading:
+        """Return what reading the unit whole would."""
+        self._files.take(unit)
+        problems: list[Problem] = []
+        sessions = self._build(unit, self._files, problems)
+        return Reading(sessions, self._files.problems + problems, self._files.stamps)
