@@ -89,6 +89,11 @@ class LiveScreen(PanesScreen):
         if not self.poller.poll():
             self._noticed()
 
+    async def show_written(self) -> None:
+        """Show what the app itself has just written; returns when the panes show it."""
+        self._due = True
+        await self._follow()
+
     def _pass_soon(self) -> None:
         if self._following or self._pass_due is not None or not self.is_attached:
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from store.queries import chosen
@@ -30,8 +30,8 @@ class ListVerbs(SessionVerbs):
         found = await ask_store(shown_app(self), chosen.by_rowid, list(marked))
         return found.value if found else []
 
-    def leave(self, going: Sequence[str], *, archiving: bool) -> None:
-        """Select the next session that stays, or the one before where none does."""
+    def leave(self, *, archiving: bool) -> None:
+        """Choose the next session that stays, or the one before where none does."""
         pane = cast("SessionsPane", self)
         view, model = pane.view, pane.view.model
         stays = pane.list_query.shelf == "all" or (
@@ -41,12 +41,17 @@ class ListVerbs(SessionVerbs):
             return
         gone = view.marked or {model.rowids[view.cursor]}
         around = [*range(view.cursor, len(model)), *range(view.cursor - 1, -1, -1)]
-        entry = next((entry for entry in around if model.rowids[entry] not in gone), None)
-        if entry is not None:
-            view.select(entry)
-            row = view.rows.get(model.rowids[entry])
-            if row is not None:
-                pane._highlight(row.id)
+        rowid = next((r for entry in around if (r := model.rowids[entry]) not in gone), None)
+        row = view.rows.get(rowid) if rowid is not None else None
+        pane._going_to = row.id if row is not None else None
+
+    def left(self, *, done: bool) -> None:
+        """Arrange the list without what has left it."""
+        pane = cast("SessionsPane", self)
+        if done:
+            pane.order_now()
+        else:
+            pane._going_to = None
 
     def unmark(self) -> None:
         """Take all marks away."""

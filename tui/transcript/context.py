@@ -115,12 +115,14 @@ def meter_of(filling: Filling) -> Meter:
 def meter_lines(meter: Meter | None, messages: int, width: int) -> list[Line]:
     """Return the lines above the context view: how much it is, a bar, what is in it."""
     width = max(20, width - 2)
-    title: list[Run] = [("Context", "user b"), ("  what the model would be sent now", "muted")]
+    title: list[Run] = [("What the model is sent now", "user b")]
     more: list[Run] = [(f"{messages:,} message{'s' * (messages != 1)}", "faint"),
                        ("  c shows all", "muted")]
     if meter is None or not meter.tokens:
         words = "counting" + glyphs().more if meter is None else "nothing"
-        return [Line(title, right=more), Line([(words, "faint")]), Line([])]
+        return [Line([*title, (f"  {words}", "faint")], right=more), Line([]), Line([])]
+    about = "counted by it" if meter.counted else "guessed from characters"
+    title += [(f"  {count(meter.tokens)} tokens", "text b"), (f", {about}", "muted")]
     kinds = [(kind, size) for kind in KINDS if (size := meter.kinds[kind])]
     return [Line(title, right=more), Line(_bar(kinds, width)), *_legend(meter, kinds, width)]
 
@@ -139,22 +141,21 @@ def _bar(kinds: list[tuple[Kind, int]], width: int) -> list[Run]:
 
 
 def _legend(meter: Meter, kinds: list[tuple[Kind, int]], width: int) -> list[Line]:
-    about = count(meter.tokens) + " tokens"
-    about += ", as the model counted" if meter.counted else ", guessed from characters"
-    first = Line([(about, "text")])
-    if meter.counted:
-        first.right = [("kinds by their characters", "faint")]
     total = sum(meter.kinds.values()) or 1
-    lines: list[Line] = [Line([])]
+    entries: list[list[Run]] = []
     for kind, size in sorted(kinds, key=lambda item: -item[1]):
         name = "system, tools" if kind == "system" and meter.rest else kind
-        entry: list[Run] = [
-            (f"{glyphs().bar} ", INKS[kind]), (f"{name} ", "muted"),
-            (f"{100 * size / total:.0f}% {count(size)}", "text"),
-        ]
+        entries.append([
+            (f"{glyphs().thick_bar} ", INKS[kind]), (f"{name} ", "muted"),
+            (f"{100 * size / total:.0f}% ", "text"), (count(size), "faint"),
+        ])
+    if meter.counted:
+        entries.append([("shares by characters", "faint")])
+    lines: list[Line] = [Line([])]
+    for entry in entries:
         used = width_of(lines[-1].runs)
         if used and used + 3 + width_of(entry) > width:
             lines.append(Line([]))
             used = 0
         lines[-1].runs += ([("   ", "text")] if used else []) + entry
-    return [first, *lines]
+    return [*lines, Line([])]

@@ -27,7 +27,7 @@ class TranscriptVerbs:
 
     def flow(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something that asks the user in between."""
-        self._pane.run_worker(work, exit_on_error=False)
+        self._pane.run_worker(work, group="verb", exit_on_error=False)
 
     @property
     def session_id(self) -> str:

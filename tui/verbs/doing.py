@@ -78,10 +78,7 @@ async def perform(
     except BackscrollError as error:
         refuse(app, error)
         return None
-    app.main.look_now()
-    changed = getattr(app.screen, "store_changed", None)
-    if changed is not None and app.screen is not app.main:
-        changed()
+    await app.main.show_written()
     return Done(value)
 
 

@@ -54,4 +54,4 @@ class ContinueVerb:
         session_id = self.session_meant()
         if session_id is not None:
             work: Any = go_on(shown_app(self), session_id)
-            cast("Widget", self).run_worker(work, exit_on_error=False)
+            cast("Widget", self).run_worker(work, group="verb", exit_on_error=False)

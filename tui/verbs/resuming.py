@@ -149,6 +149,6 @@ async def _come_back(app: BackscrollApp, session_id: str, made: ResumePlan) -> N
     continued = derived_session_id(KIND, source_id)
     row = await app.library.read(get, continued)
     target = continued if row is not None else session_id
-    app.main.look_now()
+    await app.main.show_written()
     app.main.sessions.go_to(target)
     app.main.post_message(SessionOpened(target))

@@ -6,7 +6,7 @@ paint.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
 from store.queries import chosen
@@ -29,8 +29,11 @@ class SessionVerbs:
         current = self.current_session()
         return await self._named([current] if current else [])
 
-    def leave(self, going: Sequence[str], *, archiving: bool) -> None:
-        """Go to a neighbour as sessions go out of sight."""
+    def leave(self, *, archiving: bool) -> None:
+        """Choose the neighbour to go to when the chosen sessions go out of sight."""
+
+    def left(self, *, done: bool) -> None:
+        """Go there, or stay where the verb was refused."""
 
     def unmark(self) -> None:
         """Take all marks away."""
@@ -41,7 +44,7 @@ class SessionVerbs:
 
     def flow(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something that asks the user in between."""
-        cast("Widget", self).run_worker(work, exit_on_error=False)
+        cast("Widget", self).run_worker(work, group="verb", exit_on_error=False)
 
     async def do_archive(self) -> None:
         """Archive the chosen sessions; bring them back where all of them are archived."""
@@ -54,10 +57,11 @@ class SessionVerbs:
         if not going:
             return
         names = [target.id for target in going]
+        self.leave(archiving=archiving)
         done = await perform(app, archive if archiving else unarchive, names)
+        self.left(done=done is not None)
         if done is None:
             return
-        self.leave(names, archiving=archiving)
         self.unmark()
         one = len(going) == 1
         what = quoted(going[0].title) if one else counted(len(going), "session")

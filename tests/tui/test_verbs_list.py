@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from store.database import open_database
+from tests.tui.stores import Told, put, some
+from tests.tui.verbs_app import Running, query, running
+
+FIVE = [Told(f"ses_{name}", f"Session {name}", "/w/p", age=n) for n, name in enumerate("abcde")]
+
+
+def order(run: Running) -> list[str]:
+    view = run.sessions.view
+    return [view.rows[rowid].id[-1] for rowid in view.model.rowids]
+
+
+def archived(path: Path) -> str:
+    rows = query(path, "SELECT id FROM chat_sessions WHERE archived_at IS NOT NULL ORDER BY id")
+    return "".join(row[0][-1] for row in rows)
+
+
+async def test_archive_goes_to_the_neighbour_and_undo_comes_back(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", FIVE)
+    updated = query(path, "SELECT id, updated_at FROM chat_sessions ORDER BY id")
+    async with running(path) as run:
+        await run.press("j", "j", "a")
+        assert run.last == "Archived “Session c” · U undoes"
+        assert order(run) == list("abde")
+        assert run.sessions.selected_id == "ses_d"
+        await run.press("G", "a")
+        assert order(run) == list("abd")
+        assert run.sessions.selected_id == "ses_d"
+        assert archived(path) == "ce"
+        await run.press("U")
+        assert run.last == "Undone: archived 1 session · ctrl+r redoes"
+        assert run.sessions.selected_id == "ses_e"
+        await run.press("U")
+        assert order(run) == list("abcde")
+        assert run.sessions.selected_id == "ses_c"
+        await run.press("U")
+        assert run.last == "There is nothing to undo"
+    assert query(path, "SELECT id, updated_at FROM chat_sessions ORDER BY id") == updated
+
+
+async def test_undo_and_redo_go_on_after_a_restart(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", FIVE)
+    async with running(path) as run:
+        await run.press("a")
+        await run.press("asterisk")
+    async with running(path) as run:
+        await run.press("U")
+        assert run.last == "Undone: starred · ctrl+r redoes"
+        await run.press("U")
+        assert archived(path) == ""
+    async with running(path) as run:
+        await run.press("ctrl+r")
+        assert run.last == "Done again: archived 1 session · U undoes"
+        assert archived(path) == "a"
+        await run.press("ctrl+r", "ctrl+r")
+        assert run.last == "There is nothing to redo"
+
+
+async def test_marked_ones_go_together_and_come_back_together(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", FIVE)
+    async with running(path) as run:
+        await run.press("j", "j", "m", "a")
+        assert run.last == "Archived 3 sessions · U undoes"
+        assert order(run) == list("ab")
+        assert run.sessions.selected_id == "ses_b"
+        assert not run.sessions.view.marked
+        await run.press("V", "M", "a")
+        assert run.last == "Unarchived 3 sessions · U undoes"
+        assert archived(path) == ""
+        await run.press("U", "U")
+        assert archived(path) == ""
+
+
+async def test_only_what_the_filter_matches_is_marked(tmp_path: Path) -> None:
+    told = [*FIVE, Told("ses_x", "Other thing", "/w/p", age=9),
+            Told("ses_y", "Session of it", "/w/p", age=8, parent="ses_x")]
+    path = put(tmp_path / "s.db", told)
+    async with running(path) as run:
+        await run.press("slash", *"session", "enter")
+        await run.press("M")
+        assert len(run.sessions.view.marked) == 6
+        await run.press("a")
+        assert archived(path) == "abcdey"
+
+
+async def test_rename_star_and_tags(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", FIVE)
+    async with running(path) as run:
+        await run.press("N")
+        assert "Session a" in run.dialog()
+        await run.press("ctrl+u", *"New", "enter")
+        assert run.last == "Renamed to “New” · U undoes"
+        assert run.sessions.view.rows[run.sessions.view.selected or 0].title == "New"
+        await run.press("asterisk")
+        assert run.last == "Starred “New” · U undoes"
+        await run.press("asterisk")
+        assert run.last == "Took the star off “New” · U undoes"
+        await run.press("number_sign", *"fix,later", "enter")
+        assert run.last == "Tagged fix, later · U undoes"
+        await run.press("number_sign")
+        assert "fix, later" in run.dialog()
+        await run.press("ctrl+u", *"later", "enter")
+        assert run.sessions.view.rows[run.sessions.view.selected or 0].tags == ("later",)
+        told = len(run.told)
+        await run.press("N", "enter")
+        await run.press("N", "escape")
+        assert len(run.told) == told
+        await run.press("U", "U", "U", "U", "U")
+        assert run.sessions.view.rows[run.sessions.view.selected or 0].title == "Session a"
+
+
+@pytest.mark.parametrize("key", ["a", "N", "asterisk", "number_sign", "U", "ctrl+r"])
+async def test_a_store_that_is_read_only_says_so(key: str, tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(3))
+    database = open_database(path)
+    database.connection.execute("PRAGMA user_version = 999")
+    database.close()
+    async with running(path) as run:
+        await run.press(key)
+        assert "newer" in run.last
+        assert run.app.screen is run.app.main

@@ -1,0 +1,111 @@
+"""The whole app on a small store, for the tests of its verbs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from store.database import Database, open_database
+from tests.tui.stores import browser
+from tui.app import BackscrollApp
+from tui.dialogs.frame import Dialog
+from tui.panes.sessions import SessionsPane
+from tui.panes.transcript import TranscriptPane
+
+MOST_PAUSES = 3_000
+
+
+@dataclass
+class Running:
+    app: BackscrollApp
+    pilot: Pilot[None]
+
+    @property
+    def sessions(self) -> SessionsPane:
+        return self.app.main.sessions
+
+    @property
+    def transcript(self) -> TranscriptPane:
+        assert self.app.main.transcript is not None
+        return self.app.main.transcript
+
+    @property
+    def told(self) -> list[str]:
+        return [note.message for note in self.app._notifications]
+
+    @property
+    def last(self) -> str:
+        return self.told[-1] if self.told else ""
+
+    def dialog(self) -> str:
+        """The text of the dialog that is open."""
+        screen = self.app.screen
+        assert isinstance(screen, Dialog), screen
+        return drawn(screen)
+
+    async def quiet(self) -> None:
+        """Wait until nothing runs, but for a verb that waits for its dialog."""
+        for _ in range(MOST_PAUSES):
+            await self.pilot.pause()
+            asking = isinstance(self.app.screen, Dialog)
+            busy = [
+                worker for worker in self.app.workers
+                if not worker.is_finished and not (asking and worker.group == "verb")
+            ]
+            if not busy:
+                await self.pilot.pause()
+                return
+        raise AssertionError(f"still busy: {busy}")
+
+    async def press(self, *keys: str) -> None:
+        for key in keys:
+            await self.pilot.press(key)
+            await self.quiet()
+
+    async def open(self, session_id: str, message_id: str | None = None) -> None:
+        self.app.main.focus_pane("transcript")
+        self.app.main.open_session(session_id, message_id)
+        await self.quiet()
+
+
+def drawn(screen: Any) -> str:
+    """What a screen shows, line by line."""
+    width, height = screen.size
+    rows = []
+    for strips in screen._compositor.render_strips():
+        rows.append("".join(segment.text for segment in strips).rstrip())
+    assert width and height
+    return "\n".join(rows)
+
+
+@asynccontextmanager
+async def running(path: Path, size: tuple[int, int] = (160, 40)) -> AsyncIterator[Running]:
+    app = browser(path)
+    async with app.run_test(size=size) as pilot:
+        run = Running(app, pilot)
+        await run.quiet()
+        yield run
+        await run.quiet()
+
+
+@asynccontextmanager
+async def written(path: Path) -> AsyncIterator[Database]:
+    """The file, open for writing beside the app."""
+    database = open_database(path)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def query(path: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
+    database = open_database(path, write=False)
+    try:
+        return database.connection.execute(sql, values).fetchall()
+    finally:
+        database.close()
