@@ -1,0 +1,343 @@
+"""Watchers as they run: in processes of their own, one per store, killed at any time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+import pytest
+
+from store.activity import live_activities
+from store.database import open_database
+from store.ids import derived_session_id
+from store.queries.listing import rows_of
+from store.sources.claude_code import ClaudeCodeSource
+from store.sync.engine import Settings, Sync
+from store.sync.process import (
+    Activity,
+    Standby,
+    Synced,
+    SyncProcess,
+    Watching,
+    event_as_dict,
+    start_sync,
+)
+from store.sync.progress import Summary
+from store.sync.targets import Target
+from tests.store.sync_fakes import dump
+from tests.store.test_sync_live import LIVE, appends
+
+PATIENCE_S = 60
+ROW = (
+    '{"parentUuid":null,"sessionId":"s","version":"2.1.332","type":"user","uuid":"%s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/work",'
+    '"message":{"role":"user","content":"%s"}}\n'
+)
+T = TypeVar("T")
+
+
+@pytest.fixture(autouse=True)
+def _private_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CONFIG", "DATA", "CACHE", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "claude"
+    (folder / "projects" / "-work").mkdir(parents=True)
+    (folder / "projects" / "-work" / "first.jsonl").write_text(ROW % ("u0", "hello"))
+    return folder
+
+
+class Watcher:
+    """A watcher process and what it has told so far."""
+
+    def __init__(self, process: SyncProcess) -> None:
+        self.process = process
+        self.told: list[Any] = []
+        self._events: AsyncIterator[Any] = process.events()
+
+    async def until(self, kind: type[T], wanted: Callable[[T], bool] = lambda event: True) -> T:
+        """Wait for an event of a kind."""
+        async with asyncio.timeout(PATIENCE_S):
+            async for event in self._events:
+                self.told.append(event)
+                if isinstance(event, kind) and wanted(event):
+                    return event
+        raise AssertionError(f"it ended without {kind.__name__}; it told {self.told}")
+
+    async def end(self) -> None:
+        """Wait for its end."""
+        async with asyncio.timeout(PATIENCE_S):
+            async for event in self._events:
+                self.told.append(event)
+
+
+@pytest.fixture
+async def watch(tmp_path: Path) -> AsyncIterator[Any]:
+    started: list[SyncProcess] = []
+
+    async def start(*targets: Path, store: Path = tmp_path / "live.db") -> Watcher:
+        process = await start_sync(store, targets, watch=True)
+        started.append(process)
+        return Watcher(process)
+
+    yield start
+    for process in started:
+        await process.stop()
+
+
+def rows_at_once(tmp_path: Path, root: Path) -> dict[str, list[Any]]:
+    path = tmp_path / "once.db"
+    path.unlink(missing_ok=True)
+    database = open_database(path, create=True)
+    Sync(database, Settings(helpers=0)).run([Target(ClaudeCodeSource(), root)])
+    rows = dump(database)
+    database.close()
+    return rows
+
+
+def rows_of_store(tmp_path: Path) -> dict[str, list[Any]]:
+    database = open_database(tmp_path / "live.db", write=False)
+    rows = dump(database)
+    database.close()
+    return rows
+
+
+def texts(tmp_path: Path) -> set[str]:
+    return {orjson.loads(row[5])["text"] for row in rows_of_store(tmp_path)["chat_parts"]}
+
+
+@pytest.mark.parametrize("name", ["2.1.332-terminal", "2.1.332-print", "2.0.77-print"])
+async def test_a_replayed_run_ends_as_its_finished_files(
+    name: str, root: Path, tmp_path: Path, watch: Any
+) -> None:
+    watcher = await watch(root)
+    await watcher.until(Watching)
+    assert isinstance(watcher.told[-2], Summary)
+    for file, body in appends(name):
+        path = root / "projects" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for piece in (body[: len(body) // 2], body[len(body) // 2 :]):
+            with path.open("ab", buffering=0) as out:
+                out.write(piece)
+            await asyncio.sleep(0)
+    wanted = rows_at_once(tmp_path, root)
+    while rows_of_store(tmp_path) != wanted:
+        await watcher.until(Synced)
+    assert len(wanted["chat_sessions"]) > 1
+
+
+async def test_what_happens_to_files_is_seen(root: Path, tmp_path: Path, watch: Any) -> None:
+    folder = root / "projects" / "-work"
+    watcher = await watch(root)
+    await watcher.until(Watching)
+    first = folder / "first.jsonl"
+
+    async def until_texts(wanted: set[str]) -> None:
+        while texts(tmp_path) != wanted:
+            await watcher.until(Synced)
+
+    with first.open("a") as out:
+        out.write(ROW % ("u1", "more"))
+    await until_texts({"hello", "more"})
+    os.truncate(first, len(ROW % ("u0", "hello")))
+    await until_texts({"hello"})
+    staged = folder / "first.staged"
+    staged.write_text(ROW % ("u2", "replaced"))
+    staged.replace(first)
+    await until_texts({"replaced"})
+    deep = root / "projects" / "-new" / "second" / "subagents"
+    deep.mkdir(parents=True)
+    (deep / "agent-a1.jsonl").write_text(ROW % ("u3", "from an agent"))
+    await until_texts({"replaced", "from an agent"})
+    (root / "projects" / "-new" / "second.jsonl").write_text(ROW % ("u4", "from its session"))
+    await until_texts({"replaced", "from an agent", "from its session"})
+    first.unlink()
+    (folder / "third.jsonl").write_text(ROW % ("u5", "third"))
+    await until_texts({"replaced", "from an agent", "from its session", "third"})
+    folder.rename(root / "projects" / "-moved")
+    with (root / "projects" / "-moved" / "third.jsonl").open("a") as out:
+        out.write(ROW % ("u6", "and on"))
+    await until_texts({"replaced", "from an agent", "from its session", "third", "and on"})
+
+
+async def test_the_first_project_of_all_is_seen(tmp_path: Path, watch: Any) -> None:
+    root = tmp_path / "claude"
+    (root / "projects").mkdir(parents=True)
+    (root / "projects" / "-a").mkdir()
+    (root / "projects" / "-a" / "one.jsonl").write_text(ROW % ("u", "one"))
+    watcher = await watch(root)
+    await watcher.until(Watching)
+    (root / "projects").rename(tmp_path / "away")
+    (root / "projects" / "-b").mkdir(parents=True)
+    (root / "projects" / "-b" / "two.jsonl").write_text(ROW % ("u", "two"))
+    while texts(tmp_path) != {"one", "two"}:
+        await watcher.until(Synced)
+
+
+async def test_one_watches_and_the_next_takes_over(
+    root: Path, tmp_path: Path, watch: Any
+) -> None:
+    first = await watch(root)
+    await first.until(Watching)
+    second, third = await watch(root), await watch(root)
+    await second.until(Standby)
+    await third.until(Standby)
+    os.kill(first.process.pid, signal.SIGKILL)
+    path = root / "projects" / "-work" / "first.jsonl"
+    with path.open("a") as out:
+        out.write(ROW % ("u1", "while nobody watched"))
+    names = {asyncio.ensure_future(one.until(Watching)): one for one in (second, third)}
+    done, waiting = await asyncio.wait(names, return_when=asyncio.FIRST_COMPLETED)
+    (taken,) = done
+    (left,) = waiting
+    assert taken.exception() is None
+    assert texts(tmp_path) == {"hello", "while nobody watched"}
+    with path.open("a") as out:
+        out.write(ROW % ("u2", "then"))
+    event = await names[taken].until(Synced)
+    assert event.session == derived_session_id("claude-code", "first")
+    assert texts(tmp_path) == {"hello", "while nobody watched", "then"}
+    await names[taken].process.stop()
+    await left
+
+
+async def test_other_places_do_not_wait_for_each_other(
+    root: Path, tmp_path: Path, watch: Any
+) -> None:
+    other = tmp_path / "other"
+    (other / "projects" / "-o").mkdir(parents=True)
+    (other / "projects" / "-o" / "there.jsonl").write_text(ROW % ("u9", "there"))
+    for one in (await watch(root), await watch(other)):
+        await one.until(Watching)
+    assert texts(tmp_path) == {"hello", "there"}
+
+
+async def test_it_ends_in_order_with_whoever_started_it(root: Path, watch: Any) -> None:
+    watcher = await watch(root)
+    await watcher.until(Watching)
+    waiting = await watch(root)
+    await waiting.until(Standby)
+    await waiting.process.stop()
+    await waiting.end()
+    os.kill(watcher.process.pid, signal.SIGTERM)
+    await watcher.end()
+    third = await watch(root)
+    await third.until(Watching)
+    await third.process.stop()
+    await third.end()
+
+
+async def test_a_source_that_is_watched_stays_as_it_is(tmp_path: Path, watch: Any) -> None:
+    import shutil
+
+    root = tmp_path / "home" / ".claude"
+    shutil.copytree(LIVE.parent / "home" / ".claude", root)
+
+    def snapshot() -> dict[str, tuple[int, int, bytes]]:
+        return {
+            str(path): (path.stat().st_mtime_ns, path.stat().st_mode, path.read_bytes())
+            if path.is_file() else (path.stat().st_mtime_ns, path.stat().st_mode, b"")
+            for path in (tmp_path / "home").rglob("*")
+        }  # fmt: skip
+
+    before = snapshot()
+    watcher = await watch(root)
+    await watcher.until(Watching)
+    assert snapshot() == before
+    path = next(path for path in sorted(root.glob("projects/*/*.jsonl")) if path.stat().st_size)
+    with path.open("a") as out:
+        out.write(ROW % ("u-new", "one more"))
+    after = snapshot()
+    await watcher.until(Synced)
+    await watcher.process.stop()
+    await watcher.end()
+    assert snapshot() == after
+    assert before.keys() == after.keys()
+
+
+async def test_busy_and_idle_are_shown_while_the_process_lives(
+    root: Path, tmp_path: Path, watch: Any
+) -> None:
+    agent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "import sys; sys.stdin.read()", stdin=asyncio.subprocess.PIPE
+    )
+    started = Path(f"/proc/{agent.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    folder = root / "sessions"
+    folder.mkdir()
+    said = {"pid": agent.pid, "procStart": started, "sessionId": "first", "status": "busy",
+            "statusUpdatedAt": 1_795_000_000_000}  # fmt: skip
+    (folder / f"{agent.pid}.json").write_bytes(orjson.dumps(said))
+    dead = {**said, "procStart": "1", "sessionId": "other"}
+    (folder / "1.json").write_bytes(orjson.dumps({**dead, "pid": 1}))
+    (folder / f"{agent.pid}.key").write_text("secret")
+    (folder / f"{agent.pid}.key").chmod(0)
+    name = derived_session_id("claude-code", "first")
+    watcher = await watch(root)
+    event = await watcher.until(Activity)
+    assert (event.session, event.state) == (name, "running")
+    database = open_database(tmp_path / "live.db", write=False)
+
+    def in_list() -> tuple[str | None, str | None]:
+        (row,) = rows_of(database, [1]).values()
+        return row.activity, row.activity_from
+
+    assert in_list() == ("running", "stored")
+    assert live_activities(database, [name])[name]["since"] == 1_795_000_000_000
+    await watcher.until(Watching)
+    (folder / f"{agent.pid}.json").write_bytes(orjson.dumps({**said, "status": "idle"}))
+    event = await watcher.until(Activity)
+    assert event_as_dict(event) == {
+        "event": "activity", "session": name, "state": "idle", "at": event.at,
+    }  # fmt: skip
+    assert in_list() == ("idle", "stored")
+    agent.kill()
+    await agent.wait()
+    assert (await watcher.until(Activity)).state is None
+    assert in_list() == (None, None)
+    assert dump(database) == rows_at_once(tmp_path, root)
+    database.close()
+
+
+async def test_a_watcher_that_was_killed_vouches_for_nothing(
+    root: Path, tmp_path: Path, watch: Any
+) -> None:
+    folder = root / "sessions"
+    folder.mkdir()
+    started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+    said = {"pid": os.getpid(), "procStart": started, "sessionId": "first", "status": "busy"}
+    (folder / f"{os.getpid()}.json").write_bytes(orjson.dumps(said))
+    name = derived_session_id("claude-code", "first")
+    watcher = await watch(root)
+    await watcher.until(Watching)
+    database = open_database(tmp_path / "live.db", write=False)
+    assert live_activities(database, [name])[name]["state"] == "running"
+    os.kill(watcher.process.pid, signal.SIGKILL)
+    await watcher.end()
+    assert live_activities(database, [name]) == {}
+    again = await watch(root)
+    await again.until(Watching)
+    assert live_activities(database, [name])[name]["state"] == "running"
+    await again.process.stop()
+    await again.end()
+    assert database.connection.execute("SELECT * FROM live_activity").fetchall() == []
+    database.close()
+
+
+async def test_a_store_that_is_taken_away_ends_it(root: Path, tmp_path: Path, watch: Any) -> None:
+    from store.errors import StoreError
+
+    watcher = await watch(root)
+    await watcher.until(Watching)
+    (tmp_path / "live.db").rename(tmp_path / "elsewhere.db")
+    with pytest.raises(StoreError, match="taken away"):
+        await watcher.end()
+
+
