@@ -46,6 +46,12 @@ FORMATS = {
                "store.exports.markdown:write_markdown"),
         Format("claude-code", "a session file that Claude Code resumes", ".jsonl", False,
                "store.exports.claude_code.chain:write_claude_code", context=True),
+        Format("codex", "a rollout that Codex resumes", ".jsonl", False,
+               "store.exports.codex.rollout:write_codex", context=True),
+        Format("opencode", "a session that opencode imports", ".json", False,
+               "store.exports.opencode.session_file:write_opencode"),
+        Format("gemini", "a session file that Gemini CLI resumes", ".jsonl", False,
+               "store.exports.gemini.session_file:write_gemini", context=True),
     )
 }  # fmt: skip
 

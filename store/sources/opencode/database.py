@@ -52,9 +52,7 @@ def read_session(
     row = {key: _decoded(value) if key in _JSON else value for key, value in rows[0].items()}
     stored = StoredSession(session_id, _info(row), path)
     stored.keep({"table": "session", **row})
-    messages = _messages(connection, stored)
-    _parts(connection, stored, messages)
-    stored.messages = in_order(messages.values(), _id_of, lambda message: message.created_at)
+    _messages(connection, stored)
     if columns(connection, "session_message"):
         second = _rows(
             connection, "SELECT * FROM session_message WHERE session_id = ? ORDER BY seq",
@@ -90,34 +88,40 @@ def _info(row: dict[str, Any]) -> dict[str, Any]:
     return info
 
 
-def _messages(connection: sqlite3.Connection, stored: StoredSession) -> dict[str, StoredMessage]:
+def _messages(connection: sqlite3.Connection, stored: StoredSession) -> None:
+    """Read messages and parts in order; parts without a message stand in one of their own."""
     messages: dict[str, StoredMessage] = {}
+    rows: dict[str, dict[str, Any]] = {}
     for row in _rows(connection, "SELECT * FROM message WHERE session_id = ?", stored.id):
         data = _object(stored, "message", row)
         at = number(row.get("time_created")) or number(mapping(data.get("time")).get("created"))
-        number_ = stored.keep({"table": "message", **row, "data": data})
-        messages[str(row["id"])] = StoredMessage(
-            str(row["id"]), data, at, number(row.get("time_updated")) or at, (number_,)
-        )
-    return messages
-
-
-def _parts(
-    connection: sqlite3.Connection, stored: StoredSession, messages: dict[str, StoredMessage]
-) -> None:
-    """Put a session's parts to their messages; those without one stand in one of their own."""
+        name = str(row["id"])
+        messages[name] = StoredMessage(name, data, at, number(row.get("time_updated")) or at)
+        rows[name] = row
     for row in _rows(connection, "SELECT * FROM part WHERE session_id = ?", stored.id):
-        data = _object(stored, "part", row)
-        message_id, at = str(row.get("message_id")), number(row.get("time_created"))
-        message = messages.get(message_id)
-        if message is None:
-            stored.complain(f"part {row['id']} belongs to message {message_id}, which is missing")
-            message = messages[message_id] = StoredMessage(message_id, {}, at, at)
-        record = stored.keep({"table": "part", **row, "data": data})
-        updated = number(row.get("time_updated")) or at
-        message.parts.append(StoredPart(str(row["id"]), data, at, updated, record))
-    for message in messages.values():
+        _take_part(stored, messages, row)
+        rows[str(row["id"])] = row
+    stored.messages = in_order(messages.values(), _id_of, lambda message: message.created_at)
+    for message in stored.messages:
+        if message.id in rows:
+            row = {"table": "message", **rows[message.id], "data": message.data}
+            message.records = (stored.keep(row),)
         message.parts = in_order(message.parts, _id_of, lambda part: 0)
+        for part in message.parts:
+            part.record = stored.keep({"table": "part", **rows[part.id], "data": part.data})
+
+
+def _take_part(
+    stored: StoredSession, messages: dict[str, StoredMessage], row: dict[str, Any]
+) -> None:
+    message_id, at = str(row.get("message_id")), number(row.get("time_created"))
+    message = messages.get(message_id)
+    if message is None:
+        stored.complain(f"part {row['id']} belongs to message {message_id}, which is missing")
+        message = messages[message_id] = StoredMessage(message_id, {}, at, at)
+    updated = number(row.get("time_updated")) or at
+    data = _object(stored, "part", row)
+    message.parts.append(StoredPart(str(row["id"]), data, at, updated, -1))
 
 
 def _todos(connection: sqlite3.Connection, stored: StoredSession) -> None:

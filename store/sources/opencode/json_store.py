@@ -135,8 +135,10 @@ def _read_parts(storage: Path, stored: StoredSession, message: StoredMessage) ->
     for name, data in _objects(storage / "part" / message.id, stored):
         times = mapping(data.get("time")) or mapping(mapping(data.get("state")).get("time"))
         at = number(times.get("start")) or message.created_at
-        parts.append(StoredPart(name, data, at, number(times.get("end")) or at, stored.keep(data)))
+        parts.append(StoredPart(name, data, at, number(times.get("end")) or at, -1))
     message.parts = in_order(parts, lambda one: one.id, lambda one: 0)
+    for part in message.parts:
+        part.record = stored.keep(part.data)
 
 
 def _objects(folder: Path, stored: StoredSession) -> Iterator[tuple[str, dict[str, Any]]]:

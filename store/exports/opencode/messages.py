@@ -1,0 +1,195 @@
+"""Messages of a session as opencode's messages, with new ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.exports.opencode.ids import Ids
+from store.exports.opencode.originals import Original, Originals
+from store.exports.opencode.parts import part_of
+from store.exports.reading import MessageReading, Row
+
+Data = dict[str, Any]
+
+AGENT = "build"
+"""The agent that opencode starts with."""
+_MARKED = ("text", "reasoning", "tool")
+_UNKNOWN = {"providerID": "unknown", "modelID": "unknown"}
+
+
+class Messages:
+    """Takes messages in their order.
+
+    Attributes:
+        messages: What came of them: ``{info, parts}`` each.
+    """
+
+    def __init__(self, ids: Ids, session: Row, originals: Originals) -> None:
+        """Start without messages."""
+        self.messages: list[Data] = []
+        self._ids, self._originals = ids, originals
+        self._new: dict[str, str] = {}
+        self._prompt: str | None = None
+        self._cwd = session["workspace_root"] or "/"
+        self._model = _model(session["model"]) or _UNKNOWN
+
+    def add(self, item: MessageReading) -> None:
+        """Add a message; what opencode has no message for is left out."""
+        original = self._originals.of(item.message["id"])
+        if original is not None:
+            self._add_original(item, original)
+        elif any(part["type"] == "data-compaction" for part in item.parts):
+            self._add_compaction(item)
+        elif item.message["role"] in ("user", "assistant"):
+            self._add_made(item)
+
+    def _add_original(self, item: MessageReading, original: Original) -> None:
+        info = dict(original.info)
+        parts = [self._renewed(part) for part in original.parts]
+        if info.get("role") == "assistant":
+            parent = self._new.get(str(info.get("parentID")), self._prompt)
+            info["parentID"] = parent or self._ids.next("msg")
+        self._append(info, parts, item.message, original.id)
+
+    def _renewed(self, part: Data) -> Data:
+        """Return a part whose reference to another message names the new one."""
+        if part.get("type") != "compaction" or "tail_start_id" not in part:
+            return part
+        tail = self._new.get(str(part["tail_start_id"]))
+        rest = {key: value for key, value in part.items() if key != "tail_start_id"}
+        return rest if tail is None else {**rest, "tail_start_id": tail}
+
+    def _add_made(self, item: MessageReading) -> None:
+        parts = [
+            made
+            for part in item.parts
+            if isinstance(part["data"], dict)
+            and (made := part_of(part["data"], part["created_at"], part["updated_at"])) is not None
+        ]
+        if not any(part["type"] != "step-start" for part in parts):
+            return
+        if item.message["role"] == "user":
+            self._append(self._user(item.message), parts, item.message)
+            return
+        if parts[0]["type"] != "step-start":
+            parts.insert(0, {"type": "step-start"})
+        info = self._assistant(item.message, parts)
+        parts.append(
+            {
+                "type": "step-finish",
+                "reason": info["finish"],
+                "cost": info["cost"],
+                "tokens": info["tokens"],
+            }
+        )
+        self._append(info, parts, item.message)
+
+    def _user(self, row: Row) -> Data:
+        metadata = _metadata(row)
+        agent = metadata.get("agent")
+        return {
+            "role": "user",
+            "time": {"created": row["created_at"]},
+            "agent": agent if isinstance(agent, str) else AGENT,
+            "model": _model(metadata.get("model")) or self._model,
+        }
+
+    def _assistant(self, row: Row, parts: list[Data]) -> Data:
+        metadata = _metadata(row)
+        agent = metadata.get("agent")
+        agent = agent if isinstance(agent, str) else AGENT
+        cost = metadata.get("cost_usd")
+        calls = parts[-1]["type"] == "tool"
+        return {
+            "role": "assistant",
+            "parentID": self._prompt or self._ids.next("msg"),
+            "mode": agent,
+            "agent": agent,
+            "path": {"cwd": self._cwd, "root": self._cwd},
+            **(_model(metadata.get("model")) or self._model),
+            "cost": cost if isinstance(cost, int | float) else 0,
+            "tokens": _tokens(metadata.get("usage")),
+            "time": {
+                "created": row["created_at"],
+                "completed": max(row["created_at"], row["updated_at"]),
+            },
+            "finish": "tool-calls" if calls else "stop",
+        }
+
+    def _add_compaction(self, item: MessageReading) -> None:
+        """Add the pair that a compaction is in opencode: the request, and the summary."""
+        for part in item.parts:
+            data = part["data"].get("data") if isinstance(part["data"], dict) else None
+            if part["type"] != "data-compaction" or not isinstance(data, dict):
+                continue
+            if not isinstance(data.get("summary"), str) or not data["summary"].strip():
+                continue
+            request: Data = {"type": "compaction", "auto": bool(data.get("auto"))}
+            tail = self._new.get(str(data.get("tail_start_id")))
+            if tail is not None:
+                request["tail_start_id"] = tail
+            self._append(self._user(item.message), [request], {**item.message, "id": ""})
+            at = part["created_at"]
+            text = {"type": "text", "text": data["summary"], "time": {"start": at, "end": at}}
+            summary = self._assistant(item.message, [text])
+            summary |= {"agent": "compaction", "mode": "compaction", "summary": True}
+            self._append(summary, [text], item.message)
+
+    def _append(self, info: Data, parts: list[Data], row: Row, known_as: str = "") -> None:
+        """Give a message and its parts their ids, and note what it was exported from."""
+        name, session = self._ids.next("msg"), self._ids.session
+        self._new[row["id"]] = name
+        if known_as:
+            self._new[known_as] = name
+        if info["role"] == "user":
+            self._prompt = name
+        made = []
+        marked = not row["id"]
+        for part in parts:
+            ids = {"id": self._ids.next("prt"), "sessionID": session, "messageID": name}
+            part = {key: value for key, value in part.items() if key not in ids} | ids
+            if not marked and part["type"] in _MARKED:
+                marked = True
+                note = {"session": session, "message": row["id"]}
+                given = part.get("metadata")
+                part["metadata"] = {
+                    **(given if isinstance(given, dict) else {}), "backscroll": note,
+                }  # fmt: skip
+            made.append(self._with_attachments(part, ids))
+        self.messages.append({"info": {**info, "id": name, "sessionID": session}, "parts": made})
+
+    def _with_attachments(self, part: Data, ids: Data) -> Data:
+        """Return a tool part whose attachments, which are parts as well, have ids."""
+        state = part.get("state")
+        files = state.get("attachments") if isinstance(state, dict) else None
+        if not isinstance(state, dict) or not isinstance(files, list):
+            return part
+        renewed = [
+            {**file, **ids, "id": self._ids.next("prt")} for file in files if isinstance(file, dict)
+        ]
+        return {**part, "state": {**state, "attachments": renewed}}
+
+
+def _metadata(row: Row) -> Data:
+    return row["metadata"] if isinstance(row["metadata"], dict) else {}
+
+
+def _model(model: Any) -> Data | None:
+    if not isinstance(model, dict) or not isinstance(model.get("model_id"), str):
+        return None
+    return {"providerID": str(model.get("provider_id") or "unknown"), "modelID": model["model_id"]}
+
+
+def _tokens(usage: Any) -> Data:
+    bag = usage if isinstance(usage, dict) else {}
+
+    def bucket(key: str) -> int:
+        value = bag.get(key)
+        return value if type(value) is int else 0
+
+    return {
+        "input": bucket("input"),
+        "output": bucket("output"),
+        "reasoning": bucket("reasoning"),
+        "cache": {"read": bucket("cache_read"), "write": bucket("cache_write")},
+    }

@@ -1,0 +1,113 @@
+"""A session as the JSON document that ``opencode import`` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from store.clock import Clock, system_clock
+from store.exports.encoding import encode
+from store.exports.opencode.ids import Ids
+from store.exports.opencode.messages import Messages
+from store.exports.opencode.originals import Originals
+from store.exports.reading import Row, SessionReading
+
+VERSION = "1.18.33"
+"""The newest version whose import was tried."""
+_INDENT = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class OpencodeFile:
+    """A session file for opencode.
+
+    Attributes:
+        session_id: The new session's id there, which ``opencode --session`` takes.
+        cwd: The folder that the session belongs to; import it from there.
+        document: ``{info, messages}``.
+        prompt: The last prompt where nothing answered it and it was left out.
+    """
+
+    session_id: str
+    cwd: str
+    document: dict[str, Any]
+    prompt: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The document as text."""
+        return encode(self.document) + "\n"
+
+
+def write_opencode(reading: SessionReading) -> Iterator[str]:
+    """Yield a file for ``opencode import``, one message a line."""
+    made = opencode_file(reading)
+    yield f'{{"info":{encode(made.document["info"])},"messages":['
+    for place, message in enumerate(made.document["messages"]):
+        yield f"{',' if place else ''}\n{_INDENT}{encode(message)}"
+    yield "\n]}\n"
+
+
+def opencode_file(
+    reading: SessionReading,
+    *,
+    cwd: str | None = None,
+    hand_over_prompt: bool = False,
+    clock: Clock = system_clock,
+) -> OpencodeFile:
+    """Turn a session into one that opencode imports.
+
+    Its own time is the time of the export, as a fork's is: what it holds is older than it,
+    which is how copies are told from what is added later.
+
+    Args:
+        reading: The session.
+        cwd: The folder; None takes the session's workspace.
+        hand_over_prompt: Whether a last prompt that nothing answered is left out, to be
+            given to the program as its prompt.
+        clock: Returns the present as epoch ms.
+    """
+    now = clock()
+    ids, session = Ids(reading.export_id, now), reading.session
+    made = Messages(ids, session, Originals(reading.db))
+    for item in reading.messages:
+        made.add(item)
+    messages, prompt = made.messages, None
+    if hand_over_prompt and messages and messages[-1]["info"]["role"] == "user":
+        prompt = _typed(messages[-1]["parts"])
+        messages = messages[:-1] if prompt is not None else messages
+    folder = cwd or session["workspace_root"] or "/"
+    info = {
+        "id": ids.session,
+        "slug": f"backscroll-{ids.session[-6:].lower()}",
+        "projectID": "global",
+        "directory": folder,
+        "title": _title(session),
+        "version": _version(session),
+        "time": {"created": now, "updated": now},
+    }
+    return OpencodeFile(ids.session, folder, {"info": info, "messages": messages}, prompt)
+
+
+def _typed(parts: list[dict[str, Any]]) -> str | None:
+    """Return a prompt that is text alone; one with files cannot be given on a command line."""
+    texts = [part.get("text") for part in parts if part["type"] == "text"]
+    whole = len(texts) == len(parts) and not any(part.get("synthetic") for part in parts)
+    return "\n\n".join(str(text) for text in texts) if whole and texts else None
+
+
+def _title(session: Row) -> str:
+    metadata = session["metadata"] if isinstance(session["metadata"], dict) else {}
+    user = metadata.get("user")
+    own = user.get("title") if isinstance(user, dict) else None
+    title = own or session.get("title") or metadata.get("title")
+    return " ".join(title.split()) if isinstance(title, str) and title.strip() else "Untitled"
+
+
+def _version(session: Row) -> str:
+    metadata = session["metadata"] if isinstance(session["metadata"], dict) else {}
+    source = metadata.get("source")
+    kind = source.get("kind") if isinstance(source, dict) else None
+    version = metadata.get("version")
+    return version if kind == "opencode" and isinstance(version, str) else VERSION
