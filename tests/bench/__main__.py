@@ -42,7 +42,10 @@ def run(names: list[str], quick: bool) -> tuple[list[Line], list[str]]:
     for name in names:
         started = time.monotonic()
         try:
-            lines += BENCHES[name](quick)
+            found = BENCHES[name](quick)
+            lines += found
+            for line in found:
+                print("  ".join(cell for cell in line.cells() if cell), file=sys.stderr)
         except Exception:
             traceback.print_exc()
             failed.append(name)
