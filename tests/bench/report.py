@@ -32,6 +32,7 @@ class Line:
         what: What was measured.
         unit: Of figure and floor.
         details: Whatever else was measured, for the JSON.
+        paired: The median of the rounds' own ratios, where each round had its own floor.
     """
 
     name: str
@@ -41,10 +42,13 @@ class Line:
     floor: float | None = None
     limits: Limits = Limits()
     details: dict[str, Any] = field(default_factory=dict)
+    paired: float | None = None
 
     @property
     def ratio(self) -> float | None:
         """The figure as a multiple of the floor."""
+        if self.paired is not None:
+            return self.paired
         return self.figure / self.floor if self.floor else None
 
     @property

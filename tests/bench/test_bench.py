@@ -129,6 +129,11 @@ def test_a_line_is_met_when_every_limit_is_kept(
     assert line.as_json()["met"] is met
 
 
+def test_the_ratio_of_paired_rounds_wins() -> None:
+    line = Line("x", "a thing", 16.0, "s", 10.0, Limits(ratio=1.5), paired=1.4)
+    assert (line.ratio, line.met) == (1.4, True)
+
+
 def test_the_table() -> None:
     drawn = table([
         Line("a", "start", 1_234.5, "ms", 1_000.0, Limits(ratio=1.2)),

@@ -12,7 +12,7 @@ def sync(quick: bool) -> list[Line]:
     what = f"{found['files']:,} files, {found['messages']:,} messages"
     return [
         Line("sync", f"sync of {what}", found["sync_s"], "s", found["floor_s"],
-             Limits(ratio=2), found),
+             Limits(ratio=2), found, found["ratio"]),
         Line("sync", "second sync, nothing new, per 1,000 files",
              found["again_ms_per_1000_files"], "ms", limits=Limits(value=100),
              details={"whole_process_s": found["again_s"]}),
@@ -38,5 +38,5 @@ def fork(quick: bool) -> list[Line]:
     found = fork_bench.measure(quick)
     return [
         Line("fork", f"fork at the end of {found['parts']:,} parts", found["fork_s"], "s",
-             found["floor_s"], Limits(ratio=1.5), found)
+             found["floor_s"], Limits(ratio=1.5), found, found["ratio"])
     ]  # fmt: skip
