@@ -72,7 +72,7 @@ def tool_state(data: Mapping[str, Any]) -> str:
 
 
 def tool_output(data: Mapping[str, Any]) -> str:
-    """Return the output, or the error, as text; other values are given as JSON."""
+    """Return the output, or the error, as text; content blocks too, other values as JSON."""
     from store.exports.encoding import encode
 
     if isinstance(data.get("errorText"), str):
@@ -82,7 +82,26 @@ def tool_output(data: Mapping[str, Any]) -> str:
         approval = data.get("approval")
         reason = approval.get("reason") if isinstance(approval, Mapping) else None
         return reason if isinstance(reason, str) else ""
-    return output if isinstance(output, str) else encode(output)
+    if isinstance(output, str):
+        return output
+    lines = _block_lines(output)
+    return encode(output) if lines is None else "\n".join(lines)
+
+
+def _block_lines(output: Any) -> list[str] | None:
+    """Return the lines of text and file blocks; None where the output is anything else."""
+    if not isinstance(output, list) or not output:
+        return None
+    lines = []
+    for block in output:
+        kind = block.get("type") if isinstance(block, Mapping) else None
+        if kind == "text" and isinstance(block.get("text"), str):
+            lines.append(block["text"])
+        elif kind == "file":
+            lines.append(f"[{block.get('mediaType') or 'file'}]")
+        else:
+            return None
+    return lines
 
 
 def tool_extras(data: Mapping[str, Any]) -> Mapping[str, Any]:
