@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from store.errors import Refused
-from store.exports.reading import SessionReading
+from store.exports.reading import Row, SessionReading
 
 Writer = Callable[[SessionReading], Iterator[str]]
 
@@ -23,6 +24,8 @@ class Format:
         whole: Whether it holds every row, hidden ones too, unless a view is asked for.
         writer: ``module:function`` of its ``Writer``.
         context: Whether it is always made of the context view.
+        named: ``module:function`` that gives the name an agent finds the file by, from the
+            export's id and the session's ``created_at`` (epoch ms).
     """
 
     name: str
@@ -31,6 +34,7 @@ class Format:
     whole: bool
     writer: str
     context: bool = False
+    named: str | None = None
 
 
 FORMATS = {
@@ -51,7 +55,8 @@ FORMATS = {
         Format("opencode", "a session that opencode imports", ".json", False,
                "store.exports.opencode.session_file:write_opencode"),
         Format("gemini", "a session file that Gemini CLI resumes", ".jsonl", False,
-               "store.exports.gemini.session_file:write_gemini", context=True),
+               "store.exports.gemini.session_file:write_gemini", context=True,
+               named="store.exports.gemini.session_file:file_name"),
     )
 }  # fmt: skip
 
@@ -64,6 +69,17 @@ def writer(name: str) -> Writer:
     """
     if name not in FORMATS:
         raise Refused(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
-    module, function = FORMATS[name].writer.split(":")
-    found: Writer = getattr(import_module(module), function)
+    found: Writer = _loaded(FORMATS[name].writer)
     return found
+
+
+def file_name(format: Format, export_id: str, session: Row) -> str:
+    """Return the name of a new file of a format."""
+    if format.named is not None:
+        return str(_loaded(format.named)(export_id, int(session["created_at"])))
+    return f"{export_id if format.context else session['id']}{format.suffix}"
+
+
+def _loaded(place: str) -> Any:
+    module, function = place.split(":")
+    return getattr(import_module(module), function)

@@ -8,6 +8,9 @@ Formats:
   markdown     a readable document
   claude-code  a session file that Claude Code resumes, made of what the model would be
                sent now; a folder given as --out gets it under its session's UUID
+  opencode     a session that `opencode import FILE` takes, as a new one
+  gemini       a session file that Gemini CLI resumes, of the context too; it belongs in the
+               project's chats folder, under the name that a folder as --out gives it
 
 json and jsonl hold every row. The others leave hidden messages out, and say how many on
 stderr, unless --hidden; messages that still wait to be sent are in json and jsonl only.
@@ -23,7 +26,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from store.exports.reading import SessionReading, read_session
-from store.exports.registry import FORMATS, Format, writer
+from store.exports.registry import FORMATS, Format, file_name, writer
 from store.queries.sessions import resolve
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
 from tui.cli.output import note
@@ -73,8 +76,8 @@ def _is_uuid(text: str) -> bool:
 
 def _path(out: Path, reading: SessionReading, format: Format) -> Path:
     out = out.expanduser()
-    name = reading.export_id if format.context else reading.session["id"]
-    return out / f"{name}{format.suffix}" if out.is_dir() else out
+    name = file_name(format, reading.export_id, reading.session)
+    return out / name if out.is_dir() else out
 
 
 def _write_file(path: Path, pieces: Iterable[str], *, replace: bool) -> None:

@@ -1,0 +1,246 @@
+"""Messages of a session as Gemini CLI's records, one whole record each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from store.database import Database
+from store.exports.kept_records import KeptRecords
+from store.exports.reading import MessageReading
+from store.exports.steps import (
+    Part,
+    Step,
+    call_input,
+    call_name,
+    call_result,
+    compaction_summary,
+    file_name,
+    inline_data,
+    is_tool,
+    steps_of,
+)
+
+Record = dict[str, Any]
+PROMPT = "backscroll-prompt"
+"""Marks a person's own prompt while records are made; never written."""
+_SNAPSHOT = "<state_snapshot>"
+_ACKNOWLEDGED = "Got it. Thanks for the additional context!"
+"""How the program itself answers the summary of ``/compress``."""
+_CONTEXT = "<session_context>"
+
+
+class Records:
+    """Makes records; each has the message's own id, so that it is known as a copy of it."""
+
+    def __init__(self, db: Database, model: str) -> None:
+        """Start.
+
+        Args:
+            db: The store.
+            model: The session's, for answers that name none.
+        """
+        self._kept = KeptRecords(db, "gemini")
+        self._model = model
+        self._calls: set[str] = set()
+
+    def of(self, messages: Iterable[MessageReading]) -> Iterator[Record]:
+        """Yield what the model was told and said, in order."""
+        for item in messages:
+            parts = [part["data"] for part in item.parts if isinstance(part["data"], dict)]
+            summary = compaction_summary(parts)
+            if summary is not None:
+                yield from _compacted(item, summary)
+            elif item.message["role"] == "user":
+                yield from self._prompt(item, parts)
+            elif item.message["role"] == "assistant":
+                yield from self._answer(item, parts)
+
+    def _prompt(self, item: MessageReading, parts: list[Part]) -> Iterator[Record]:
+        original = self._original(item, "user")
+        content = original.get("content") if original else None
+        if isinstance(content, str):
+            content = [{"text": content}]
+        content = content or [block for part in parts if (block := _content(part)) is not None]
+        if not content:
+            return
+        record = _record(item, "user", content)
+        text = "".join(part.get("text", "") for part in content if isinstance(part, dict))
+        if original and text.startswith(_CONTEXT):
+            # The program knows its own context by this id.
+            record["id"] = original["id"]
+        if original and original.get("displayContent"):
+            record["displayContent"] = original["displayContent"]
+        if _metadata(item).get("origin", "human") == "human":
+            record[PROMPT] = True
+        yield record
+
+    def _answer(self, item: MessageReading, parts: list[Part]) -> Iterator[Record]:
+        original = self._original(item, "gemini")
+        if original is not None:
+            yield self._verbatim(item, original, parts)
+            return
+        for place, step in enumerate(steps_of(parts)):
+            record = _record(item, "gemini", _text(step))
+            if place:
+                record["id"] = f"{record['id']}.{place + 1}"
+            record["thoughts"] = _thoughts(step, record["timestamp"])
+            record["tokens"] = None if place else _tokens(_metadata(item).get("usage"))
+            record["model"] = self._model_of(item)
+            if step.calls:
+                record["toolCalls"] = [self._call(call, item) for call in step.calls]
+            yield {key: value for key, value in record.items() if value is not None}
+
+    def _original(self, item: MessageReading, kind: str) -> Record | None:
+        """Return the richest record that the program wrote of a message."""
+        source_id, rows = self._kept.rows(item.message["id"])
+        found: Record | None = None
+        for row in rows:
+            bag = row.get("$set")
+            inner = bag.get("messages") if isinstance(bag, dict) else None
+            for record in inner if isinstance(inner, list) else [row]:
+                if not isinstance(record, dict) or record.get("type") != kind:
+                    continue
+                if str(record.get("id")) != source_id or _is_response(record):
+                    continue
+                found = record if record is row or found is None else {**record, **found}
+        return found
+
+    def _verbatim(self, item: MessageReading, original: Record, parts: list[Part]) -> Record:
+        """Return an answer as the program wrote it, every call of it with a result."""
+        record = {**original, "id": item.message["id"]}
+        settled = {part.get("toolCallId"): part for part in parts if is_tool(part)}
+        calls = original.get("toolCalls")
+        if isinstance(calls, list) and calls:
+            record["toolCalls"] = [
+                call if call.get("result") else self._call(settled[call.get("id")], item)
+                for call in calls
+                if isinstance(call, dict) and (call.get("result") or call.get("id") in settled)
+            ]
+            self._calls.update(str(call.get("id")) for call in record["toolCalls"])
+        elif settled:
+            record["content"] = _text(Step(parts))
+            record["toolCalls"] = [self._call(part, item) for part in settled.values()]
+        return record
+
+    def _call(self, part: Part, item: MessageReading) -> Record:
+        name, result = call_name(part), call_result(part)
+        call_id = self._call_id(str(part.get("toolCallId") or name))
+        response = {"error": result.text} if result.failed else {"output": result.text}
+        answer = {"functionResponse": {"id": call_id, "name": name, "response": response}}
+        files = [block for file in result.files if (block := _content(file)) is not None]
+        return {
+            "id": call_id,
+            "name": name,
+            "args": call_input(part),
+            "result": [answer, *files],
+            "status": "error" if result.failed else "success",
+            "timestamp": iso(item.message["updated_at"]),
+            "resultDisplay": result.text[:2000],
+            "displayName": name,
+            "description": "",
+        }
+
+    def _call_id(self, wanted: str) -> str:
+        call_id, number = wanted, 2
+        while call_id in self._calls:
+            call_id, number = f"{wanted}-{number}", number + 1
+        self._calls.add(call_id)
+        return call_id
+
+    def _model_of(self, item: MessageReading) -> str:
+        model = _metadata(item).get("model")
+        found = model.get("model_id") if isinstance(model, dict) else None
+        return str(found or self._model)
+
+
+def iso(at: int) -> str:
+    """Return epoch ms as the program writes times."""
+    moment = datetime.fromtimestamp(at / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _record(item: MessageReading, kind: str, content: Any) -> Record:
+    message = item.message
+    return {
+        "id": message["id"],
+        "timestamp": iso(message["created_at"]),
+        "type": kind,
+        "content": content,
+    }
+
+
+def _compacted(item: MessageReading, summary: str) -> Iterator[Record]:
+    """Yield a summary as the program's own ``/compress`` leaves it."""
+    marked = summary if _SNAPSHOT in summary else f"{_SNAPSHOT}\n{summary}\n</state_snapshot>"
+    yield _record(item, "user", [{"text": marked}])
+    answer = _record(item, "gemini", _ACKNOWLEDGED)
+    yield answer | {"id": f"{answer['id']}.2"}
+
+
+def _is_response(record: Record) -> bool:
+    content = record.get("content")
+    return isinstance(content, list) and any(
+        isinstance(part, dict) and "functionResponse" in part for part in content
+    )
+
+
+def _metadata(item: MessageReading) -> dict[str, Any]:
+    metadata = item.message["metadata"]
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _content(part: Part) -> Record | None:
+    """Return a text or file part as content; None for what no model is sent."""
+    if part.get("type") == "text":
+        text = part.get("text")
+        return {"text": text} if isinstance(text, str) and text else None
+    if part.get("type") != "file":
+        return None
+    inline = inline_data(part)
+    if inline is not None:
+        return {"inlineData": {"mimeType": inline[0], "data": inline[1]}}
+    return {"text": file_name(part)}
+
+
+def _text(step: Step) -> str:
+    said = [part for part in step.said if part.get("type") in ("text", "file")]
+    return "\n\n".join(
+        part["text"] if part.get("type") == "text" else file_name(part) for part in said
+    )
+
+
+def _thoughts(step: Step, timestamp: str) -> list[Record]:
+    found = []
+    for part in step.said:
+        if part.get("type") == "reasoning":
+            head, _, rest = str(part.get("text", "")).partition("\n\n")
+            named = head.startswith("**") and head.endswith("**") and len(head) > 4
+            found.append(
+                {
+                    "subject": head[2:-2] if named else "",
+                    "description": rest if named else part["text"],
+                    "timestamp": timestamp,
+                }
+            )
+    return found
+
+
+def _tokens(usage: object) -> Record | None:
+    """Return our five disjoint buckets as the program counts them."""
+    if not isinstance(usage, dict):
+        return None
+    names = ("input", "output", "reasoning", "cache_read", "cache_write")
+    given, output, thoughts, read, written = (
+        value if isinstance(value := usage.get(name), int) else 0 for name in names
+    )
+    prompt = given + read + written
+    return {
+        "input": prompt,
+        "output": output,
+        "cached": read,
+        "thoughts": thoughts,
+        "tool": 0,
+        "total": prompt + output + thoughts,
+    }

@@ -1,0 +1,103 @@
+"""The lines of a session file that ``gemini --resume`` takes.
+
+A header with a new id and one whole record per message; tool results stand in their calls
+and are not repeated as records of their own, which would send them twice.
+
+Source: the Gemini CLI format page, section 4.5, and what it says of the file's name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from store.exports.encoding import encode
+from store.exports.gemini.records import PROMPT, Records, iso
+from store.exports.reading import SessionReading
+
+
+@dataclass(frozen=True, slots=True)
+class GeminiFile:
+    """A session file for Gemini CLI.
+
+    Attributes:
+        session_id: A UUID, which ``--resume`` takes.
+        name: The file's name; its last eight characters before the suffix are the id's
+            first, without which the program does not find the session.
+        lines: JSON lines without their newline.
+        prompt: The last prompt where nothing answered it, left out of the file.
+    """
+
+    session_id: str
+    name: str
+    lines: list[str]
+    prompt: str | None
+
+
+def write_gemini(reading: SessionReading) -> Iterator[str]:
+    """Yield the lines of a new session file whose id is the reading's ``export_id``."""
+    made = gemini_file(reading)
+    if made.prompt is not None:
+        reading.remarks.append(f"the last prompt is not in the file, but yours: {made.prompt}")
+    for line in made.lines:
+        yield f"{line}\n"
+
+
+def file_name(session_id: str, created_at: int) -> str:
+    """Return the name that a session's file must have.
+
+    Args:
+        session_id: A UUID.
+        created_at: Epoch ms; the minute, in UTC, is in the name.
+    """
+    minute = datetime.fromtimestamp(created_at / 1000, UTC).strftime("%Y-%m-%dT%H-%M")
+    return f"session-{minute}-{session_id[:8]}.jsonl"
+
+
+def gemini_file(reading: SessionReading, *, cwd: str | None = None) -> GeminiFile:
+    """Turn a session into a file that Gemini CLI resumes.
+
+    Args:
+        reading: The session in its context view.
+        cwd: The folder; None takes the session's workspace.
+    """
+    folder = cwd or reading.session["workspace_root"] or "/"
+    records = list(Records(reading.db, _model(reading)).of(reading.messages))
+    prompt = None
+    if records and records[-1].get(PROMPT):
+        prompt = "\n\n".join(part["text"] for part in records[-1]["content"] if "text" in part)
+        records = records[:-1] if prompt else records
+    for record in records:
+        record.pop(PROMPT, None)
+    created = int(reading.session["created_at"])
+    header: dict[str, Any] = {
+        "sessionId": reading.export_id,
+        "projectHash": hashlib.sha256(folder.encode("utf-8", "surrogateescape")).hexdigest(),
+        "startTime": iso(created),
+        "lastUpdated": records[-1]["timestamp"] if records else iso(created),
+        "kind": "main",
+    }
+    lines = [encode(line) for line in (header, *records)] if records else []
+    title = _title(reading)
+    if title and lines:
+        lines.append(encode({"$set": {"summary": title}}))
+    name = file_name(reading.export_id, created)
+    return GeminiFile(reading.export_id, name, lines, prompt or None)
+
+
+def _model(reading: SessionReading) -> str:
+    model = reading.session["model"]
+    found = model.get("model_id") if isinstance(model, dict) else None
+    return str(found or "unknown")
+
+
+def _title(reading: SessionReading) -> str | None:
+    metadata = reading.session["metadata"]
+    bag = metadata if isinstance(metadata, dict) else {}
+    user = bag.get("user")
+    own = user.get("title") if isinstance(user, dict) else None
+    title = own or reading.session.get("title") or bag.get("title")
+    return " ".join(title.split()) if isinstance(title, str) else None

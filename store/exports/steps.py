@@ -1,0 +1,141 @@
+"""AI SDK parts of an answer as steps: what was said, then the calls that followed it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+Part = dict[str, Any]
+NO_RESULT = "This call has no recorded result."
+SUMMARY = "The conversation so far was compacted. This is the summary of it:\n\n"
+
+
+@dataclass(slots=True)
+class Step:
+    """One answer of a model.
+
+    Attributes:
+        said: Text, reasoning and file parts.
+        calls: Tool parts.
+    """
+
+    said: list[Part] = field(default_factory=list)
+    calls: list[Part] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a call.
+
+    Attributes:
+        failed: Whether its agent was told an error.
+        files: File parts beside the text.
+    """
+
+    text: str
+    failed: bool
+    files: tuple[Part, ...] = ()
+
+
+def steps_of(parts: Iterable[Part]) -> Iterator[Step]:
+    """Yield the steps of an answer; a new one begins where something is said after a call."""
+    step = Step()
+    for part in parts:
+        kind = str(part.get("type"))
+        if is_tool(part):
+            step.calls.append(part)
+            continue
+        if kind not in ("text", "reasoning", "file", "step-start"):
+            continue
+        if step.calls:
+            yield step
+            step = Step()
+        if kind == "file" or (kind != "step-start" and str(part.get("text") or "").strip()):
+            step.said.append(part)
+    if step.said or step.calls:
+        yield step
+
+
+def is_tool(part: Part) -> bool:
+    """Tell whether a part is a tool call."""
+    kind = part.get("type")
+    return isinstance(kind, str) and (kind.startswith("tool-") or kind == "dynamic-tool")
+
+
+def call_name(part: Part) -> str:
+    """Return the name of the tool that a part calls."""
+    kind = str(part.get("type"))
+    if kind == "dynamic-tool":
+        return str(part.get("toolName") or "tool")
+    return kind.removeprefix("tool-") or "tool"
+
+
+def call_input(part: Part) -> dict[str, Any]:
+    """Return a call's input, which agents keep as an object."""
+    given = part.get("input", part.get("rawInput"))
+    if isinstance(given, dict):
+        return given
+    return {} if given is None else {"input": given}
+
+
+def call_result(part: Part) -> Result:
+    """Return what came of a call; a call without a result gets an error."""
+    state = part.get("state")
+    if state == "output-available":
+        return _output(part.get("output"))
+    if state == "output-error":
+        return Result(str(part.get("errorText", "")), True)
+    if state == "output-denied":
+        approval = part.get("approval")
+        reason = approval.get("reason") if isinstance(approval, dict) else None
+        return Result(str(reason or "The call was denied."), True)
+    return Result(NO_RESULT, True)
+
+
+def _output(output: object) -> Result:
+    if isinstance(output, str):
+        return Result(output, False)
+    if isinstance(output, list) and output and all(_is_content(item) for item in output):
+        texts = [item["text"] for item in output if item["type"] == "text"]
+        files = tuple(item for item in output if item["type"] == "file")
+        return Result("\n".join(texts), False, files)
+    return Result(json.dumps(output, ensure_ascii=False), False)
+
+
+def _is_content(item: object) -> bool:
+    return isinstance(item, dict) and (
+        (item.get("type") == "text" and isinstance(item.get("text"), str))
+        or (item.get("type") == "file" and "url" in item)
+    )
+
+
+def inline_data(part: Part) -> tuple[str, str] | None:
+    """Return media type and base64 content of a file part; None where it only has a place."""
+    media_type = str(part.get("mediaType") or "application/octet-stream")
+    url = str(part.get("url", ""))
+    if not url.startswith("data:") or "," not in url:
+        return None
+    head, _, body = url.partition(",")
+    if head.endswith(";base64"):
+        return media_type, body
+    return media_type, base64.b64encode(unquote_to_bytes(body)).decode("ascii")
+
+
+def file_name(part: Part) -> str:
+    """Return a line that stands for a file whose content an agent cannot be given."""
+    url = str(part.get("url", ""))
+    name = part.get("filename") or ("file" if url.startswith("data:") else url)
+    return f"[{part.get('mediaType') or 'file'}: {name}]"
+
+
+def compaction_summary(parts: Iterable[Part]) -> str | None:
+    """Return the summary of a compaction's message; None where it is none."""
+    for part in parts:
+        data = part.get("data")
+        if part.get("type") == "data-compaction" and isinstance(data, dict):
+            return str(data.get("summary") or "")
+    return None
