@@ -254,6 +254,7 @@ def test_subagents(session_id: str, drafts: dict[str, SessionDraft]) -> None:
 
 
 def test_calls_name_their_subagents(drafts: dict[str, SessionDraft]) -> None:
+    linked = 0
     for draft in drafts.values():
         lineage = draft.lineage
         if lineage is None or lineage.tool_call_id is None:
@@ -263,6 +264,8 @@ def test_calls_name_their_subagents(drafts: dict[str, SessionDraft]) -> None:
         part = next(p for p in owner.parts if p.tool_call_id == lineage.tool_call_id)
         found = part.data["resultProviderMetadata"]["backscroll"]["child_session_source_id"]
         assert found == draft.source_id
+        linked += 1
+    assert linked == 4
 
 
 def test_tokens_of_all_files_count_each_api_message_once(drafts: dict[str, SessionDraft]) -> None:

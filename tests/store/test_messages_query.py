@@ -100,7 +100,9 @@ def test_the_ends(talk: Database) -> None:
 
 
 def test_parts_come_in_their_order(talk: Database) -> None:
-    for row, parts in messages.page(talk, "s", limit=5):
+    page = messages.page(talk, "s", limit=5)
+    assert len(page) == 5
+    for row, parts in page:
         assert [part.id for part in parts] == [f"{row.id}-{index}" for index in range(3)]
         assert [part.index for part in parts] == [0, 1, 2]
     assert messages.parts_of(talk, ["nobody"]) == {"nobody": []}

@@ -165,7 +165,6 @@ def test_permissions_keep_the_rules_that_fit() -> None:
     text = '[{"permission":"a","pattern":"b","action":"allow"}, {"permission":"c"}, 3]'
     rules, problems = read_permissions(text)
     assert [rule.permission for rule in rules] == ["a"]
-    assert problems
-    assert all(line.startswith(("rule 1", "rule 2")) for line in problems)
+    assert {line.split(":")[0][:6] for line in problems} == {"rule 1", "rule 2"}
     assert read_permissions(None) == ([], [])
     assert read_permissions("{}")[1] == ["no JSON array but dict"]

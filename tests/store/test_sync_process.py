@@ -212,14 +212,18 @@ def test_the_records_of_every_part_are_lines_of_the_file(tree: Path, tmp_path: P
     assert command("--store", str(store), "--json", str(tree)).returncode == 0
     database = open_database(store)
     rows = database.connection.execute(
-        "SELECT p.id, json_extract(s.metadata_json, '$.source.path') "
+        "SELECT p.id, json_extract(s.metadata_json, '$.source.path'), p.tool_call_id,"
+        " json_extract(p.data_json, '$.text') "
         "FROM chat_parts p JOIN chat_sessions s ON s.id = p.session_id ORDER BY p.id"
     ).fetchall()
     assert rows
-    for part_id, path in rows[::7]:
+    for part_id, path, call, text in rows:
         lines = Path(path).read_text().splitlines()
         records = originals.records_of_part(database, part_id)
         assert records and set(records) <= set(lines)
+        # They are the records that the part was made of, not just any of the file.
+        said = json.dumps(text, ensure_ascii=False)[1:-1] if text else ""
+        assert all(call in record for record in records) if call else said in "".join(records)
     path = rows[0][1]
     (session_id,) = database.connection.execute(
         "SELECT id FROM chat_sessions WHERE json_extract(metadata_json, '$.source.path') = ?",
