@@ -33,7 +33,7 @@ def visible(path: Path, session_id: str) -> list[str]:
 def forks(path: Path) -> list[tuple[str, str, str | None]]:
     return query(
         path, "SELECT id, parent_message_id, json_extract(metadata_json,"
-        " '$.backscroll.draft_prompt') FROM chat_sessions WHERE parent_id IS NOT NULL")  # type: ignore[return-value]
+        " '$.backscroll.draft_prompt') FROM chat_sessions WHERE parent_id IS NOT NULL")
 
 
 async def at(run: Running, number: int) -> None:

@@ -115,16 +115,16 @@ def meter_of(filling: Filling) -> Meter:
 def meter_lines(meter: Meter | None, messages: int, width: int) -> list[Line]:
     """Return the lines above the context view: how much it is, a bar, what is in it."""
     width = max(20, width - 2)
-    title: list[Run] = [("What the model is sent now", "user b")]
-    more: list[Run] = [(f"{messages:,} message{'s' * (messages != 1)}", "faint"),
-                       ("  c shows all", "muted")]
+    title: list[Run] = [("Sent to the model now", "user b")]
+    right: list[Run] = [("c shows all", "muted")]
     if meter is None or not meter.tokens:
         words = "counting" + glyphs().more if meter is None else "nothing"
-        return [Line([*title, (f"  {words}", "faint")], right=more), Line([]), Line([])]
+        return [Line([*title, (f"  {words}", "faint")], right=right), Line([]), Line([])]
     about = "counted by it" if meter.counted else "guessed from characters"
-    title += [(f"  {count(meter.tokens)} tokens", "text b"), (f", {about}", "muted")]
+    title += [(f"  {count(meter.tokens)} tokens", "text b"), (f", {about}", "muted"),
+              (f"  {messages:,} message{'s' * (messages != 1)}", "faint")]
     kinds = [(kind, size) for kind in KINDS if (size := meter.kinds[kind])]
-    return [Line(title, right=more), Line(_bar(kinds, width)), *_legend(meter, kinds, width)]
+    return [Line(title, right=right), Line(_bar(kinds, width)), *_legend(meter, kinds, width)]
 
 
 def _bar(kinds: list[tuple[Kind, int]], width: int) -> list[Run]:
@@ -147,7 +147,7 @@ def _legend(meter: Meter, kinds: list[tuple[Kind, int]], width: int) -> list[Lin
         name = "system, tools" if kind == "system" and meter.rest else kind
         entries.append([
             (f"{glyphs().thick_bar} ", INKS[kind]), (f"{name} ", "muted"),
-            (f"{100 * size / total:.0f}% ", "text"), (count(size), "faint"),
+            (f"{max(1, round(100 * size / total))}% ", "text"), (count(size), "faint"),
         ])
     if meter.counted:
         entries.append([("shares by characters", "faint")])
