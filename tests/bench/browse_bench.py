@@ -67,7 +67,7 @@ def _started(command: list[str], text: bytes) -> tuple[float, float]:
     """Return the seconds from a process's start to a text, and its CPU seconds by then."""
     with clean_environment() as environment, Terminal(command, environment) as terminal:
         shown = terminal.until(text)
-        return shown - terminal.started, cpu_seconds(terminal.process.pid)
+        return shown - terminal.started, exact_cpu_seconds(terminal.process.pid)
 
 
 # -- a key in the list
@@ -196,9 +196,16 @@ def _memory(terminal: Terminal) -> dict[str, Any]:
 
 
 def cpu_seconds(process: int) -> float:
-    """Return the CPU time that a process has used so far; 0 where the system has no /proc."""
+    """Return the CPU time that a process has used so far, in ticks; 0 without a /proc."""
     told = Path(f"/proc/{process}/stat")
     if not told.exists():
         return 0.0
     fields = told.read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def exact_cpu_seconds(process: int) -> float:
+    """Return the CPU time of the threads that a process has now, to the nanosecond."""
+    tasks = Path(f"/proc/{process}/task")
+    told = [path.read_text() for path in tasks.glob("*/schedstat")]
+    return sum(int(words.split()[0]) for words in told) / 1e9 if told else cpu_seconds(process)

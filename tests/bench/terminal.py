@@ -19,7 +19,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from store.locations import cache_dir
+
 FRAME_END = b"\x1b[?2026l"
+_NOT_TAKEN = (
+    "XDG_", "TEXTUAL", "BACKSCROLL", "NO_COLOR", "TMUX", "PYTHONDONTWRITEBYTECODE",
+    "PYTHONPROFILEIMPORTTIME", "PYTHONOPTIMIZE", "PYTHONASYNCIODEBUG", "PYTHONDEVMODE",
+)  # fmt: skip
 _ANSWERS = {b"\x1b[?2026$p": b"\x1b[?2026;2$y", b"\x1b[?2048$p": b"\x1b[?2048;0$y"}
 COLUMNS, LINES = 120, 40
 PATIENCE_S = 30.0
@@ -139,11 +145,16 @@ class Terminal:
 
 @contextlib.contextmanager
 def clean_environment(*, poll_ms: int | None = None) -> Iterator[dict[str, str]]:
-    """Give an environment whose config, state and cache folders are new and empty."""
+    """Give an environment whose config, state and cache folders are new and empty.
+
+    Modules are compiled once and kept, whatever the shell says: an installed program has its
+    bytecode, and a floor that had it beside an app that had not would measure the compiler.
+    """
+    bytecode = cache_dir() / "bench" / "bytecode"
     with tempfile.TemporaryDirectory() as folder:
         kept = {
             name: value for name, value in os.environ.items()
-            if not name.startswith(("XDG_", "TEXTUAL", "BACKSCROLL", "NO_COLOR", "TMUX"))
+            if not name.startswith(_NOT_TAKEN)
         }  # fmt: skip
         places = {f"XDG_{name}_HOME": folder for name in ("CONFIG", "STATE", "CACHE", "DATA")}
         if poll_ms is not None:
@@ -152,4 +163,5 @@ def clean_environment(*, poll_ms: int | None = None) -> Iterator[dict[str, str]]
             config.write_text(f"[live]\npoll_ms = {poll_ms}\n")
         yield kept | places | {
             "TERM": "xterm-256color", "COLORTERM": "truecolor", "LANG": "C.UTF-8",
+            "PYTHONPYCACHEPREFIX": str(bytecode),
         }  # fmt: skip
