@@ -35,18 +35,27 @@ class OpencodeFile:
     prompt: str | None = None
 
     @property
-    def text(self) -> str:
-        """The document as text."""
-        return encode(self.document) + "\n"
+    def lines(self) -> list[str]:
+        """The document as text, one message a line; empty where it has no message."""
+        messages = self.document["messages"]
+        if not messages:
+            return []
+        return [*document_lines(self.document)]
 
 
 def write_opencode(reading: SessionReading) -> Iterator[str]:
     """Yield a file for ``opencode import``, one message a line."""
-    made = opencode_file(reading)
-    yield f'{{"info":{encode(made.document["info"])},"messages":['
-    for place, message in enumerate(made.document["messages"]):
-        yield f"{',' if place else ''}\n{_INDENT}{encode(message)}"
-    yield "\n]}\n"
+    for line in document_lines(opencode_file(reading).document):
+        yield f"{line}\n"
+
+
+def document_lines(document: dict[str, Any]) -> Iterator[str]:
+    """Yield a document as lines of text without their newlines."""
+    messages = document["messages"]
+    yield f'{{"info":{encode(document["info"])},"messages":['
+    for place, message in enumerate(messages, start=1):
+        yield f"{_INDENT}{encode(message)}{',' if place < len(messages) else ''}"
+    yield "]}"
 
 
 def opencode_file(
