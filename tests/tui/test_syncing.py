@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+import orjson
+
+from store.database import open_database
+from tui.syncing import Syncing
+
+HERE = Path(__file__).parents[2]
+ROW = (
+    '{"parentUuid":null,"sessionId":"s","version":"2.1.332","type":"user","uuid":"%s",'
+    '"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"hello"}}\n'
+)
+PATIENCE_S = 60
+
+
+def config_folder(tmp_path: Path) -> Path:
+    path = tmp_path / "claude" / "projects" / "-work" / "s.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text(ROW % "u")
+    return tmp_path / "claude"
+
+
+async def test_the_app_syncs_and_goes_on_watching_until_it_ends(tmp_path: Path) -> None:
+    root, store = config_folder(tmp_path), tmp_path / "s.db"
+    open_database(store, create=True).close()
+    synced = asyncio.Event()
+    said: list[str] = []
+    failures: list[str] = []
+
+    def say(words: str) -> None:
+        said.append(words)
+        if not words:
+            synced.set()
+
+    syncing = Syncing(store, say, lambda summary, error: failures.append(summary))
+    running = asyncio.ensure_future(syncing.run([str(root)], watch=True))
+    async with asyncio.timeout(PATIENCE_S):
+        await synced.wait()
+        assert not running.done()
+        await syncing.stop()
+        await running
+    assert failures == []
+    assert said[0] == "syncing 0 of 1 files"
+
+
+async def test_the_command_follows_until_it_is_interrupted(tmp_path: Path) -> None:
+    root = config_folder(tmp_path)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tui", "sync", "--watch", "--json", "--store",
+        str(tmp_path / "s.db"), str(root), cwd=HERE, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    async with asyncio.timeout(PATIENCE_S):
+        summary = orjson.loads(await process.stdout.readline())
+        assert (summary["event"], summary["new"]) == ("summary", 1)
+        assert orjson.loads(await process.stdout.readline()) == {"event": "watching"}
+        with (root / "projects" / "-work" / "s.jsonl").open("a") as out:
+            out.write(ROW % "v")
+        synced = orjson.loads(await process.stdout.readline())
+        assert (synced["event"], synced["synced"]) == ("synced", 1)
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 0
