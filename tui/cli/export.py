@@ -8,6 +8,7 @@ Formats:
   markdown     a readable document
   claude-code  a session file that Claude Code resumes, made of what the model would be
                sent now; a folder given as --out gets it under its session's UUID
+  codex        a rollout that Codex resumes, made of the same
   opencode     a session that `opencode import FILE` takes, as a new one
   gemini       a session file that Gemini CLI resumes, of the context too; it belongs in the
                project's chats folder, under the name that a folder as --out gives it
@@ -51,8 +52,8 @@ def run(options: argparse.Namespace) -> int:
         session_id = resolve(database, options.session).id
         database.connection.execute("BEGIN")
         reading = read_session(database, session_id, view)
-        if format.context and options.out is not None and _is_uuid(options.out.stem):
-            reading.export_id = options.out.stem
+        if format.context and options.out is not None and _is_uuid(options.out.stem[-36:]):
+            reading.export_id = options.out.stem[-36:]
         pieces = write(reading)
         if options.out is None:
             for piece in pieces:

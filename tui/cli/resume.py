@@ -1,9 +1,9 @@
-"""Go on with a session in its agent: `claude --resume` in the session's folder.
+"""Go on with a session in its agent: `claude --resume`, `codex resume`, in its folder.
 
-A Claude Code session that is as the agent has it is resumed as it is. A fork, a rewound
-session and one of another agent are first written to a new session file of Claude Code's;
-no file of the agent's is ever changed. Where the last message is a prompt that nothing
-answered, it is handed over as the prompt.
+The agent is the session's own, or the one that --in names. A session that is as that agent
+has it is resumed as it is. A fork, a rewound session and one of another agent are first
+written to a new session file of the agent's; no file of the agent's is ever changed. Where
+the last message is a prompt that nothing answered, it is handed over as the prompt.
 
 --print only prints the command (and, where a file is needed, writes that file, whose
 path it says on stderr). --json prints {"command", "cwd", "path", "writes_file"} and does
@@ -20,18 +20,20 @@ from pathlib import Path
 
 from store.errors import Refused
 from store.queries.sessions import resolve
-from store.resume.claude_code import ResumePlan, note_exported, plan, write_file
+from store.resume.planning import ResumePlan, note_exported, write_file
+from store.resume.registry import AGENTS, plan
 from tui.cli.output import Printer, note, print_json
 from tui.cli.verbs import Work, add_json, add_session, working
-
-AGENTS = ("claude-code",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_session(parser)
     parser.add_argument(
-        "--in", dest="agent", choices=AGENTS, default=AGENTS[0], help="the agent to go on in"
+        "--in",
+        dest="agent",
+        choices=tuple(AGENTS),
+        help="the agent to go on in; the session's own without it",
     )
     parser.add_argument("--print", action="store_true", help="only print the command")
     add_json(parser)
@@ -41,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     """Resume it."""
     with working(options) as work:
         row = resolve(work.database, options.session)
-        made = plan(work.database, row, os.environ, Path.home())
+        made = plan(work.database, row, os.environ, Path.home(), options.agent)
         if options.json:
             print_json(
                 {
@@ -60,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if made.program is None:
         raise Refused(
-            f"claude is not on PATH; install it, then run: {command}"
+            f"{made.command[0]} is not on PATH; install it, then run: {command}"
             + (f" (the session file is {made.path})" if made.file else "")
         )
     if not Path(made.cwd).is_dir():

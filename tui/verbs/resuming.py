@@ -15,14 +15,8 @@ from store.database import Database
 from store.errors import BackscrollError, NotFound, Refused
 from store.ids import derived_session_id
 from store.queries.sessions import get
-from store.resume.claude_code import (
-    KIND,
-    ResumePlan,
-    note_exported,
-    plan,
-    with_prompt,
-    write_file,
-)
+from store.resume.planning import ResumePlan, note_exported, with_prompt, write_file
+from store.resume.registry import AGENTS, plan
 from tui.dialogs.choose import ChooseDialog
 from tui.dialogs.notes import facts, gap, words
 from tui.inspector.blocks import Block, Text
@@ -87,7 +81,7 @@ def _dialog(made: ResumePlan) -> ChooseDialog:
                                 " its own.", "muted"))]
     more = [("y", "copy the command"), ("e", "edit what it says")]
     verb = "start the agent" if missing is None else "write the file, copy the command"
-    return ChooseDialog("Continue in Claude Code", notes=notes, verb=verb, more=more)
+    return ChooseDialog(f"Continue in {AGENTS[made.kind].label}", notes=notes, verb=verb, more=more)
 
 
 def _missing(made: ResumePlan) -> str | None:
@@ -143,10 +137,10 @@ async def _start(app: BackscrollApp, session_id: str, made: ResumePlan) -> None:
 
 async def _come_back(app: BackscrollApp, session_id: str, made: ResumePlan) -> None:
     """Sync what the agent wrote, and open the session that it went on with."""
-    source_id = made.file.session_id if made.file is not None else made.path.stem
+    source_id = made.file.session_id if made.file is not None else made.command[2]
     if app.library.database.form.name == "own" and made.path.is_file():
         await app.sync_now([str(made.path)])
-    continued = derived_session_id(KIND, source_id)
+    continued = derived_session_id(made.kind, source_id)
     row = await app.library.read(get, continued)
     target = continued if row is not None else session_id
     await app.main.show_written()

@@ -27,6 +27,12 @@ class MessageList:
     quiet: list[int] = field(default_factory=list)
     state: tuple[bool, int | None] = (False, None)
     _names: set[str] = field(default_factory=set)
+    _parted: bool = False
+
+    def part(self, state: tuple[bool, int | None]) -> None:
+        """Begin lines that are inherited or rewound otherwise than those before."""
+        self.flush_quiet()
+        self.state, self._parted = state, True
 
     def record(self, entry: Entry) -> tuple[int, ...]:
         """Return the number of an entry's record in the session, where it is the session's."""
@@ -53,9 +59,11 @@ class MessageList:
             message.inherited_from = name
         if entry.hidden_at is not None:
             metadata["hidden_at"] = entry.hidden_at
-        self.flush_quiet()
+        if not self._parted:
+            self.flush_quiet()
         self.messages.append(message)
         self.flush_quiet()
+        self._parted = False
         return message
 
     def _name(self, line: Line) -> str:

@@ -44,7 +44,7 @@ class Thread(MessageList):
         for entry in entries:
             if (entry.inherited, entry.hidden_at) != self.state:
                 self._close()
-                self.state = (entry.inherited, entry.hidden_at)
+                self.part((entry.inherited, entry.hidden_at))
             self._take(entry)
         self._place_left()
         self.flush_quiet()

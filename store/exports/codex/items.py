@@ -1,0 +1,122 @@
+"""AI SDK parts as response items, whatever agent they came from."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+Item = dict[str, Any]
+
+_CALL_ID = re.compile(r"[^A-Za-z0-9_-]")
+_TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")
+NO_RESULT = "aborted"
+"""What Codex itself writes for a call that has no output."""
+
+
+def is_tool(part: dict[str, Any]) -> bool:
+    """Tell whether a part is a tool call."""
+    kind = part.get("type")
+    return isinstance(kind, str) and (kind.startswith("tool-") or kind == "dynamic-tool")
+
+
+class CallIds:
+    """Gives each call of a file its own id of the characters that the API takes."""
+
+    def __init__(self) -> None:
+        """Start without any id given."""
+        self._taken: set[str] = set()
+
+    def take(self, wanted: object) -> str:
+        """Return the wanted id where it can be used, else one like it."""
+        base = _CALL_ID.sub("_", str(wanted or ""))[:56] or "call"
+        call_id, number = base, 2
+        while call_id in self._taken:
+            call_id, number = f"{base}-{number}", number + 1
+        self._taken.add(call_id)
+        return call_id
+
+
+def content_item(part: dict[str, Any], role: str) -> Item | None:
+    """Return a text or file part as content of a message; None for what no model is sent."""
+    text = part.get("text")
+    if part.get("type") == "text":
+        kind = "output_text" if role == "assistant" else "input_text"
+        return {"type": kind, "text": text} if isinstance(text, str) and text.strip() else None
+    if part.get("type") != "file":
+        return None
+    media_type, url = str(part.get("mediaType", "")), str(part.get("url", ""))
+    if media_type.startswith("image/") and url.startswith("data:") and role == "user":
+        return {"type": "input_image", "image_url": url}
+    name = part.get("filename") or (url if not url.startswith("data:") else "file")
+    kind = "output_text" if role == "assistant" else "input_text"
+    return {"type": kind, "text": f"[{media_type or 'file'}: {name}]"}
+
+
+def reasoning_item(part: dict[str, Any]) -> Item | None:
+    """Return reasoning that has its encrypted content; an API refuses any other."""
+    metadata = part.get("providerMetadata")
+    openai = metadata.get("openai") if isinstance(metadata, dict) else None
+    encrypted = openai.get("reasoningEncryptedContent") if isinstance(openai, dict) else None
+    if not isinstance(encrypted, str):
+        return None
+    text = part.get("text")
+    summary = [{"type": "summary_text", "text": text}] if isinstance(text, str) and text else []
+    return {
+        "type": "reasoning",
+        "summary": summary,
+        "content": None,
+        "encrypted_content": encrypted,
+    }
+
+
+def call_items(part: dict[str, Any], call_id: str) -> tuple[Item, Item]:
+    """Return a tool part as a call and its output."""
+    kind = str(part.get("type"))
+    name = str(part.get("toolName")) if kind == "dynamic-tool" else kind.removeprefix("tool-")
+    name = _TOOL_NAME.sub("_", name)[:128] or "tool"
+    given = part.get("input", part.get("rawInput"))
+    openai = _openai(part)
+    output = {"call_id": call_id, "output": _output(part)}
+    if openai.get("type") == "custom_tool_call" and isinstance(given, dict):
+        text = given.get("input")
+        call = {"type": "custom_tool_call", "call_id": call_id, "name": name,
+                "input": text if isinstance(text, str) else json.dumps(text)}  # fmt: skip
+        return call, {"type": "custom_tool_call_output", **output}
+    arguments = given if isinstance(given, dict) else {} if given is None else {"input": given}
+    call = {"type": "function_call", "name": name, "call_id": call_id,
+            "arguments": json.dumps(arguments, ensure_ascii=False)}  # fmt: skip
+    if isinstance(openai.get("namespace"), str):
+        call["namespace"] = openai["namespace"]
+    return call, {"type": "function_call_output", **output}
+
+
+def _openai(part: dict[str, Any]) -> dict[str, Any]:
+    metadata = part.get("callProviderMetadata")
+    openai = metadata.get("openai") if isinstance(metadata, dict) else None
+    return openai if isinstance(openai, dict) else {}
+
+
+def _output(part: dict[str, Any]) -> Any:
+    state = part.get("state")
+    if state == "output-error":
+        return str(part.get("errorText", ""))
+    if state == "output-denied":
+        approval = part.get("approval")
+        reason = approval.get("reason") if isinstance(approval, dict) else None
+        return str(reason or "rejected by user")
+    if state != "output-available":
+        return NO_RESULT
+    output = part.get("output")
+    if isinstance(output, str):
+        return output
+    if isinstance(output, list) and all(_is_content(item) for item in output):
+        return [content_item(item, "user") or {"type": "input_text", "text": ""} for item in output]
+    return json.dumps(output, ensure_ascii=False)
+
+
+def _is_content(item: object) -> bool:
+    return isinstance(item, dict) and (
+        (item.get("type") == "text" and isinstance(item.get("text"), str))
+        or (item.get("type") == "file" and "url" in item)
+    )

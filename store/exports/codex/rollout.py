@@ -1,0 +1,222 @@
+"""The lines of a rollout that Codex resumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from store.clock import system_clock
+from store.exports.codex.items import CallIds, Item, call_items, content_item, is_tool
+from store.exports.codex.items import reasoning_item as reasoning
+from store.exports.codex.originals import Originals
+from store.exports.encoding import encode
+from store.exports.reading import MessageReading, Row, SessionReading
+
+VERSION = "0.171.0"
+"""The newest version whose resume the recipe was tested with."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodexFile:
+    """A rollout for Codex.
+
+    Attributes:
+        session_id: A UUID; the end of the file's name, and what ``codex resume`` takes.
+        lines: JSON lines without their newline; none where nothing was said yet.
+        prompt: The last prompt where nothing answered it: it is left out of the file, to be
+            given to ``codex`` as its prompt.
+        created_at: Epoch ms; the time in the file's name.
+    """
+
+    session_id: str
+    cwd: str
+    lines: list[str]
+    prompt: str | None
+    created_at: int
+
+
+@dataclass(slots=True)
+class _Said:
+    """What one message comes to."""
+
+    at: int
+    lines: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    prompt: str | None = None
+
+
+def write_codex(reading: SessionReading) -> Iterator[str]:
+    """Yield the lines of a new rollout, whose thread is the reading's ``export_id``."""
+    made = codex_file(reading)
+    if made.prompt is not None:
+        reading.remarks.append(f"the last prompt is not in the file, but yours: {made.prompt}")
+    for line in made.lines:
+        yield f"{line}\n"
+
+
+def file_name(session_id: str, created_at: int) -> str:
+    """Return how a rollout is named: by the local time it was made, epoch ms, and its id."""
+    at = datetime.fromtimestamp(created_at / 1000)
+    return f"rollout-{at:%Y-%m-%dT%H-%M-%S}-{session_id}.jsonl"
+
+
+def codex_file(reading: SessionReading, *, cwd: str | None = None) -> CodexFile:
+    """Turn a session into a rollout that Codex resumes.
+
+    Args:
+        reading: The session in its context view.
+        cwd: The folder; None takes the session's workspace.
+    """
+    originals, ids = Originals(reading.db), CallIds()
+    said = [each for item in reading.messages if (each := _said(item, originals, ids)).lines]
+    prompt = None
+    if said and said[-1].prompt:
+        prompt = said.pop().prompt
+    folder, now = cwd or reading.session["workspace_root"] or "/", system_clock()
+    lines = []
+    if said:
+        meta = _meta(reading.session, reading.export_id, folder, now)
+        lines.append(_line(now, "session_meta", meta))
+    lines += [_line(each.at, kind, payload) for each in said for kind, payload in each.lines]
+    return CodexFile(reading.export_id, folder, lines, prompt, now)
+
+
+def _line(at: int, kind: str, payload: dict[str, Any]) -> str:
+    moment = datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
+    stamp = moment.replace("+00:00", "Z")
+    return encode({"timestamp": stamp, "type": kind, "payload": payload})
+
+
+def _meta(session: Row, name: str, cwd: str, now: int) -> dict[str, Any]:
+    metadata = session["metadata"] if isinstance(session["metadata"], dict) else {}
+    source = metadata.get("source")
+    model = session["model"] if isinstance(session["model"], dict) else {}
+    own = isinstance(source, dict) and source.get("kind") == "codex"
+    moment = datetime.fromtimestamp(now / 1000, UTC).isoformat(timespec="milliseconds")
+    meta = {
+        "id": name,
+        "timestamp": moment.replace("+00:00", "Z"),
+        "cwd": cwd,
+        "originator": "backscroll",
+        "cli_version": VERSION,
+        "source": "cli",
+    }
+    provider = model.get("provider_id")
+    if own and isinstance(provider, str) and provider != "unknown":
+        # Without one Codex takes that of its configuration; it refuses to change one later.
+        meta["model_provider"] = provider
+    return meta
+
+
+def _said(item: MessageReading, originals: Originals, ids: CallIds) -> _Said:
+    """Return the lines of a message: Codex's own as they were, else made from its parts."""
+    said = _Said(item.message["created_at"])
+    metadata = item.message["metadata"] if isinstance(item.message["metadata"], dict) else {}
+    human = item.message["role"] == "user" and metadata.get("origin", "human") == "human"
+    kept = originals.lines(item.message["id"])
+    if kept:
+        said.lines += _kept(kept, ids, human=human)
+    else:
+        # What a person did in another agent, a command say, is a turn here too.
+        turn = item.message["role"] == "user" and metadata.get("origin") != "meta"
+        said.lines += _made(item, ids, human=turn)
+    if human:
+        texts = [part["data"].get("text") for part in item.parts if part["type"] == "text"]
+        said.prompt = "\n\n".join(text for text in texts if text) or None
+    return said
+
+
+Lines = Iterator[tuple[str, dict[str, Any]]]
+
+
+def _kept(lines: list[dict[str, Any]], ids: CallIds, *, human: bool) -> Lines:
+    """Yield original lines; a call that has no output gets one."""
+    open_calls: dict[str, str] = {}
+    for line in lines:
+        payload = line.get("payload")
+        if not isinstance(payload, dict):
+            continue
+        kind = str(payload.get("type"))
+        call_id = payload.get("call_id")
+        if kind in ("function_call", "custom_tool_call", "local_shell_call"):
+            open_calls[str(call_id)] = kind
+            ids.take(call_id)
+        elif kind.endswith("_output"):
+            if str(call_id) not in open_calls:
+                continue
+            del open_calls[str(call_id)]
+        yield str(line["type"]), payload
+        yield from _events(payload, human=human)
+    for open_id, kind in open_calls.items():
+        answer = "custom_tool_call" if kind == "custom_tool_call" else "function_call"
+        yield "response_item", {"type": f"{answer}_output", "call_id": open_id, "output": "aborted"}
+
+
+def _made(item: MessageReading, ids: CallIds, *, human: bool) -> Lines:
+    """Yield a message of any agent as response items, each call with its output."""
+    role = item.message["role"]
+    for part in item.parts:
+        data = part["data"]
+        if part["type"] == "data-compaction" and isinstance(data, dict):
+            yield from _compaction(data.get("data"))
+            return
+    content: list[Item] = []
+    answers: list[Item] = []
+    for part in item.parts:
+        data = part["data"]
+        if role not in ("user", "assistant") or not isinstance(data, dict):
+            continue
+        shown = content_item(data, role)
+        thought = reasoning(data) if data.get("type") == "reasoning" else None
+        if shown is not None and not answers:
+            content.append(shown)
+            continue
+        if shown is None and thought is None and not is_tool(data):
+            continue
+        yield from _message(role, content, human=human)
+        content = [shown] if shown is not None else []
+        if not is_tool(data):
+            yield from _items(answers)
+            answers = []
+        if thought is not None:
+            yield "response_item", thought
+        elif is_tool(data):
+            call, answer = call_items(data, ids.take(data.get("toolCallId")))
+            yield "response_item", call
+            answers.append(answer)
+    yield from _items(answers)
+    yield from _message(role, content, human=human)
+
+
+def _items(items: list[Item]) -> Lines:
+    for item in items:
+        yield "response_item", item
+
+
+def _message(role: str, content: list[Item], *, human: bool) -> Lines:
+    if content:
+        message = {"type": "message", "role": role, "content": content}
+        yield "response_item", message
+        yield from _events(message, human=human)
+
+
+def _events(item: dict[str, Any], *, human: bool) -> Lines:
+    """Yield what Codex's own display shows of a message."""
+    content = item.get("content")
+    if item.get("type") != "message" or not isinstance(content, list):
+        return
+    text = "\n".join(str(each["text"]) for each in content
+                     if isinstance(each, dict) and isinstance(each.get("text"), str))  # fmt: skip
+    if item.get("role") == "user" and human:
+        yield "event_msg", {"type": "user_message", "message": text, "images": []}
+    elif item.get("role") == "assistant" and text:
+        yield "event_msg", {"type": "agent_message", "message": text}
+
+
+def _compaction(data: object) -> Lines:
+    summary = data.get("summary") if isinstance(data, dict) else None
+    if isinstance(summary, str) and summary:
+        content = [{"type": "input_text", "text": summary}]
+        history = [{"type": "message", "role": "user", "content": content}]
+        yield "compacted", {"message": summary, "replacement_history": history}
