@@ -7,12 +7,13 @@ from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
 from store.sources.gemini import GeminiSource
 from store.sources.opencode import OpencodeSource
+from store.sources.pi import PiSource
 from store.sources.protocol import Source
 
 
 def all_sources() -> tuple[Source, ...]:
     """Return one of each source, in the order in which they are asked what a path is."""
-    return (ClaudeCodeSource(), CodexSource(), OpencodeSource(), GeminiSource())
+    return (ClaudeCodeSource(), CodexSource(), OpencodeSource(), GeminiSource(), PiSource())
 
 
 def source(kind: str) -> Source:

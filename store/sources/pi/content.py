@@ -1,0 +1,144 @@
+"""Content of pi's messages to AI SDK parts, and results to their calls.
+
+Source: the pi section of the format page; shapes as in pi's own description of its files.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from store.sources.diffs import hunks_of
+from store.sources.drafts import PartDraft
+from store.sources.pi.tree import Entry
+from store.sources.values import mapping, string
+
+_EXIT_CODE = re.compile(r"Command exited with code (\d{1,9})\s*$")
+_ABORTED = re.compile(r"(?:Command|Operation) aborted\s*$")
+_DENIED = re.compile(r"^(?:Blocked by|Denied by|Tool execution was blocked)", re.I)
+
+
+def blocks_of(content: object) -> list[dict[str, Any]]:
+    """Return content as blocks; a string is one text."""
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [item for item in content if isinstance(item, dict)] if isinstance(content, list) else []
+
+
+def text_of(content: object) -> str:
+    """Return the words of content."""
+    texts = [block.get("text") for block in blocks_of(content) if block.get("type") == "text"]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def text_part(text: str, entry: Entry) -> PartDraft:
+    """Return a finished text part."""
+    data = {"type": "text", "text": text, "state": "done"}
+    return PartDraft("text", data, entry.at, entry.at, records=(entry.number,))
+
+
+def data_part(kind: str, data: dict[str, Any], entry: Entry) -> PartDraft:
+    """Return a ``data-<kind>`` part."""
+    name = f"data-{kind}"
+    return PartDraft(
+        name, {"type": name, "data": data}, entry.at, entry.at, records=(entry.number,)
+    )
+
+
+def file_data(block: dict[str, Any]) -> dict[str, Any] | None:
+    """Return an image block as an AI SDK file part; None for other blocks."""
+    data = block.get("data")
+    if block.get("type") != "image" or not isinstance(data, str):
+        return None
+    media_type = string(block.get("mimeType")) or "image/png"
+    return {"type": "file", "mediaType": media_type, "url": f"data:{media_type};base64,{data}"}
+
+
+def part_of(block: dict[str, Any], entry: Entry) -> PartDraft:
+    """Return the part of one block."""
+    kind = block.get("type")
+    if kind == "text":
+        text = block.get("text")
+        return text_part(text if isinstance(text, str) else "", entry)
+    if kind == "thinking":
+        return _reasoning(block, entry)
+    if kind == "toolCall":
+        return _call(block, entry)
+    file = file_data(block)
+    if file is not None:
+        return PartDraft("file", file, entry.at, entry.at, records=(entry.number,))
+    return data_part("event", {"name": str(kind or "block"), "details": block}, entry)
+
+
+def _reasoning(block: dict[str, Any], entry: Entry) -> PartDraft:
+    text = block.get("thinking")
+    data: dict[str, Any] = {
+        "type": "reasoning",
+        "text": text if isinstance(text, str) else "",
+        "state": "done",
+    }
+    kept = {key: block[key] for key in ("thinkingSignature", "redacted") if block.get(key)}
+    if kept:
+        data["providerMetadata"] = {"pi": kept}
+    return PartDraft("reasoning", data, entry.at, entry.at, records=(entry.number,))
+
+
+def _call(block: dict[str, Any], entry: Entry) -> PartDraft:
+    name = string(block.get("name")) or "unknown"
+    call_id = string(block.get("id")) or entry.id
+    given = block.get("arguments")
+    kind = f"tool-{name}"
+    data: dict[str, Any] = {
+        "type": kind,
+        "toolCallId": call_id,
+        "state": "input-available",
+        "input": given if given is not None else {},
+    }
+    if string(block.get("thoughtSignature")):
+        data["callProviderMetadata"] = {"pi": {"thoughtSignature": block["thoughtSignature"]}}
+    return PartDraft(kind, data, entry.at, entry.at, call_id, "input-available", (entry.number,))
+
+
+def settle(part: PartDraft, result: dict[str, Any], entry: Entry) -> None:
+    """Put a ``toolResult`` message into the part of its call; a second one is left out."""
+    part.records = (*part.records, entry.number)
+    if part.tool_state != "input-available":
+        return
+    text = text_of(result.get("content"))
+    failed = result.get("isError") is True
+    extra: dict[str, Any] = {
+        "status": _status(failed, text),
+        "duration_ms": max(entry.at - part.created_at, 0),
+    }
+    if part.type == "tool-bash":
+        code = _EXIT_CODE.search(text)
+        if code or not failed:
+            extra["exit_code"] = int(code[1]) if code else 0
+    details = mapping(result.get("details"))
+    if details:
+        hunks = hunks_of(details.get("patch") or details.get("diff"))
+        extra["structured"] = {**details, "structuredPatch": hunks} if hunks else details
+    if failed:
+        part.data["state"] = part.tool_state = "output-error"
+        part.data["errorText"] = text
+    else:
+        part.data["state"] = part.tool_state = "output-available"
+        part.data["output"] = _output(result.get("content"), text)
+    part.data["resultProviderMetadata"] = {"backscroll": extra}
+    part.updated_at = max(entry.at, part.created_at)
+
+
+def _status(failed: bool, text: str) -> str:
+    if not failed:
+        return "ok"
+    if _ABORTED.search(text):
+        return "interrupted"
+    return "denied" if _DENIED.match(text) else "error"
+
+
+def _output(content: object, text: str) -> Any:
+    """Return a result as a tool part's output: a text, or a list where files are in it."""
+    blocks = blocks_of(content)
+    if all(block.get("type") == "text" for block in blocks):
+        return text
+    return [file_data(block) or block for block in blocks]

@@ -1,0 +1,217 @@
+"""Entries to messages: turns with their calls, shell lines, summaries, notices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.sources.drafts import MessageDraft, PartDraft
+from store.sources.pi.content import blocks_of, data_part, part_of, settle, text_of, text_part
+from store.sources.pi.tree import Entry, Tree
+from store.sources.values import mapping, number, string
+
+QUIET = frozenset(
+    ["model_change", "thinking_level_change", "label", "session_info", "custom", "leaf"]
+)
+"""Entries that say something of the session and are no messages."""
+
+
+class Messages:
+    """The messages of one session, in file order."""
+
+    def __init__(self, tree: Tree) -> None:
+        """Start without messages."""
+        self.found: list[MessageDraft] = []
+        self._tree = tree
+        self._calls: dict[str, tuple[PartDraft, MessageDraft]] = {}
+        self._owner: dict[str, str] = {}
+        self._level: str | None = None
+        self._quiet: list[int] = [] if tree.header_number is None else [tree.header_number]
+        self._compactions: list[tuple[PartDraft, Entry]] = []
+
+    def build(self) -> list[MessageDraft]:
+        """Return them."""
+        for entry in self._tree.entries:
+            self._take(entry)
+        for part, entry in self._compactions:
+            part.data["data"]["tail_start_id"] = self._tail(entry)
+        if self._quiet and self.found:
+            self.found[-1].records = (*self.found[-1].records, *self._quiet)
+        return self.found
+
+    def _take(self, entry: Entry) -> None:
+        if entry.type in QUIET:
+            if entry.type == "thinking_level_change":
+                self._level = string(entry.data.get("thinkingLevel"))
+            self._quiet.append(entry.number)
+        elif entry.type == "message":
+            self._take_message(entry, mapping(entry.data.get("message")))
+        elif entry.type == "compaction":
+            self._compact(entry, entry.data)
+        elif entry.type == "branch_summary":
+            self._add(entry, _branch_summary(entry, entry.data))
+        elif entry.type == "custom_message":
+            self._add(entry, _custom(entry, entry.data))
+        else:
+            details = {key: value for key, value in entry.data.items()
+                       if key not in ("type", "id", "parentId", "timestamp")}  # fmt: skip
+            part = data_part("event", {"name": entry.type, "details": details}, entry)
+            self._add(entry, MessageDraft(entry.id, "system", entry.at, entry.at, {}, [part]))
+
+    def _take_message(self, entry: Entry, message: dict[str, Any]) -> None:
+        role = message.get("role")
+        if role == "assistant":
+            self._answer(entry, message)
+        elif role == "toolResult":
+            self._result(entry, message)
+        elif role == "user":
+            parts = [part_of(block, entry) for block in blocks_of(message.get("content"))]
+            self._add(entry, _user(entry, "human", parts))
+        elif role == "bashExecution":
+            self._shell(entry, message)
+        elif role == "compactionSummary":
+            self._compact(entry, message)
+        elif role == "branchSummary":
+            self._add(entry, _branch_summary(entry, message))
+        elif role in ("custom", "hookMessage"):
+            self._add(entry, _custom(entry, message))
+        else:
+            part = data_part("event", {"name": str(role), "details": message}, entry)
+            self._add(entry, MessageDraft(entry.id, "system", entry.at, entry.at, {}, [part]))
+
+    def _add(self, entry: Entry, message: MessageDraft) -> None:
+        if not message.parts:
+            message.records = (*message.records, entry.number)
+        if self._quiet:
+            message.records = (*self._quiet, *message.records)
+            self._quiet = []
+        if entry.id in self._tree.left:
+            message.metadata["hidden_at"] = self._tree.left[entry.id]
+        self._owner[entry.id] = message.source_id
+        self.found.append(message)
+
+    def _answer(self, entry: Entry, message: dict[str, Any]) -> None:
+        draft = MessageDraft(entry.id, "assistant", entry.at, entry.at, _answered(message))
+        extra = draft.metadata.setdefault("backscroll", {})
+        if self._level and self._level != "off":
+            extra["effort"] = self._level
+        draft.parts = [part_of(block, entry) for block in blocks_of(message.get("content"))]
+        error = string(message.get("errorMessage"))
+        if message.get("stopReason") == "aborted":
+            extra["aborted_at"] = entry.at
+        elif error:
+            draft.parts.append(data_part("error", {"message": error}, entry))
+        self._add(entry, draft)
+        for part in draft.parts:
+            if part.tool_call_id is not None:
+                self._calls[part.tool_call_id] = (part, draft)
+
+    def _result(self, entry: Entry, message: dict[str, Any]) -> None:
+        known = self._calls.get(string(message.get("toolCallId")) or "")
+        if known is None:
+            name = string(message.get("toolName")) or "unknown"
+            block = {"type": "toolCall", "id": message.get("toolCallId"), "name": name}
+            part = part_of(block, entry)
+            part.records = ()
+            known = part, MessageDraft(entry.id, "assistant", entry.at, entry.at, {}, [part])
+            self._add(entry, known[1])
+        part, owner = known
+        settle(part, message, entry)
+        owner.updated_at = max(owner.updated_at, part.updated_at)
+        self._owner.setdefault(entry.id, owner.source_id)
+
+    def _shell(self, entry: Entry, message: dict[str, Any]) -> None:
+        """Add the line that a person typed, and what it printed."""
+        command = str(message.get("command") or "")
+        typed = _user(entry, "shell", [text_part(command, entry)])
+        typed.metadata["backscroll"] = {"shell": command}
+        self._add(entry, typed)
+        printed = _user(entry, "shell", [text_part(str(message.get("output") or ""), entry)])
+        printed.source_id = f"{entry.id}:output"
+        extra: dict[str, Any] = {"output": True}
+        if isinstance(message.get("exitCode"), int):
+            extra["exit_code"] = message["exitCode"]
+        for name, key in (("interrupted", "cancelled"), ("truncated", "truncated"),
+                          ("not_in_context", "excludeFromContext")):  # fmt: skip
+            if message.get(key):
+                extra[name] = True
+        printed.metadata["backscroll"] = extra
+        self._add(entry, printed)
+
+    def _compact(self, entry: Entry, data: dict[str, Any]) -> None:
+        body: dict[str, Any] = {
+            "summary": str(data.get("summary") or ""), "tail_start_id": None, "auto": True
+        }  # fmt: skip
+        if number(data.get("tokensBefore")):
+            body["pre_tokens"] = number(data["tokensBefore"])
+        if data.get("details"):
+            body["details"] = data["details"]
+        part = data_part("compaction", body, entry)
+        self._compactions.append((part, entry))
+        draft = MessageDraft(entry.id, "system", entry.at, entry.at, {"compaction": True}, [part])
+        self._add(entry, draft)
+
+    def _tail(self, entry: Entry) -> str | None:
+        """Return the message that the first kept entry is, or the next one on its path."""
+        kept = entry.data.get("firstKeptEntryId")
+        index = entry.data.get("firstKeptEntryIndex")
+        entries = self._tree.entries
+        if isinstance(index, int) and not isinstance(kept, str):
+            # Before version 2 lines were counted, the header among them.
+            kept = entries[index - 1].id if 0 < index <= len(entries) else None
+        found = False
+        for each in entries:
+            found = found or each.id == kept
+            hidden = (each.id in self._tree.left) != (entry.id in self._tree.left)
+            if found and each is not entry and not hidden and each.id in self._owner:
+                return self._owner[each.id] if each.number < entry.number else None
+        return None
+
+
+def _user(entry: Entry, origin: str, parts: list[PartDraft]) -> MessageDraft:
+    return MessageDraft(entry.id, "user", entry.at, entry.at, {"origin": origin}, parts)
+
+
+def _branch_summary(entry: Entry, data: dict[str, Any]) -> MessageDraft:
+    """Return what the model is told of a branch that was left."""
+    draft = _user(entry, "meta", [text_part(str(data.get("summary") or ""), entry)])
+    draft.metadata["backscroll"] = {"branch_summary_of": data.get("fromId")}
+    return draft
+
+
+def _custom(entry: Entry, data: dict[str, Any]) -> MessageDraft:
+    parts = [part_of(block, entry) for block in blocks_of(data.get("content"))]
+    draft = _user(entry, "meta", parts)
+    draft.metadata["backscroll"] = {"custom_type": data.get("customType")}
+    return draft
+
+
+def _answered(message: dict[str, Any]) -> dict[str, Any]:
+    """Return what an answer says of itself: usage, cost, model, why it ended."""
+    metadata: dict[str, Any] = {}
+    usage = mapping(message.get("usage"))
+    if usage:
+        metadata["usage"] = {
+            "input": number(usage.get("input")),
+            "output": number(usage.get("output")),
+            "reasoning": 0,
+            "cache_read": number(usage.get("cacheRead")),
+            "cache_write": number(usage.get("cacheWrite")),
+        }
+        cost = mapping(usage.get("cost")).get("total")
+        if isinstance(cost, int | float) and cost:
+            metadata["cost_usd"] = cost
+    if string(message.get("model")):
+        provider = string(message.get("provider")) or "unknown"
+        metadata["model"] = {"provider_id": provider, "model_id": message["model"]}
+    reason = string(message.get("stopReason"))
+    extra = {"finish_reason": reason} if reason else {}
+    if string(message.get("responseId")):
+        extra["response_id"] = message["responseId"]
+    if extra:
+        metadata["backscroll"] = extra
+    return metadata
+
+
+def words_of(message: MessageDraft) -> str:
+    """Return the text of a message."""
+    return text_of([part.data for part in message.parts if part.type == "text"])

@@ -1,0 +1,129 @@
+"""From one file to its session: title, model, where it was forked from."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
+from store.sources.growing import Line
+from store.sources.pi.messages import Messages, words_of
+from store.sources.pi.tree import Tree, build_tree
+from store.sources.values import epoch_ms, mapping, string
+
+KIND = "pi"
+EXPORTED = "backscroll"
+"""The ``customType`` of the entry in which an export of ours says what was copied."""
+TITLE_LENGTH = 300
+_ID_IN_NAME = re.compile(r"_([0-9a-zA-Z-]{8,})\.jsonl$")
+
+
+def session_draft(path: str, lines: list[Line], records: list[bytes]) -> SessionDraft | None:
+    """Return the draft of a file's session; None where no line names one."""
+    tree = build_tree(lines)
+    session_id = string(tree.header.get("id")) or id_in_name(path)
+    if session_id is None or not (tree.header or tree.entries):
+        return None
+    messages = Messages(tree).build()
+    started = epoch_ms(tree.header.get("timestamp"))
+    times = [entry.at for entry in tree.entries] + ([started] if started else [])
+    draft = SessionDraft(
+        session_id,
+        path,
+        KIND,
+        created_at=started or min(times, default=0),
+        updated_at=max(times, default=0),
+        workspace_root=string(tree.header.get("cwd")),
+        messages=messages,
+        records=records,
+    )
+    draft.title, draft.title_from = _title(tree, messages)
+    draft.model = _model(tree, messages)
+    draft.metadata["backscroll"] = _extra(tree)
+    _link(draft, tree)
+    return draft
+
+
+def id_in_name(path: str) -> str | None:
+    """Return the session's id that a file's name ends with."""
+    found = _ID_IN_NAME.search(os.path.basename(path))
+    return found[1] if found else None
+
+
+def _title(tree: Tree, messages: list[MessageDraft]) -> tuple[str | None, str | None]:
+    names = [entry.data.get("name") for entry in tree.entries if entry.type == "session_info"]
+    if names and string(names[-1]):
+        return shortened(str(names[-1])), "session-name"
+    prompts = [m for m in messages if m.metadata.get("origin") == "human" and words_of(m).strip()]
+    shown = [message for message in prompts if "hidden_at" not in message.metadata]
+    first = next(iter(shown or prompts), None)
+    return (shortened(words_of(first)), "first-prompt") if first else (None, None)
+
+
+def shortened(text: str) -> str:
+    """Return a text on one line, cut where it is too long for a title."""
+    line = " ".join(text[: TITLE_LENGTH * 4].split())
+    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+
+
+def _model(tree: Tree, messages: list[MessageDraft]) -> dict[str, Any] | None:
+    """Return the model that the session uses now, with its level of thinking."""
+    model: dict[str, Any] | None = None
+    level = string(tree.header.get("thinkingLevel"))
+    if string(tree.header.get("modelId")):
+        provider = string(tree.header.get("provider")) or "unknown"
+        model = {"provider_id": provider, "model_id": tree.header["modelId"]}
+    answers = {m.source_id: m.metadata["model"] for m in messages if "model" in m.metadata}
+    for entry in tree.entries:
+        if entry.id in tree.left:
+            continue
+        if entry.type == "model_change" and string(entry.data.get("modelId")):
+            provider = string(entry.data.get("provider")) or "unknown"
+            model = {"provider_id": provider, "model_id": entry.data["modelId"]}
+        elif entry.type == "thinking_level_change":
+            level = string(entry.data.get("thinkingLevel"))
+        model = answers.get(entry.id, model)
+    return {**model, "variant": level} if model and level and level != "off" else model
+
+
+def _extra(tree: Tree) -> dict[str, Any]:
+    extra: dict[str, Any] = {"format_version": tree.header.get("version", 1)}
+    labels = {
+        entry.data["targetId"]: entry.data.get("label")
+        for entry in tree.entries
+        if entry.type == "label" and string(entry.data.get("targetId"))
+    }
+    labels = {name: label for name, label in labels.items() if label}
+    if labels:
+        extra["labels"] = labels
+    if tree.broken is not None and tree.left:
+        extra["broken_at"] = tree.broken
+    return extra
+
+
+def _link(draft: SessionDraft, tree: Tree) -> None:
+    """Say what the session was forked from, and which of its messages are copies.
+
+    A fork copies entries with their ids and times, so all that is older than its own
+    header is its parent's.
+    """
+    _link_export(draft, tree)
+    parent = string(tree.header.get("parentSession")) or string(tree.header.get("branchedFrom"))
+    parent_id = id_in_name(parent) if parent else None
+    if parent_id is None or parent_id == draft.source_id:
+        return
+    copied = [m for m in draft.messages if m.created_at < draft.created_at]
+    for message in copied:
+        message.inherited_from = message.source_id
+    shown = [message for message in copied if "hidden_at" not in message.metadata] or copied
+    kind = LineageDraft("continuation", parent_id)
+    draft.lineage = LineageDraft("fork", parent_id, shown[-1].source_id) if copied else kind
+
+
+def _link_export(draft: SessionDraft, tree: Tree) -> None:
+    for entry in tree.entries:
+        if entry.type == "custom" and entry.data.get("customType") == EXPORTED:
+            copies = mapping(mapping(entry.data.get("data")).get("copies"))
+            for message in draft.messages:
+                message.inherited_from = string(copies.get(message.source_id))

@@ -1,0 +1,159 @@
+"""The pi source: where its sessions lie, and how they are read.
+
+Source: the pi section of the format page. Sessions lie below the folder that is read, so
+the settings and accounts beside it are never opened.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+
+from store.sources.drafts import SessionDraft
+from store.sources.growing import (
+    LINES,
+    UnitFiles,
+    UnitFollower,
+    entries_of,
+    open_regular,
+    stamp_of,
+    stamped,
+)
+from store.sources.json_lines import LINE_LIMIT, LineError, parse_line
+from store.sources.pi.session import KIND, session_draft
+from store.sources.protocol import FileStamp, Problem, Reading, Unit
+from store.sources.values import string
+
+_HEAD = 65536
+_FILES_LOOKED_AT = 20
+
+
+class PiSource:
+    """Fulfils ``store.sources.protocol.Source``; reads session files only."""
+
+    kind = KIND
+    label = "pi"
+    version = 1
+
+    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
+        """Make a source.
+
+        Args:
+            line_limit: Bytes of the longest line that is read.
+        """
+        self._line_limit = line_limit
+
+    def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
+        """Return the sessions below ``PI_CODING_AGENT_DIR`` or ``~/.pi/agent``.
+
+        ``PI_CODING_AGENT_SESSION_DIR`` names the sessions' folder itself.
+        """
+        roots = [home / ".pi" / "agent" / "sessions"]
+        agent = environment.get("PI_CODING_AGENT_DIR", "").strip()
+        if agent:
+            roots.insert(0, Path(agent).expanduser() / "sessions")
+        sessions = environment.get("PI_CODING_AGENT_SESSION_DIR", "").strip()
+        if sessions:
+            roots.insert(0, Path(sessions).expanduser())
+        return list(dict.fromkeys(roots))
+
+    def recognise(self, path: Path) -> Path | None:
+        """Return the root to read: sessions, one project's, pi's own folder, or one file."""
+        if path.is_file():
+            return path if _is_session(path) else None
+        for root in (path / "agent" / "sessions", path / "sessions", path):
+            folders = [root, *(Path(e.path) for e in entries_of(str(root)) if _is_folder(e))]
+            names = (Path(entry.path) for folder in folders for entry in entries_of(str(folder))
+                     if entry.name.endswith(LINES))  # fmt: skip
+            if any(_is_session(name) for name in islice(names, _FILES_LOOKED_AT)):
+                return root
+        return None
+
+    def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
+        """List the sessions below a root."""
+        path = os.path.abspath(root)
+        if path.endswith(LINES):
+            yield from _unit_at(path, problems)
+            return
+        for entry in entries_of(path, problems):
+            if entry.name.endswith(LINES):
+                yield from map(_unit, stamped(entry, problems))
+            elif _is_folder(entry):
+                for inner in entries_of(entry.path, problems):
+                    if inner.name.endswith(LINES):
+                        yield from map(_unit, stamped(inner, problems))
+
+    def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
+        """List the sessions of changed files; None where a whole folder changed."""
+        found: list[Unit] = []
+        top = os.path.abspath(root)
+        for path in paths:
+            if path.endswith(LINES):
+                found += _unit_at(path, []) if path.startswith(top) else ()
+            elif os.path.isdir(path) and os.path.dirname(path) == top:
+                for entry in entries_of(path):
+                    if entry.name.endswith(LINES):
+                        found += map(_unit, stamped(entry, []))
+            elif path == top:
+                return None
+        return found
+
+    def follower(self, root: Path, unit: Unit) -> UnitFollower:
+        """Return a follower that has read nothing yet."""
+        return UnitFollower(_build, self._line_limit)
+
+    def read(self, root: Path, unit: Unit) -> Reading:
+        """Read one unit whole; a file that went away meanwhile costs just itself."""
+        return self.follower(root, unit).read(unit)
+
+    def watch_paths(self, root: Path) -> Iterable[Path]:
+        """Return the folder whose changes below it concern this root."""
+        return [root.parent if root.is_file() else root]
+
+
+def _build(unit: Unit, files: UnitFiles, problems: list[Problem]) -> list[SessionDraft]:
+    drafts: list[SessionDraft] = []
+    for path, file in files.lines.items():
+        draft = session_draft(path, file.lines, file.records)
+        if draft is not None:
+            drafts.append(draft)
+        elif file.records:
+            problems.append(Problem(path, 0, "no line names its session"))
+    return drafts
+
+
+def _unit(stamp: FileStamp) -> Unit:
+    folder, name = os.path.split(stamp.path)
+    key = f"{os.path.basename(folder)}/{name.removesuffix(LINES)}"
+    return Unit(key, (stamp,), stamp.mtime_ns // 1_000_000)
+
+
+def _unit_at(path: str, problems: list[Problem]) -> Iterator[Unit]:
+    try:
+        yield _unit(stamp_of(path, os.stat(path)))
+    except OSError as error:
+        problems.append(Problem(path, 0, error.strerror or str(error)))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
+def _is_session(path: Path) -> bool:
+    """Tell whether a file begins with pi's header."""
+    try:
+        with open_regular(str(path)) as file:
+            first = file.read(_HEAD).split(b"\n", 1)[0]
+        data, _ = parse_line(first)
+    except (OSError, LineError):
+        return False
+    return (
+        data.get("type") == "session"
+        and string(data.get("id")) is not None
+        and ("cwd" in data or "version" in data)
+    )

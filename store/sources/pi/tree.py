@@ -1,0 +1,135 @@
+"""The entries of a pi session as the tree they are: which are on the active path, which left.
+
+Source: the pi section of the format page: the leaf is the last entry, branches live in one
+file, and a fork may name parents that it does not hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from store.sources.growing import Line
+from store.sources.values import epoch_ms, mapping, string
+
+
+@dataclass(slots=True)
+class Entry:
+    """One line after the header.
+
+    Attributes:
+        id: The line's own, or one by its place before version 2; unique here.
+        parent: The id of the entry before it, None for a first one.
+        at: Epoch ms.
+        number: Of its record.
+    """
+
+    id: str
+    parent: str | None
+    type: str
+    at: int
+    number: int
+    data: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Tree:
+    """A session's entries.
+
+    Attributes:
+        header: The first line that is one.
+        header_number: Its record, None where there is no header.
+        entries: In file order.
+        path: The ids of the entries on the active path.
+        left: By id of those that are not, when their branch was left, epoch ms.
+        broken: The parent that the path's first entry names and that is not there.
+    """
+
+    header: dict[str, Any] = field(default_factory=dict)
+    header_number: int | None = None
+    entries: list[Entry] = field(default_factory=list)
+    path: set[str] = field(default_factory=set)
+    left: dict[str, int] = field(default_factory=dict)
+    broken: str | None = None
+
+
+def build_tree(lines: list[Line]) -> Tree:
+    """Return the tree of a file's lines."""
+    tree = Tree()
+    known: dict[str, Entry] = {}
+    at = 0
+    for line in lines:
+        data = line.data
+        if data.get("type") == "session" and not tree.header:
+            tree.header, tree.header_number = data, line.number
+            at = epoch_ms(data.get("timestamp")) or at
+            continue
+        at = _time(data) or at
+        before = tree.entries[-1].id if tree.entries else None
+        name = string(data.get("id"))
+        parent = string(data.get("parentId")) if "parentId" in data or name else before
+        if name is None or name in known:
+            name = f"line-{line.line}"
+        entry = Entry(name, parent, string(data.get("type")) or "unknown", at, line.number, data)
+        tree.entries.append(entry)
+        known[name] = entry
+    _walk(tree, known)
+    _leave(tree, known)
+    return tree
+
+
+def _time(data: dict[str, Any]) -> int | None:
+    return epoch_ms(data.get("timestamp")) or epoch_ms(
+        mapping(data.get("message")).get("timestamp")
+    )
+
+
+def _walk(tree: Tree, known: dict[str, Entry]) -> None:
+    """Find the active path, from the leaf up to a root or to a parent that is not there."""
+    if not tree.entries:
+        return
+    leaf = tree.entries[-1]
+    current: Entry | None = leaf
+    if leaf.type == "leaf":
+        # A pointer that a newer version moves without adding an entry to the branch.
+        tree.path.add(leaf.id)
+        current = known.get(string(leaf.data.get("targetId")) or "")
+    while current is not None and current.id not in tree.path:
+        tree.path.add(current.id)
+        if current.parent is not None and current.parent not in known:
+            tree.broken = current.parent
+        current = known.get(current.parent) if current.parent else None
+
+
+def _leave(tree: Tree, known: dict[str, Entry]) -> None:
+    """Give the entries that are not on the path one time for each point they branch off at."""
+    points: dict[str, str | None] = {}
+    for entry in tree.entries:
+        if entry.id not in tree.path:
+            parent = entry.parent
+            above = parent if parent in tree.path or parent not in known else points.get(parent)
+            points[entry.id] = above if above in tree.path else None
+    taken_up = _first_after(tree)
+    times: dict[str | None, int] = {}
+    for entry in tree.entries:
+        if entry.id in points:
+            times.setdefault(points[entry.id], 0)
+            last = max(times[points[entry.id]], entry.at)
+            times[points[entry.id]] = last
+    used: set[int] = set()
+    for point, last in times.items():
+        at = taken_up.get(point) or last + 1
+        while at in used:
+            at += 1
+        used.add(at)
+        times[point] = at
+    tree.left = {name: times[point] for name, point in points.items()}
+
+
+def _first_after(tree: Tree) -> dict[str | None, int]:
+    """Return when the path went on after each of its entries; None names its beginning."""
+    found: dict[str | None, int] = {}
+    for entry in tree.entries:
+        if entry.id in tree.path:
+            found.setdefault(entry.parent if entry.parent in tree.path else None, entry.at)
+    return found
