@@ -1,0 +1,141 @@
+"""Writes the messages and parts of one session that differ from the stored ones."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from store.database import Database
+from store.sync import keeping, links
+from store.sync.session_rows import MessageTuple, PreparedSession
+
+INSERT_MESSAGE = (
+    "INSERT INTO chat_messages(id, session_id, role, metadata_json, created_at, updated_at) "
+    "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET role = excluded.role, "
+    "metadata_json = excluded.metadata_json, created_at = excluded.created_at, "
+    "updated_at = excluded.updated_at"
+)
+INSERT_PART = (
+    'INSERT INTO chat_parts(id, message_id, session_id, "index", type, data_json, tool_call_id, '
+    "tool_state, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT(id) DO UPDATE SET type = excluded.type, data_json = excluded.data_json, "
+    "tool_call_id = excluded.tool_call_id, tool_state = excluded.tool_state, "
+    "created_at = excluded.created_at, updated_at = excluded.updated_at"
+)
+INSERT_REFS = (
+    "INSERT INTO record_refs(message_id, records_json) VALUES (?, ?) "
+    "ON CONFLICT(message_id) DO UPDATE SET records_json = excluded.records_json "
+    "WHERE records_json <> excluded.records_json"
+)
+
+
+def write_messages(
+    database: Database,
+    prepared: PreparedSession,
+    found: links.Links,
+    new: bool,
+    only: Collection[str] | None = None,
+) -> tuple[list[str], bool, bool]:
+    """Return the messages that changed, whether any went, and whether any came.
+
+    Args:
+        database: A file of ours.
+        prepared: The rows.
+        found: What the session refers to.
+        new: Whether the session is not in the store yet.
+        only: The ids of the only messages whose rows may differ; None for all.
+    """
+    connection = database.connection
+    if new:
+        messages = _linked(prepared, found, {})
+        for statement, rows in (
+            (INSERT_MESSAGE, messages),
+            (INSERT_PART, prepared.parts),
+            (INSERT_REFS, prepared.refs),
+        ):
+            # Nothing of a new session can be there yet.
+            connection.executemany(statement.partition(" ON CONFLICT")[0], rows)
+        return [], False, bool(messages)
+    stored, names = _stored_messages(database, prepared.id, only)
+    texts = {name: stored[message_id][3] for name, message_id in names.items()}
+    messages = _linked(prepared, found, texts)
+    kept = {row[0]: name for row, name in zip(messages, prepared.message_names, strict=True)}
+    gone = [message_id for message_id in stored if message_id not in kept]
+    if gone:
+        moved = {names[name]: new_id for new_id, name in kept.items() if name in names}
+        links.follow_moved(
+            connection, prepared.id, {old: new_id for old, new_id in moved.items() if old in gone}
+        )
+    connection.executemany("DELETE FROM chat_messages WHERE id = ?", ((one,) for one in gone))
+    different = [row for row in messages if stored.get(row[0]) != row]
+    connection.executemany(INSERT_MESSAGE, different)
+    touched = dict.fromkeys(gone)
+    touched.update(dict.fromkeys(row[0] for row in different))
+    touched.update(dict.fromkeys(_write_parts(database, prepared, only)))
+    if prepared.refs:
+        connection.executemany(INSERT_REFS, prepared.refs)
+    return list(touched), bool(gone), any(row[0] not in stored for row in different)
+
+
+def _write_parts(
+    database: Database, prepared: PreparedSession, only: Collection[str] | None
+) -> list[str]:
+    """Write the parts that differ and remove those that went; return their messages."""
+    connection = database.connection
+    stored = {
+        row[0]: row
+        for row in connection.execute(
+            'SELECT id, message_id, session_id, "index", type, data_json, tool_call_id, '
+            "tool_state, created_at, updated_at FROM chat_parts WHERE "
+            + _rows_of("message_id", only),
+            (prepared.id, *(only or ())),
+        )
+    }
+    different = []
+    for part in prepared.parts:
+        if stored.pop(part[0], None) != part:
+            different.append(part)
+    connection.executemany("DELETE FROM chat_parts WHERE id = ?", ((one,) for one in stored))
+    connection.executemany(INSERT_PART, different)
+    return [row[1] for row in stored.values()] + [row[1] for row in different]
+
+
+def _rows_of(column: str, only: Collection[str] | None) -> str:
+    """Return the SQL condition for a session's rows, or for those of some of its messages."""
+    if only is None:
+        return "session_id = ?"
+    # The plus keeps SQLite from walking over the whole session.
+    return f"+session_id = ? AND {column} IN ({', '.join('?' * len(only))})"
+
+
+def _stored_messages(
+    database: Database, session_id: str, only: Collection[str] | None
+) -> tuple[dict[str, MessageTuple], dict[str, str]]:
+    """Return the stored rows by id, and their ids by the id at the source."""
+    rows: dict[str, MessageTuple] = {}
+    names: dict[str, str] = {}
+    for name, *row in database.connection.execute(
+        "SELECT json_extract(metadata_json, '$.source.id'), id, session_id, role, "
+        "metadata_json, created_at, updated_at FROM chat_messages WHERE "
+        + _rows_of("id", only),
+        (session_id, *(only or ())),
+    ):
+        message_id, _, role, metadata, created, updated = row
+        rows[message_id] = (message_id, session_id, role, metadata, created, updated)
+        names[str(name)] = message_id
+    return rows, names
+
+
+def _linked(
+    prepared: PreparedSession, found: links.Links, names: dict[str, str]
+) -> list[MessageTuple]:
+    """Lay the parent's ids and the user's marks over the messages."""
+    if not names and not found.originals:
+        return prepared.messages
+    originals = found.originals or {}
+    result = []
+    for position, row in enumerate(prepared.messages):
+        copied_from = originals.get(prepared.inherited.get(position, ""))
+        stored = names.get(prepared.message_names[position])
+        metadata = keeping.message_metadata(row[3], stored, copied_from)
+        result.append(row if metadata is row[3] else (*row[:3], metadata, *row[4:]))
+    return result
