@@ -33,6 +33,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from store.copies import Signature, Way, beside, copy_aside, signature, size_of
 from store.errors import StoreError
@@ -42,8 +43,7 @@ _HEADER_BYTES = 100
 _OPENING_FAILED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """What the first 100 bytes of a SQLite file tell (sqlite.org/fileformat.html).
 
     They may be behind what its ``-wal`` says.

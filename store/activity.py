@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -31,8 +30,7 @@ _INPUT_TOOLS = frozenset(("tool-question", "tool-AskUserQuestion", "tool-design_
 _LIVE_STATES = frozenset(("running", "retrying"))
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(NamedTuple):
     """What a session does.
 
     Attributes:
@@ -45,8 +43,7 @@ class Activity:
     since: int
 
 
-@dataclass(frozen=True, slots=True)
-class Unsettled:
+class Unsettled(NamedTuple):
     """What is open at the end of a session.
 
     Attributes:
@@ -64,8 +61,7 @@ class Unsettled:
     queued: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(NamedTuple):
     """A process, so that another with the same number is not taken for it.
 
     Attributes:

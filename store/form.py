@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 from store import schema
 from store.errors import StoreError
@@ -18,8 +18,7 @@ GRIDA_VERSION = 3
 
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(NamedTuple):
     """Which columns a file has, and the SQL that reads a fact whatever the form is.
 
     Attributes:
@@ -35,7 +34,7 @@ class Form:
     version: int
     title_column: bool
     hidden_column: bool
-    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    columns: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
     @property
     def newest_known(self) -> int | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from tui.palette import Palette
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(NamedTuple):
     """What the top line says.
 
     Attributes:
@@ -118,8 +116,7 @@ class Headline(Widget):
         return join([Segment(f" {self._words}", look)], [], self.size.width, look)
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
+class Hint(NamedTuple):
     """A key in the bottom line.
 
     Attributes:
@@ -143,7 +140,6 @@ class BottomLine(Widget):
     hints: reactive[tuple[Hint, ...]] = reactive(())
     last: reactive[Hint | None] = reactive(None)
 
-    @dataclass
     class Pressed(Message):
         """A key of the line was clicked.
 
@@ -151,7 +147,10 @@ class BottomLine(Widget):
             command: The command's id.
         """
 
-        command: str
+        def __init__(self, command: str) -> None:
+            """Make the message."""
+            super().__init__()
+            self.command = command
 
     def _placed(self) -> list[tuple[int, Hint]]:
         """Return the hints that fit, with the column where each starts."""

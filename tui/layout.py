@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 PaneName = Literal["sessions", "transcript", "inspector"]
 PANES: tuple[PaneName, ...] = ("sessions", "transcript", "inspector")
@@ -15,8 +14,7 @@ WIDTH_STEP = 4
 LEAST_WIDTH: dict[PaneName, int] = {"sessions": 24, "transcript": 40, "inspector": 28}
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutState:
+class LayoutState(NamedTuple):
     """What the user chose; remembered.
 
     Attributes:
@@ -49,12 +47,11 @@ class LayoutState:
         most = max(LEAST_WIDTH[pane], screen - LEAST_TRANSCRIPT)
         width = max(LEAST_WIDTH[pane], min(width, most))
         if pane == "sessions":
-            return replace(self, sessions_width=width)
-        return replace(self, inspector_width=width)
+            return self._replace(sessions_width=width)
+        return self._replace(inspector_width=width)
 
 
-@dataclass(frozen=True, slots=True)
-class Arrangement:
+class Arrangement(NamedTuple):
     """How the panes stand.
 
     Attributes:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from textual.message import Message
 
 
-@dataclass
 class SessionHighlighted(Message):
     """The list's cursor moved to a session (by id; None when the list is empty)."""
 
-    session_id: str | None
+    def __init__(self, session_id: str | None) -> None:
+        """Make the message."""
+        super().__init__()
+        self.session_id = session_id
 
 
-@dataclass
 class SessionOpened(Message):
     """The user wants this session in the transcript, with the focus there.
 
@@ -22,27 +21,33 @@ class SessionOpened(Message):
         message_id: Where to place it, None for the remembered place or the end.
     """
 
-    session_id: str
-    message_id: str | None = None
+    def __init__(self, session_id: str, message_id: str | None = None) -> None:
+        """Make the message."""
+        super().__init__()
+        self.session_id = session_id
+        self.message_id = message_id
 
 
-@dataclass
 class PartSelected(Message):
     """The transcript's focus moved to a part."""
 
-    session_id: str
-    message_id: str
-    part_id: str
+    def __init__(self, session_id: str, message_id: str, part_id: str) -> None:
+        """Make the message."""
+        super().__init__()
+        self.session_id = session_id
+        self.message_id = message_id
+        self.part_id = part_id
 
 
-@dataclass
 class InspectRequested(Message):
     """The user wants the inspector on the selected part, with the focus there."""
 
 
-@dataclass
 class ProblemOccurred(Message):
     """Something failed; shown as a toast and kept in the log file."""
 
-    summary: str
-    error: BaseException | None = None
+    def __init__(self, summary: str, error: BaseException | None = None) -> None:
+        """Make the message."""
+        super().__init__()
+        self.summary = summary
+        self.error = error

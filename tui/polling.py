@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from store.copies import signature
 from tui.library import Library
@@ -18,8 +17,7 @@ _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 HealthState = Literal["fresh", "busy", "gone", "failed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(NamedTuple):
     """Whether what is shown is what the store holds.
 
     Attributes:

@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from store.locations import config_path
 
 
-@dataclass(frozen=True, slots=True)
-class QuickSettings:
+class QuickSettings(NamedTuple):
     """What the first paint needs.
 
     Attributes:
@@ -24,7 +24,7 @@ class QuickSettings:
     """
 
     theme: str = "auto"
-    keys: dict[str, list[str]] = field(default_factory=dict)
+    keys: Mapping[str, list[str]] = MappingProxyType({})
     store: str | None = None
     poll_ms: int = 50
     unfocused_poll_ms: int = 250

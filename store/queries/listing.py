@@ -11,7 +11,7 @@ import time
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
@@ -42,8 +42,7 @@ _SHELF: dict[Shelf, str] = {
 _QUARTER_HOUR = 900_000
 
 
-@dataclass(frozen=True, slots=True)
-class ListQuery:
+class ListQuery(NamedTuple):
     """What the list shows and in which order.
 
     Attributes:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Scope = Literal["app", "list", "transcript", "inspector", "tree", "compare"]
 Availability = Callable[[Any], str | None]
@@ -15,8 +14,7 @@ def always(owner: Any) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One thing that a user can do.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from store.queries import activities, listing
@@ -132,17 +131,17 @@ class SessionsPane(ListVerbs, FilteredPane):
     def do_sort(self) -> None:
         """Take the next order."""
         query = self.list_query
-        self.change_query(replace(query, sort=after(listing.SORTS, query.sort)))
+        self.change_query(query._replace(sort=after(listing.SORTS, query.sort)))
 
     def do_group(self) -> None:
         """Take the next grouping."""
         query = self.list_query
-        self.change_query(replace(query, group=after(listing.GROUPS, query.group)))
+        self.change_query(query._replace(group=after(listing.GROUPS, query.group)))
 
     def do_view(self) -> None:
         """Show active sessions, archived ones, or all."""
         query = self.list_query
-        self.change_query(replace(query, shelf=after(listing.SHELVES, query.shelf)))
+        self.change_query(query._replace(shelf=after(listing.SHELVES, query.shelf)))
 
     async def do_running(self) -> None:
         """Go to the newest session that is running."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -23,7 +21,6 @@ class Splitter(Widget):
 
     lit = reactive(False)
 
-    @dataclass
     class Dragged(Message):
         """The border of a pane is being moved.
 
@@ -32,8 +29,11 @@ class Splitter(Widget):
             column: Where the mouse is, in columns of the screen.
         """
 
-        pane: PaneName
-        column: int
+        def __init__(self, pane: PaneName, column: int) -> None:
+            """Make the message."""
+            super().__init__()
+            self.pane = pane
+            self.column = column
 
     def __init__(self, pane: PaneName) -> None:
         """Make the border of a side pane."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -200,18 +199,18 @@ class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
 
     def do_zoom(self) -> None:
         """Give the focused pane the whole screen, and back."""
-        self.state.layout = replace(self.state.layout, zoomed=not self.state.layout.zoomed)
+        self.state.layout = self.state.layout._replace(zoomed=not self.state.layout.zoomed)
         self.apply_layout()
 
     def do_hide(self) -> None:
         """Hide the focused side pane, or show what is hidden."""
         layout, focused = self.state.layout, self.focused_pane
         if focused != "transcript":
-            self.state.layout = replace(layout, hidden=layout.hidden | {focused}, zoomed=False)
+            self.state.layout = layout._replace(hidden=layout.hidden | {focused}, zoomed=False)
             self.focus_pane("transcript")
             return
         hidden: frozenset[PaneName] = frozenset() if layout.hidden else frozenset({"inspector"})
-        self.state.layout = replace(layout, hidden=hidden)
+        self.state.layout = layout._replace(hidden=hidden)
         self.apply_layout()
 
     def _resize(self, by: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from textual import events, on
@@ -124,7 +123,7 @@ class PanesScreen(CommandPane, Screen[None]):
     def focus_pane(self, name: PaneName) -> None:
         """Bring a pane into sight and give it the focus."""
         layout = self.state.layout
-        self.state.layout = replace(layout, focused=name, hidden=layout.hidden - {name})
+        self.state.layout = layout._replace(focused=name, hidden=layout.hidden - {name})
         self.apply_layout()
         target = self._focus_target(self.panes[name])
         self.set_focus(target)
@@ -152,7 +151,7 @@ class PanesScreen(CommandPane, Screen[None]):
         """Follow a focus that the mouse moved."""
         name = self.focused_pane
         if name != self.state.layout.focused:
-            self.state.layout = replace(self.state.layout, focused=name)
+            self.state.layout = self.state.layout._replace(focused=name)
             if not self.arrangement.overlay:
                 self.call_later(self.apply_layout)
         self.sessions.filter_open = self.sessions.filter_has_focus

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.segment import Segment
 from textual import events
@@ -22,8 +22,7 @@ from tui.text import cells, fit
 from tui.theme import palette_of
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(NamedTuple):
     """How many sessions are shown.
 
     Attributes:
@@ -54,7 +53,6 @@ class Tally:
 class _Facts(Widget):
     """One line of facts, some at the left edge, some at the right; a click changes them."""
 
-    @dataclass
     class Pressed(Message):
         """A word of the header was clicked.
 
@@ -62,7 +60,10 @@ class _Facts(Widget):
             command: The id of the command that changes it.
         """
 
-        command: str
+        def __init__(self, command: str) -> None:
+            """Make the message."""
+            super().__init__()
+            self.command = command
 
 
 class ListTitle(_Facts):

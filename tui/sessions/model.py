@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import compress
+from typing import NamedTuple
 
 from store.queries.listing import ListKeys
 
@@ -17,8 +18,7 @@ HEADING_LINES = 2
 MOST_RAILS = 15
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSpan:
+class GroupSpan(NamedTuple):
     """A group of the list.
 
     Attributes:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
+from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -45,8 +45,7 @@ def style(colour: str, ground: str, bold: bool = False, italic: bool = False) ->
     return Style(color=colour, bgcolor=ground, bold=bold, italic=italic)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """What the list knows of a row beside the session itself."""
 
     depth: int = 0
@@ -58,8 +57,7 @@ class Entry:
     marked: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RowPainter:
+class RowPainter(NamedTuple):
     """Draws rows for one width, theme and moment.
 
     Attributes:

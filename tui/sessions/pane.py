@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 from textual import on
 from textual.app import ComposeResult
@@ -279,9 +278,9 @@ def listing_query(state: ViewState, workspace: str | None) -> ListQuery:
     """Return the remembered view; what no longer exists has its default."""
     query = ListQuery(workspace=workspace)
     for sort in listing.SORTS:
-        query = replace(query, sort=sort) if state.sort == sort else query
+        query = query._replace(sort=sort) if state.sort == sort else query
     for group in listing.GROUPS:
-        query = replace(query, group=group) if state.group == group else query
+        query = query._replace(group=group) if state.group == group else query
     for shelf in listing.SHELVES:
-        query = replace(query, shelf=shelf) if state.shelf == shelf else query
+        query = query._replace(shelf=shelf) if state.shelf == shelf else query
     return query

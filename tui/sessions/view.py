@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from textual import events
 from textual.geometry import Size
@@ -37,7 +36,6 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
     }
     """
 
-    @dataclass
     class RowsWanted(Message):
         """Rows that are seen, or soon will be, are not there.
 
@@ -45,9 +43,11 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             rowids: Which.
         """
 
-        rowids: list[int]
+        def __init__(self, rowids: list[int]) -> None:
+            """Make the message."""
+            super().__init__()
+            self.rowids = rowids
 
-    @dataclass
     class Moved(Message):
         """The selection moved.
 
@@ -55,9 +55,11 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             rowid: To which session; None when the list is empty.
         """
 
-        rowid: int | None
+        def __init__(self, rowid: int | None) -> None:
+            """Make the message."""
+            super().__init__()
+            self.rowid = rowid
 
-    @dataclass
     class Chosen(Message):
         """A session was clicked that was selected before, or double-clicked."""
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from store.errors import BackscrollError, NotFound, Refused
 from tui.text import fit, one_line
@@ -19,8 +18,7 @@ T = TypeVar("T")
 TITLE_CELLS = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Done(Generic[T]):
+class Done(NamedTuple, Generic[T]):
     """A verb that was done, with what it gave."""
 
     value: T
