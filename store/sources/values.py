@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
+_FIRST_MS = 1e11
+"""Smaller numbers are seconds: as ms they would lie before 1973."""
 NO_OBJECT: dict[str, Any] = {}
 """Stands for an object that is missing; never written to."""
 
@@ -19,6 +21,20 @@ def epoch_ms(stamp: object) -> int | None:
             return None
     if isinstance(stamp, (int, float)) and not isinstance(stamp, bool) and 0 < stamp < 1e14:
         return int(stamp)
+    return None
+
+
+def utc_ms(stamp: object) -> int | None:
+    """Return a time as epoch ms: ISO text (UTC where it names no zone), seconds or ms."""
+    if isinstance(stamp, str):
+        try:
+            parsed = datetime.fromisoformat(stamp)
+            parsed = parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+            return round(parsed.timestamp() * 1000)
+        except (ValueError, OverflowError, OSError):
+            return None
+    if isinstance(stamp, (int, float)) and not isinstance(stamp, bool) and 0 < stamp < 1e14:
+        return round(stamp * 1000) if stamp < _FIRST_MS else int(stamp)
     return None
 
 
