@@ -9,11 +9,15 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-import orjson
-
 from store.sources.opencode.opening import columns
 from store.sources.opencode.second_engine import read_second_engine
-from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession, in_order
+from store.sources.opencode.stored import (
+    StoredMessage,
+    StoredPart,
+    StoredSession,
+    in_order,
+    parsed,
+)
 from store.sources.values import mapping, number, string
 
 _JSON = ("revert", "permission", "model", "metadata", "summary_diffs")
@@ -144,8 +148,8 @@ def _decoded(value: Any) -> Any:
     if not isinstance(value, str | bytes):
         return value
     try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
+        return parsed(value)
+    except ValueError:
         return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession, in_order
+from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession, in_order, parsed
 from store.sources.values import mapping, number, string
 
 _HEAD = 4096
@@ -26,7 +24,7 @@ def is_export(path: Path) -> bool:
     if not head.startswith(b"{") or b'"info"' not in head or b'"ses_' not in head:
         return False
     try:
-        return bool(_checked(orjson.loads(path.read_bytes())))
+        return bool(_checked(parsed(path.read_bytes())))
     except (OSError, ValueError):
         return False
 
@@ -44,7 +42,7 @@ def read_export(path: Path) -> StoredSession:
         OSError: The file cannot be read.
         ValueError: It holds no exported session.
     """
-    exported = _checked(orjson.loads(path.read_bytes()))
+    exported = _checked(parsed(path.read_bytes()))
     if not exported:
         raise ValueError("holds no exported session")
     info = exported["info"]

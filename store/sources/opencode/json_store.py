@@ -12,9 +12,13 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession, in_order
+from store.sources.opencode.stored import (
+    StoredMessage,
+    StoredPart,
+    StoredSession,
+    in_order,
+    parsed,
+)
 from store.sources.protocol import FileStamp, Problem, Unit
 from store.sources.values import mapping, number
 
@@ -108,7 +112,7 @@ def read_json_session(storage: Path, path: Path) -> StoredSession:
         OSError: That file cannot be read.
         ValueError: It holds no JSON object.
     """
-    info = orjson.loads(path.read_bytes())
+    info = parsed(path.read_bytes())
     if not isinstance(info, dict):
         raise ValueError("the session's file holds no JSON object")
     session_id = path.stem
@@ -153,9 +157,9 @@ def _objects(folder: Path, stored: StoredSession) -> Iterator[tuple[str, dict[st
 
 def _load(path: Path, stored: StoredSession) -> Any:
     try:
-        return orjson.loads(path.read_bytes())
+        return parsed(path.read_bytes())
     except OSError as error:
         stored.problems.append(Problem(str(path), 0, error.strerror or str(error)))
-    except orjson.JSONDecodeError as error:
+    except ValueError as error:
         stored.problems.append(Problem(str(path), 0, f"is no JSON: {error}"))
     return None

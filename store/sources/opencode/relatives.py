@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from store.sources.opencode.forks import Candidate
-from store.sources.opencode.stored import StoredSession
+from store.sources.opencode.stored import StoredSession, parsed
 from store.sources.values import mapping, number, string
 
 
@@ -48,8 +46,8 @@ def call_in_database(connection: sqlite3.Connection, stored: StoredSession) -> s
 
 def _call(text: Any, child: str) -> str | None:
     try:
-        data = orjson.loads(text)
-    except (orjson.JSONDecodeError, TypeError):
+        data = parsed(text)
+    except (ValueError, TypeError):
         return None
     state = mapping(mapping(data).get("state"))
     started = mapping(state.get("metadata")).get("sessionId") == child
@@ -82,8 +80,8 @@ def _created(path: Path) -> int:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return mapping(orjson.loads(path.read_bytes()))
-    except (OSError, orjson.JSONDecodeError):
+        return mapping(parsed(path.read_bytes()))
+    except (OSError, ValueError):
         return {}
 
 

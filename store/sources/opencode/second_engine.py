@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import orjson
-
-from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession
+from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession, parsed
 from store.sources.values import epoch_ms, mapping, number, string
 
 Data = dict[str, Any]
@@ -51,8 +49,8 @@ def read_second_engine(stored: StoredSession, rows: list[dict[str, Any]]) -> Non
 
 def _decoded(value: Any) -> Any:
     try:
-        return orjson.loads(value) if isinstance(value, str | bytes) else value
-    except orjson.JSONDecodeError:
+        return parsed(value) if isinstance(value, str | bytes) else value
+    except ValueError:
         return value
 
 

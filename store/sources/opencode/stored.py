@@ -6,19 +6,13 @@ messages with their info, parts. What differs is how they are read.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 
+from store.sources.ordering import in_order as in_order
 from store.sources.protocol import Problem
-
-_Item = TypeVar("_Item")
-_ID = re.compile(r"[a-z]+_([0-9a-f]{12})")
-_HALF = 1 << 47
-_WHOLE = 1 << 48
 
 
 @dataclass(slots=True)
@@ -84,46 +78,25 @@ class StoredSession:
         self.problems.append(Problem(self.path, 0, f"session {self.id}: {reason}"))
 
 
+def parsed(text: str | bytes) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: It is no JSON.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        # Halves of surrogate pairs, which the program writes where it cuts a text.
+        try:
+            return json.loads(text)
+        except RecursionError:
+            raise ValueError("is nested too deep") from None
+
+
 def record_bytes(value: Any) -> bytes:
     """Return a value as one line of JSON."""
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
-        # Lone surrogates, which SQLite text and JSON escapes can hold.
-        import json
-
         return json.dumps(value).encode()
-
-
-def in_order(
-    items: Iterable[_Item], name: Callable[[_Item], str], at: Callable[[_Item], int]
-) -> list[_Item]:
-    """Return items by time, those of one time by id, also where the ids wrapped between.
-
-    An id's stamp is ``ms * 4096 + counter`` cut to 48 bits, so ids after a wrap sort before
-    those of a moment ago (the common model page, finding 1): within a group of one time
-    they are put by their distance from one another.
-    """
-    found = sorted(items, key=lambda item: (at(item), name(item)))
-    result: list[_Item] = []
-    start = 0
-    for end in range(1, len(found) + 1):
-        if end == len(found) or at(found[end]) != at(found[start]):
-            result += _unwrapped(found[start:end], name)
-            start = end
-    return result
-
-
-def _unwrapped(group: list[_Item], name: Callable[[_Item], str]) -> list[_Item]:
-    if len(group) < 2:
-        return group
-    stamps = [found[1] if (found := _ID.match(name(item))) else None for item in group]
-    if None in stamps:
-        return group
-    first = int(stamps[0] or "0", 16)
-
-    def place(position: int) -> tuple[int, str]:
-        distance = (int(stamps[position] or "0", 16) - first + _HALF) % _WHOLE
-        return distance, name(group[position])
-
-    return [group[position] for position in sorted(range(len(group)), key=place)]
