@@ -58,6 +58,9 @@ FORMATS = {
         Format("gemini", "a session file that Gemini CLI resumes", ".jsonl", False,
                "store.exports.gemini.session_file:write_gemini", context=True,
                named="store.exports.gemini.session_file:file_name"),
+        Format("pi", "a session file that pi resumes", ".jsonl", False,
+               "store.exports.pi.session_file:write_pi", context=True,
+               named="store.exports.pi.session_file:file_name"),
     )
 }  # fmt: skip
 

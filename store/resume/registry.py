@@ -39,6 +39,7 @@ AGENTS = {
         Agent("codex", "Codex", "store.resume.codex"),
         Agent("opencode", "opencode", "store.resume.opencode"),
         Agent("gemini", "Gemini CLI", "store.resume.gemini"),
+        Agent("pi", "pi", "store.resume.pi"),
     )
 }
 

@@ -32,6 +32,7 @@ DATA = Path(__file__).parent.parent / "data" / "pi"
 TOOLS = "01a21f1f-2a04-71ed-bc04-9eae727ff70c"
 FAILED = "01a21f1f-3775-7311-ba27-de7c297dac8d"
 FORK = "01a21f1f-3f53-736d-9537-3c24509a560f"
+COST = {"input": 0.1, "output": 0.1, "cacheRead": 0, "cacheWrite": 0.05, "total": 0.25}
 SID = "01a21f1f-0000-7000-8000-000000000001"
 
 
@@ -54,21 +55,28 @@ def entry(name: str, parent: str | None, second: int, kind: str, /, **more: Any)
 
 
 def user(name: str, parent: str | None, second: int, text: Any) -> dict[str, Any]:
-    return entry(name, parent, second, "message", message={"role": "user", "content": text})
+    return entry(
+        name,
+        parent,
+        second,
+        "message",
+        message={"role": "user", "content": text, "timestamp": ms(second)},
+    )
 
 
 def answer(name: str, parent: str | None, second: int, *blocks: Any, **more: Any) -> dict[str, Any]:
     content = [{"type": "text", "text": b} if isinstance(b, str) else b for b in blocks]
     message = {"role": "assistant", "content": content, "provider": "p", "model": "m",
                "usage": {"input": 3, "output": 2, "cacheRead": 1, "cacheWrite": 4,
-                         "totalTokens": 10, "cost": {"total": 0.25}},
-               "stopReason": "stop"} | more  # fmt: skip
+                         "totalTokens": 10, "cost": COST},
+               "stopReason": "stop", "api": "a", "timestamp": ms(second)} | more  # fmt: skip
     return entry(name, parent, second, "message", message=message)
 
 
 def result(name: str, parent: str, second: int, call_id: str, text: str, **more: Any) -> Any:
     message = {"role": "toolResult", "toolCallId": call_id, "toolName": "bash",
-               "content": [{"type": "text", "text": text}], "isError": False} | more  # fmt: skip
+               "content": [{"type": "text", "text": text}], "isError": False,
+               "timestamp": ms(second)} | more  # fmt: skip
     return entry(name, parent, second, "message", message=message)
 
 

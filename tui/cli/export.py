@@ -12,6 +12,7 @@ Formats:
   opencode     a session that `opencode import FILE` takes, as a new one
   gemini       a session file that Gemini CLI resumes, of the context too; it belongs in the
                project's chats folder, under the name that a folder as --out gives it
+  pi           a session file that pi resumes with `pi --session FILE`, of the context too
 
 json and jsonl hold every row. The others leave hidden messages out, and say how many on
 stderr, unless --hidden; messages that still wait to be sent are in json and jsonl only.

@@ -1,0 +1,295 @@
+"""Messages of a session as pi's entries, each with what follows it at once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from store.database import Database
+from store.exports.kept_records import KeptRecords
+from store.exports.reading import MessageReading
+from store.exports.steps import (
+    NO_RESULT,
+    Part,
+    call_input,
+    call_name,
+    call_result,
+    file_name,
+    inline_data,
+    is_tool,
+    steps_of,
+)
+
+Entry = dict[str, Any]
+_APIS = {
+    "anthropic": "anthropic-messages",
+    "google": "google-generative-ai",
+    "openai": "openai-responses",
+}
+_SAID = ("message", "custom_message", "branch_summary")
+
+
+class Entries:
+    """Makes a chain of entries.
+
+    Attributes:
+        made: The entries, without the links between them.
+        copies: The message that each entry is a copy of, by the id it will be read under.
+        prompt: A person's own prompt that nothing follows.
+    """
+
+    def __init__(self, db: Database, model: dict[str, Any]) -> None:
+        """Start.
+
+        Args:
+            db: The store.
+            model: The session's, for answers that name none.
+        """
+        self.made: list[Entry] = []
+        self.copies: dict[str, str] = {}
+        self.prompt: str | None = None
+        self._kept = KeptRecords(db, "pi")
+        self._model = model
+        self._ids: set[str] = set()
+        self._calls: set[str] = set()
+        self._last_prompt = ""
+
+    def take(self, messages: Iterable[MessageReading]) -> None:
+        """Take the messages of the context view, whose marker stands before its tail."""
+        marker: MessageReading | None = None
+        tail: str | None = None
+        for item in messages:
+            parts = [part["data"] for part in item.parts if isinstance(part["data"], dict)]
+            if any(part.get("type") == "data-compaction" for part in parts):
+                marker = item
+                continue
+            if marker is not None and _place(item) > _place(marker):
+                self._compact(marker, tail)
+                marker = None
+            before = len(self.made)
+            self._message(item, parts)
+            if marker is not None and tail is None and len(self.made) > before:
+                tail = self.made[before]["id"]
+        if marker is not None:
+            self._compact(marker, tail)
+        self._hand_over()
+
+    def _message(self, item: MessageReading, parts: list[Part]) -> None:
+        source_id, rows = self._kept.rows(item.message["id"])
+        role = item.message["role"]
+        if role == "user" and _metadata(item).get("origin", "human") == "human":
+            self._last_prompt = item.message["id"]
+        if source_id is not None and self._verbatim(item, source_id, rows, parts):
+            return
+        if role == "user":
+            content = [block for part in parts if (block := _content(part)) is not None]
+            if content:
+                message = {"role": "user", "content": content}
+                self._add(self._new(item, "message"), item, message)
+        elif role == "assistant":
+            for step in steps_of(parts):
+                said = [block for part in step.said if (block := _content(part)) is not None]
+                calls = [self._call(part) for part in step.calls]
+                message = self._answer(item, [*said, *calls], bool(calls))
+                self._add(self._new(item, "message"), item, message)
+                for part, block in zip(step.calls, calls, strict=True):
+                    self._result(item, part, block["id"])
+
+    def _verbatim(
+        self, item: MessageReading, source_id: str, rows: list[Entry], parts: list[Part]
+    ) -> bool:
+        """Add what pi wrote itself as it wrote it; say whether there was something."""
+        wanted = source_id.removesuffix(":output")
+        entry = next((row for row in rows if row.get("id") == wanted), None)
+        if entry is None or entry.get("type") not in _SAID:
+            return False
+        if wanted != source_id:
+            self.copies[source_id] = item.message["id"]
+            return wanted in self._ids
+        if wanted in self._ids:
+            return False
+        message = entry.get("message")
+        self._ids.add(wanted)
+        self.made.append(dict(entry))
+        self.copies[wanted] = item.message["id"]
+        content = message.get("content") if isinstance(message, dict) else None
+        blocks = content if isinstance(content, list) else []
+        self._results(item, [b.get("id") for b in blocks if b.get("type") == "toolCall"],
+                      rows, parts)  # fmt: skip
+        return True
+
+    def _results(
+        self, item: MessageReading, calls: list[str], rows: list[Entry], parts: list[Part]
+    ) -> None:
+        """Add each call's result: pi's own, else one made of the part."""
+        kept: dict[str, Entry] = {}
+        for row in rows:
+            message = row.get("message")
+            if isinstance(message, dict) and message.get("role") == "toolResult":
+                kept.setdefault(str(message.get("toolCallId")), row)
+        told = {str(part.get("toolCallId")): part for part in parts if is_tool(part)}
+        for call_id in calls:
+            self._calls.add(call_id)
+            result = kept.get(call_id)
+            if result is not None and result.get("id") not in self._ids:
+                self._ids.add(str(result["id"]))
+                self.made.append(dict(result))
+            else:
+                self._result(item, told.get(call_id, {}), call_id)
+
+    def _new(self, item: MessageReading, kind: str) -> Entry:
+        return {
+            "type": kind,
+            "id": self._id(item.message["id"]),
+            "timestamp": iso(item.message["created_at"]),
+        }
+
+    def _id(self, name: str) -> str:
+        """Return eight hexadecimal digits that follow from a name and are not taken."""
+        number = 0
+        while True:
+            made = hashlib.blake2b(f"{name} {number}".encode(), digest_size=4).hexdigest()
+            if made not in self._ids:
+                self._ids.add(made)
+                return made
+            number += 1
+
+    def _add(self, entry: Entry, item: MessageReading, message: Entry) -> None:
+        message["timestamp"] = item.message["created_at"]
+        self.made.append(entry | {"message": message})
+        self.copies[entry["id"]] = item.message["id"]
+
+    def _answer(self, item: MessageReading, content: list[Entry], calls: bool) -> Entry:
+        metadata = _metadata(item)
+        named = metadata.get("model")
+        model = named if isinstance(named, dict) else self._model
+        provider = str(model.get("provider_id") or "unknown")
+        first = item.message["id"] not in self.copies.values()
+        return {
+            "role": "assistant",
+            "content": content,
+            "api": _APIS.get(provider, "openai-completions"),
+            "provider": provider,
+            "model": str(model.get("model_id") or "unknown"),
+            "usage": _usage(metadata.get("usage") if first else None),
+            "stopReason": "toolUse" if calls else "stop",
+        }
+
+    def _call(self, part: Part) -> Entry:
+        wanted = str(part.get("toolCallId") or "call")
+        call_id, number = wanted, 2
+        while call_id in self._calls:
+            call_id, number = f"{wanted}-{number}", number + 1
+        self._calls.add(call_id)
+        return {
+            "type": "toolCall",
+            "id": call_id,
+            "name": call_name(part),
+            "arguments": call_input(part),
+        }
+
+    def _result(self, item: MessageReading, part: Part, call_id: str) -> None:
+        result = call_result(part)
+        content: list[Entry] = [{"type": "text", "text": result.text or NO_RESULT * (not part)}]
+        content += [block for file in result.files if (block := _content(file)) is not None]
+        entry = self._new(item, "message") | {"timestamp": iso(item.message["updated_at"])}
+        message = {
+            "role": "toolResult",
+            "toolCallId": call_id,
+            "toolName": call_name(part) if part else "tool",
+            "content": content,
+            "isError": result.failed,
+            "timestamp": item.message["updated_at"],
+        }
+        self.made.append(entry | {"message": message})
+
+    def _compact(self, item: MessageReading, tail: str | None) -> None:
+        data = next(
+            (part["data"].get("data") for part in item.parts
+             if isinstance(part["data"], dict) and part["data"].get("type") == "data-compaction"),
+            None,
+        )  # fmt: skip
+        bag = data if isinstance(data, dict) else {}
+        entry = self._new(item, "compaction")
+        tokens = bag.get("pre_tokens")
+        entry |= {
+            "summary": str(bag.get("summary") or ""),
+            # An entry before it, from which on all is kept; itself where nothing is.
+            "firstKeptEntryId": tail or entry["id"],
+            "tokensBefore": tokens if isinstance(tokens, int) else 0,
+        }
+        self.made.append(entry)
+        self.copies[entry["id"]] = item.message["id"]
+
+    def _hand_over(self) -> None:
+        """Take a last prompt out that nothing answered."""
+        message = self.made[-1].get("message") if self.made else None
+        if not isinstance(message, dict) or message.get("role") != "user":
+            return
+        if self.copies.get(self.made[-1]["id"]) != self._last_prompt:
+            return
+        content = message["content"]
+        blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        words = [block["text"] for block in blocks if block.get("type") == "text"]
+        if words and len(words) == len(blocks):
+            self.prompt = "\n\n".join(words)
+            self.copies.pop(self.made.pop()["id"], None)
+
+
+def iso(at: int) -> str:
+    """Return epoch ms as pi writes times."""
+    moment = datetime.fromtimestamp(at / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _place(item: MessageReading) -> tuple[int, str]:
+    return item.message["created_at"], item.message["id"]
+
+
+def _metadata(item: MessageReading) -> dict[str, Any]:
+    metadata = item.message["metadata"]
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _content(part: Part) -> Entry | None:
+    """Return a text, reasoning or file part as a block; None for what no model is sent."""
+    kind, text = part.get("type"), part.get("text")
+    if kind == "text":
+        return {"type": "text", "text": text} if isinstance(text, str) and text else None
+    if kind == "reasoning":
+        return {"type": "thinking", "thinking": str(text or ""), **_signature(part)}
+    if kind != "file":
+        return None
+    inline = inline_data(part)
+    if inline is not None and inline[0].startswith("image/"):
+        return {"type": "image", "data": inline[1], "mimeType": inline[0]}
+    return {"type": "text", "text": file_name(part)}
+
+
+def _signature(part: Part) -> Entry:
+    metadata = part.get("providerMetadata")
+    bag = metadata if isinstance(metadata, dict) else {}
+    own, anthropic = bag.get("pi"), bag.get("anthropic")
+    if isinstance(own, dict):
+        return own
+    signature = anthropic.get("signature") if isinstance(anthropic, dict) else None
+    return {"thinkingSignature": signature} if isinstance(signature, str) else {}
+
+
+def _usage(usage: object) -> Entry:
+    """Return our five disjoint buckets as pi counts them."""
+    bag = usage if isinstance(usage, dict) else {}
+    names = ("input", "output", "reasoning", "cache_read", "cache_write")
+    given, output, reasoning, read, written = (
+        value if isinstance(value := bag.get(name), int) else 0 for name in names
+    )
+    counts = {
+        "input": given,
+        "output": output + reasoning,
+        "cacheRead": read,
+        "cacheWrite": written,
+    }
+    cost = dict.fromkeys((*counts, "total"), 0)
+    return {**counts, "totalTokens": sum(counts.values()), "cost": cost}
