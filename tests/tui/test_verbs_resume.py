@@ -89,7 +89,7 @@ async def test_without_the_agent_it_offers_file_and_command(places: Path) -> Non
         assert "claude is not on PATH" in run.dialog()
         await run.press("escape")
         assert files(places) == []
-        await run.press("C", "y")
+        await run.press("C", "enter")
         (file,) = files(places)
         assert not (places / "calls").exists()
         copied = run.app.clipboard

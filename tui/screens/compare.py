@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import groupby
 
 from textual import events
 
@@ -11,9 +10,10 @@ from store.database import Database
 from store.queries.compare import BranchTurn, Comparison, compare
 from store.queries.sessions import get
 from tui.commands.registry import bindings
+from tui.compare.turns import turn_blocks
 from tui.glyphs import glyphs
 from tui.inspector.bar import LineBar
-from tui.inspector.blocks import Block, Columns, Fixed, Text
+from tui.inspector.blocks import Block, Columns, Fixed
 from tui.inspector.lines import BLANK, Line, Run, heading
 from tui.screens.stacked import StackedScreen
 from tui.text import fit, one_line
@@ -21,8 +21,6 @@ from tui.transcript.plain import count
 from tui.verbs.doing import ask_store, counted
 
 SIDE_BY_SIDE_FROM = 90
-SHORT_PROMPT, SHORT_ANSWER, SHORT_CALLS = 3, 8, 6
-BAR = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,80 +35,6 @@ def _read(db: Database, left: str, right: str) -> Branches:
     rows = get(db, left), get(db, right)
     titles = [one_line((row.title if row else None) or "untitled") for row in rows]
     return Branches((titles[0], titles[1]), compare(db, left, right))
-
-
-class Barred:
-    """A block with a bar of its speaker at the left."""
-
-    def __init__(self, inner: Block, role: str) -> None:
-        """Take a block and the bar's role."""
-        self._inner, self._role = inner, role
-
-    def height(self, width: int) -> int:
-        """Return the block's height."""
-        return self._inner.height(width - BAR)
-
-    def line(self, number: int, width: int) -> Line:
-        """Return a line with its bar."""
-        line = self._inner.line(number, width - BAR)
-        return Line(((f"{glyphs().bar} ", self._role), *line.runs), line.right)
-
-    def changed(self) -> None:
-        """Pass it on."""
-        self._inner.changed()
-
-    def find(self, needle: str, width: int) -> list[object]:
-        """Return the block's places."""
-        return self._inner.find(needle, width - BAR)
-
-    def locate(self, spot: object, width: int) -> int:
-        """Return the block's line of a place."""
-        return self._inner.locate(spot, width - BAR)
-
-
-def call_words(calls: list[str]) -> list[str]:
-    """Return the names of tools, each run of one tool once with how often: ``Read ×3``."""
-    runs = [(name, len(list(same))) for name, same in groupby(calls)]
-    return [one_line(name) + (f" ×{times}" if times > 1 else "") for name, times in runs]
-
-
-def turn_blocks(turn: BranchTurn | None, *, whole: bool) -> list[Block]:
-    """Return the blocks of one branch's turn."""
-    if turn is None:
-        return [Fixed(lambda width: [Line((("this branch has no such turn", "faint italic"),))])]
-    blocks: list[Block] = []
-    if turn.prompt.strip():
-        prompt = Text(turn.prompt.strip(), words=True, limit=None if whole else SHORT_PROMPT)
-        blocks.append(Barred(prompt, "user"))
-    if turn.calls:
-        blocks.append(Barred(_calls(turn, whole=whole), "error" if turn.failed else "tool"))
-    if turn.answer.strip():
-        answer = Text(turn.answer.strip(), words=True, limit=None if whole else SHORT_ANSWER)
-        blocks.append(Barred(answer, "assistant"))
-    blocks.append(Fixed(lambda width: [_usage(turn)]))
-    return blocks
-
-
-def _calls(turn: BranchTurn, *, whole: bool) -> Fixed:
-    def build(width: int) -> list[Line]:
-        names = call_words(turn.calls)
-        shown = names if whole or len(names) <= SHORT_CALLS + 1 else names[:SHORT_CALLS]
-        lines = [Line(((name, "text bold"),)) for name in shown]
-        if len(shown) < len(names):
-            more = f"{glyphs().more} {len(names) - len(shown)} more"
-            lines.append(Line(((more, "muted"), ("  o shows all", "faint"))))
-        return lines
-
-    return Fixed(build)
-
-
-def _usage(turn: BranchTurn) -> Line:
-    words: list[str] = [counted(len(turn.calls), "call")] if turn.calls else []
-    words += [f"{count(turn.tokens)} tokens"] if turn.tokens else []
-    runs: list[Run] = [(f" {glyphs().dot} ".join(words), "faint")]
-    if turn.failed:
-        runs.append((f"  {glyphs().failed} {turn.failed} failed", "error"))
-    return Line(tuple(runs))
 
 
 class CompareScreen(StackedScreen):
@@ -174,7 +98,11 @@ class CompareScreen(StackedScreen):
         self, number: int, pair: tuple[BranchTurn | None, BranchTurn | None]
     ) -> list[Block]:
         name = f"Turn {self._common[1] + number + 1}"
-        sides = [turn_blocks(turn, whole=self._whole) for turn in pair]
+        before = self.pairs[number - 1] if number else (None, None)
+        sides = [
+            turn_blocks(turn, whole=self._whole, ends=not number or before[n] is not None)
+            for n, turn in enumerate(pair)
+        ]
         blocks: list[Block] = [Fixed(lambda width: [heading(name, (), width)])]
         if self._wide:
             blocks.append(Columns(sides[0], sides[1], 0.5))
@@ -224,8 +152,8 @@ class CompareScreen(StackedScreen):
     def _to_pair(self, number: int) -> None:
         number = max(0, min(number, len(self._starts) - 1))
         self.view.move_to(self._starts[number])
-        self.view.scroll_to(y=max(0, self._starts[number] - 1), animate=False, force=True,
-                            immediate=True)
+        top = self._starts[number] - 1 if number else 0
+        self.view.scroll_to(y=top, animate=False, force=True, immediate=True)
 
     def do_next_turn(self) -> None:
         """Go to the next turn."""

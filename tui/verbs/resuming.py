@@ -79,8 +79,12 @@ def _dialog(made: ResumePlan) -> ChooseDialog:
     if made.file is not None:
         notes += [gap(), words(("No file of the agent's is changed; it goes on in a session of"
                                 " its own.", "muted"))]
-    more = [("y", "copy the command"), ("e", "edit what it says")]
-    verb = "start the agent" if missing is None else "write the file, copy the command"
+    more = [("e", "edit what it says")]
+    if missing is None:
+        more.insert(0, ("y", "copy the command"))
+    writes = made.file is not None and bool(made.file.lines)
+    verb = "start the agent" if missing is None else (
+        "write the file, copy the command" if writes else "copy the command")
     return ChooseDialog(f"Continue in {AGENTS[made.kind].label}", notes=notes, verb=verb, more=more)
 
 

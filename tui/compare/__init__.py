@@ -1,0 +1,1 @@
+"""Two branches beside each other."""

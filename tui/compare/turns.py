@@ -1,0 +1,90 @@
+"""One turn of a branch as lines: prompt, tool calls, answer, usage; short or whole."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from store.queries.compare import BranchTurn
+from tui.glyphs import glyphs
+from tui.inspector.blocks import Block, Fixed
+from tui.inspector.lines import Line, Run
+from tui.text import one_line
+from tui.transcript.lines import Line as ProseLine
+from tui.transcript.markdown import layout, plain_lines
+from tui.transcript.plain import count
+from tui.verbs.doing import counted
+
+PROMPT_LINES, CALL_LINES, ANSWER_LINES = 3, 6, 8
+SHORT_CHARACTERS = 2_000
+"""How much of a text is laid out while only its first lines are shown."""
+WHOLE_CHARACTERS = 32_000
+BAR = 2
+_FLAGS = {"b": "bold", "i": "italic", "u": "underline", "s": "strike", "r": "reverse"}
+
+
+def turn_blocks(turn: BranchTurn | None, *, whole: bool, ends: bool = False) -> list[Block]:
+    """Return the blocks of one branch's turn.
+
+    Args:
+        turn: The turn; None where the branch has none there.
+        whole: Show all of its texts and calls.
+        ends: Say that the branch has ended, where there is no turn.
+    """
+    if turn is None:
+        words = "the branch ends here" if ends else ""
+        return [Fixed(lambda width: [Line(((words, "faint italic"),))])]
+
+    def build(width: int) -> list[Line]:
+        room = max(8, width - BAR)
+        prompt = plain_lines(_text(turn.prompt, whole), room, "text")
+        answer = layout(_text(turn.answer, whole), room, room)
+        lines = _barred([_drawn(line) for line in prompt], "user", PROMPT_LINES, whole)
+        lines += _barred(_calls(turn), "tool", CALL_LINES, whole)
+        lines += _barred([_drawn(line) for line in answer], "assistant", ANSWER_LINES, whole)
+        return [*lines, _usage(turn)]
+
+    return [Fixed(build)]
+
+
+def _text(text: str, whole: bool) -> str:
+    return text.strip()[:WHOLE_CHARACTERS if whole else SHORT_CHARACTERS]
+
+
+def _drawn(line: ProseLine) -> Line:
+    """Return a line of prose in the looks of the inspector's lines."""
+    runs: list[Run] = []
+    for text, ink in line.runs:
+        role, *flags = ink.split()
+        runs.append((text, " ".join([role, *(_FLAGS.get(flag, flag) for flag in flags)])))
+    return Line(tuple(runs), ground=line.ground or None)
+
+
+def _barred(lines: list[Line], role: str, most: int, whole: bool) -> list[Line]:
+    """Return lines with a speaker's bar; of many only the first, and how many there are."""
+    while lines and not lines[-1].text.strip():
+        lines.pop()
+    if not whole and len(lines) > most + 1:
+        left = len(lines) - most
+        more = (f"{glyphs().more} {left:,} more", "muted"), ("  o shows all", "faint")
+        lines = [*lines[:most], Line(more)]
+    bar = (f"{glyphs().bar} ", role)
+    return [Line((bar, *line.runs), ground=line.ground) for line in lines]
+
+
+def call_words(calls: list[str]) -> list[str]:
+    """Return the names of tools, each run of one tool once with how often: ``Read ×3``."""
+    runs = [(name, len(list(same))) for name, same in groupby(calls)]
+    return [one_line(name) + (f" ×{times}" if times > 1 else "") for name, times in runs]
+
+
+def _calls(turn: BranchTurn) -> list[Line]:
+    return [Line(((name, "text bold"),)) for name in call_words(turn.calls)]
+
+
+def _usage(turn: BranchTurn) -> Line:
+    words: list[str] = [counted(len(turn.calls), "call")] if turn.calls else []
+    words += [f"{count(turn.tokens)} tokens"] if turn.tokens else []
+    runs: list[Run] = [(" " * BAR + f" {glyphs().dot} ".join(words), "faint")]
+    if turn.failed:
+        runs.append((f"  {glyphs().failed} {turn.failed} failed", "error"))
+    return Line(tuple(runs))
