@@ -6,6 +6,7 @@ messages with their info, parts. What differs is how they are read.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
