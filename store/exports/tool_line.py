@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _TELLING_KEYS = (
-    "command", "file_path", "filePath", "absolute_path", "notebook_path", "path", "pattern",
+    "command", "cmd", "file_path", "filePath", "absolute_path", "notebook_path", "path", "pattern",
     "query", "url", "description", "prompt", "skill", "name",
 )  # fmt: skip
 _STATES = {

@@ -11,6 +11,11 @@ from tui.transcript.plain import as_dict, output_text, readable
 from tui.transcript.tools import SPECIAL
 
 _EXIT = re.compile(r"^Exit code (-?\d+)\n?")
+_HEAD = re.compile(
+    r"^(?:Chunk ID: [^\n]*\n)?Wall time: [^\n]*\n(?:Process [^\n]*\n)?"
+    r"(?:Original token count: [^\n]*\n)?Output:\n"
+)
+"""What Codex puts before a command's output; duration and exit code are shown beside it."""
 _UNSETTLED = frozenset({"input-streaming", "input-available", "approval-responded"})
 _TELLING = (
     "command", "cmd", "argv", "file_path", "filePath", "path", "absolute_path", "notebook_path",
@@ -86,6 +91,9 @@ def _ending(
     """Fill in status, word, duration, and drop what the output says twice."""
     state, status = str(data.get("state") or ""), details.get("status")
     code = details.get("exit_code")
+    headed = _HEAD.match(call.body)
+    if headed:
+        call.body = call.body[headed.end():]
     stated = _EXIT.match(call.body)
     if stated:
         code = int(stated[1]) if code is None else code

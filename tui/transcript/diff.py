@@ -31,13 +31,19 @@ class DiffLine:
 
 
 def from_patch(patch: Any) -> list[DiffLine]:
-    """Return the lines of hunks ``{oldStart, newStart, lines: [" a", "-b", "+c"]}``."""
+    """Return the lines of hunks ``{oldStart, newStart, lines: [" a", "-b", "+c"]}``.
+
+    Hunks of several files name theirs in ``file``, and each file's first says it.
+    """
     made: list[DiffLine] = []
-    for hunk in as_list(patch):
-        hunk = as_dict(hunk)
+    hunks = [as_dict(hunk) for hunk in as_list(patch)]
+    several, before = len({str(hunk.get("file")) for hunk in hunks}) > 1, None
+    for hunk in hunks:
         old, new = _integer(hunk.get("oldStart")), _integer(hunk.get("newStart"))
-        if made:
-            made.append(DiffLine("@", None, ""))
+        file = str(hunk.get("file") or "") if several else ""
+        if made or file:
+            made.append(DiffLine("@", None, file if file != before else ""))
+        before = file
         made.extend(_numbered(as_list(hunk.get("lines")), old, new))
     return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +57,8 @@ def _listing(
 
 def _edit(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
     path = next((given[name] for name in PATHS if isinstance(given.get(name), str)), None)
+    if path is None:
+        path = _patched(given, structured, root)
     if path:
         call.what = shortened(path, root)
     lines = _edit_lines(given, structured)
@@ -71,6 +74,25 @@ _OLD = ("old_string", "oldString", "oldText", "old_str")
 _NEW = ("new_string", "newString", "newText", "new_str")
 
 
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.M)
+
+
+def _patched(given: dict[str, Any], structured: dict[str, Any], root: str | None) -> str | None:
+    """Return which files a patch is about: the first, and how many more."""
+    names = [as_dict(file).get("path") for file in as_list(structured.get("files"))]
+    paths = [name for name in names if isinstance(name, str)]
+    paths = paths or _PATCHED.findall(_patch_text(given) or "")
+    if not paths:
+        return None
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return shortened(paths[0], root) + more
+
+
+def _patch_text(given: dict[str, Any]) -> str | None:
+    return next((text for name in ("patch", "patchText", "input", "diff")
+                 if isinstance(text := given.get(name), str)), None)
+
+
 def _first(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
     return next((text for name in names if isinstance(text := given.get(name), str)), None)
 
@@ -79,8 +101,7 @@ def _edit_lines(given: dict[str, Any], structured: dict[str, Any]) -> list[DiffL
     lines = diff.from_patch(structured.get("structuredPatch"))
     if lines:
         return lines
-    patch = next((text for name in ("patch", "patchText", "input", "diff")
-                  if isinstance(text := given.get(name), str)), None)
+    patch = _patch_text(given)
     if patch is not None:
         return diff.from_unified(patch)
     edits = as_list(given.get("edits")) or [given]
