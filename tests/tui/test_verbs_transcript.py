@@ -9,7 +9,7 @@ from store.database import open_database
 from tests.store.making import contract, grida
 from tests.tui.seeded import SESSION, START, Said, long_talk, make_store, message_id, text, tool
 from tests.tui.stores import NOW
-from tests.tui.verbs_app import Running, query, running
+from tests.tui.verbs_app import Running, drawn, query, running
 
 USAGE = {"usage": {"input": 100, "output": 50, "reasoning": 0, "cache_read": 850, "cache_write": 0}}
 
@@ -200,6 +200,7 @@ async def test_labels_are_set_listed_jumped_to_and_taken_off(tmp_path: Path) -> 
         assert run.last == "No message of this session has a label; l sets one"
         await run.press("l", *"here", "enter")
         assert run.last == "Labelled “here” · U undoes"
+        assert "You  “here”" in drawn(run.app.screen)
         await at(run, 6)
         await run.press("l", *"end", "enter")
         await at(run, 0)
@@ -209,6 +210,7 @@ async def test_labels_are_set_listed_jumped_to_and_taken_off(tmp_path: Path) -> 
         assert run.transcript.message_id == message_id(6)
         await run.press("l", "ctrl+u", "enter")
         assert run.last == "Took “end” off · U undoes"
+        assert "“end”" not in drawn(run.app.screen).replace(run.last, "")
 
 
 @pytest.mark.parametrize("form", ["contract", "grida"])

@@ -88,6 +88,10 @@ async def running(path: Path, size: tuple[int, int] = (160, 40)) -> AsyncIterato
     app = browser(path)
     async with app.run_test(size=size) as pilot:
         run = Running(app, pilot)
+        for _ in range(MOST_PAUSES):
+            await run.quiet()
+            if app.main.transcript is not None and app.library.is_ready:
+                break
         await run.quiet()
         yield run
         await run.quiet()

@@ -24,6 +24,7 @@ class Setting:
         children: Sessions that a tool call of this one started, by tool call id.
         now: The present, epoch ms.
         running: Whether the session runs, so that calls at its end without result run.
+        labels: The user's labels, by message id.
         parent: Title of the session that inherited messages come from.
     """
 
@@ -36,6 +37,7 @@ class Setting:
     reasoning: Level = "off"
     parent: str = ""
     running: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class Around(NamedTuple):

@@ -95,6 +95,9 @@ def _head(item: Item, setting: Setting, name: str, ink: str) -> Line:
     note = as_dict(item.metadata.get("backscroll"))
     if note.get("sent_while_working"):
         line.runs.append(("  sent while it worked", "faint"))
+    label = setting.labels.get(item.message.id)
+    if label:
+        line.runs.append((f"  “{one_line(label)}”", "tool"))
     _facts(line, item, setting)
     return line
 

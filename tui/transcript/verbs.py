@@ -6,7 +6,10 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
 from tui.messages import SessionOpened
+from tui.text import one_line
 from tui.transcript.headings import FactLines
+from tui.transcript.lines import Run
+from tui.transcript.plain import as_dict, decode
 from tui.verbs.doing import shown_app
 
 if TYPE_CHECKING:
@@ -175,9 +178,37 @@ class TranscriptVerbs:
         self.show_around()
 
     def show_around(self) -> None:
-        """Bring header, status and the context's meter up to date."""
+        """Bring header, status, labels and the context's meter up to date."""
+        self._take_labels()
         super().show_around()  # type: ignore[misc]
         self._show_meter()
+
+    def _take_labels(self) -> None:
+        """Draw the labels that the session's row has now."""
+        pane = self._pane
+        metadata = pane.session.metadata_json if pane.session is not None else ""
+        labels: dict[str, str] = {}
+        if '"labels"' in metadata:
+            found = as_dict(as_dict(as_dict(decode(metadata)).get("user")).get("labels"))
+            labels = {name: str(text) for name, text in found.items()}
+        document = pane.document
+        if labels == document.setting.labels:
+            return
+        changed = set(labels.items()) ^ set(document.setting.labels.items())
+        document.setting.labels = labels
+        for message_id in {name for name, _text in changed}:
+            part = document.skeleton.locate(message_id) if len(document) else None
+            if part is not None:
+                document.forget(part)
+        pane.view.changed()
+
+    def _left(self) -> list[Run]:
+        runs: list[Run] = super()._left()  # type: ignore[misc]
+        pane = self._pane
+        if pane.search is not None or not len(pane.document):
+            return runs
+        label = pane.document.setting.labels.get(self.message_id)
+        return [(f"“{one_line(label)}”  ", "tool"), *runs] if label else runs
 
     def _show_meter(self) -> None:
         pane = self._pane
