@@ -10,11 +10,11 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from store.sources.claude_code.collection import paused_collection
 from store.sources.claude_code.discovery import ROWS
 from store.sources.claude_code.reader import SessionReader
 from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.sidefiles import RESULTS
+from store.sources.collection import paused_collection
 from store.sources.json_lines import CHUNK
 from store.sources.protocol import FileStamp, Problem, Reading, Unit
 

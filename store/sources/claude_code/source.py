@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from store.sources.claude_code.assemble import KIND, build_thread
-from store.sources.claude_code.collection import paused_collection
 from store.sources.claude_code.discovery import AGENT, ROWS, Discovery, SessionFiles, stamp_of
 from store.sources.claude_code.follower import SessionFollower, is_rows
 from store.sources.claude_code.neighbours import Neighbours
@@ -18,6 +17,7 @@ from store.sources.claude_code.running import running_sessions, sessions_folder
 from store.sources.claude_code.sidechains import split_sidechains
 from store.sources.claude_code.touched import touched_sessions
 from store.sources.claude_code.transcript import read_transcript
+from store.sources.collection import paused_collection
 from store.sources.drafts import MessageDraft
 from store.sources.json_lines import CHUNK, LINE_LIMIT
 from store.sources.protocol import FileStamp, Problem, Reading, RunningSession, Unit

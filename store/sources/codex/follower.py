@@ -14,6 +14,7 @@ from store.sources.codex.facts import STAMP, Facts
 from store.sources.codex.names import PACKED
 from store.sources.codex.reader import ThreadReader
 from store.sources.codex.reading import read_rollout
+from store.sources.collection import paused_collection
 from store.sources.json_lines import CHUNK
 from store.sources.protocol import FileStamp, Problem, Reading, Unit
 
@@ -55,11 +56,12 @@ class ThreadFollower:
 
     def read(self, unit: Unit) -> Reading:
         """Return what reading the unit whole would."""
-        try:
-            return self._go_on(unit)
-        except _Changed:
-            self._reader, self._files = self._make_reader(), {}
-            return self._go_on(unit)
+        with paused_collection():
+            try:
+                return self._go_on(unit)
+            except _Changed:
+                self._reader, self._files = self._make_reader(), {}
+                return self._go_on(unit)
 
     def _go_on(self, unit: Unit) -> Reading:
         paths = [stamp.path for stamp in unit.stamps if not stamp.path.endswith(STAMP)]

@@ -82,13 +82,17 @@ def history_of(segments: Sequence[Rollout], head: str | None, resolve: Resolve) 
         is_own = rollout.key in own
         first = segments.index(rollout) if is_own else 0
         copied = _copied(rollout, resolve, missing) if is_own else []
+        whole = ends[chosen] == ENDLESS
         for index, line in enumerate(rollout.lines):
-            taken = copied[index] if index < len(copied) else line
-            entry = Entry(taken, rollout, not is_own or index < len(copied))
-            if not is_own and not any(_before(line, end) for end in ends):
-                continue
-            if not _before(line, ends[chosen]):
-                entry.hidden_at = _hidden_at(line, ends, first, segments)
+            inherited = not is_own
+            if index < len(copied):
+                line, inherited = copied[index], True
+            entry = Entry(line, rollout, inherited)
+            if not whole:
+                if not is_own and not any(_before(line, end) for end in ends):
+                    continue
+                if not _before(line, ends[chosen]):
+                    entry.hidden_at = _hidden_at(line, ends, first, segments)
             entries.append(entry)
     _roll_back(entries)
     base = base_of(segments[0]) if segments else None
@@ -213,6 +217,8 @@ def _guessed_copies(rollout: Rollout, parent_id: str) -> list[Line]:
 def _roll_back(entries: Sequence[Entry]) -> None:
     """Hide what ``thread_rolled_back`` events took out, by turns of a user."""
     turns: list[int] = []
+    if not any(entry.line.kind == "thread_rolled_back" for entry in entries):
+        return
     for index, entry in enumerate(entries):
         line = entry.line
         if entry.hidden_at is not None:

@@ -14,6 +14,7 @@ from store.sources.codex.neighbours import Neighbours
 from store.sources.codex.reader import ThreadReader
 from store.sources.codex.reading import read_rollout
 from store.sources.codex.recognition import recognise
+from store.sources.collection import paused_collection
 from store.sources.json_lines import LINE_LIMIT
 from store.sources.protocol import FileStamp, Problem, Reading, Unit
 
@@ -79,6 +80,10 @@ class CodexSource:
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one thread whole; a file that went away meanwhile costs just itself."""
+        with paused_collection():
+            return self._read(root, unit)
+
+    def _read(self, root: Path, unit: Unit) -> Reading:
         reader, problems = self.reader(root), list[Problem]()
         stamps: list[FileStamp] = []
         for stamp in unit.stamps:
