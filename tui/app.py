@@ -70,8 +70,17 @@ class BackscrollApp(App[None]):
         for theme in OWN_THEMES:
             self.register_theme(theme)
         wanted = default_theme(settings.theme)
-        self.theme = wanted if wanted in self.available_themes else default_theme("auto")
+        self._start_in(wanted if wanted in self.available_themes else default_theme("auto"))
         self.set_keymap(keymap(settings.keys))
+
+    def _start_in(self, theme: str) -> None:
+        """Take the first theme; our dark one without having every style sheet parsed twice."""
+        if theme != "backscroll-dark":
+            self.theme = theme
+            return
+        self.set_reactive(App.theme, theme)
+        self.set_class(True, f"-theme-{theme}", update=False)
+        self.stylesheet.set_variables(self.get_css_variables())
 
     @property
     def main(self) -> MainScreen:
