@@ -81,7 +81,9 @@ class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
         if self._preview is not None:
             self._preview.stop()
         session_id = event.session_id
-        if session_id is not None and self.arrangement.shows("transcript"):
+        # What another program archives or deletes must not take away what is being read.
+        chosen = self.focused_pane == "sessions" or self.shown_session is None
+        if session_id is not None and chosen and self.arrangement.shows("transcript"):
             self._preview = self.set_timer(
                 PREVIEW_AFTER_S, lambda: self.open_session(session_id)
             )

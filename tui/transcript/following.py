@@ -37,6 +37,7 @@ WHOLE_EVERY_S = 0.4
 WHOLE_SHARE = 8
 """So many times as long as such a reading took is waited before the next."""
 MOST_BELOW = 9_999
+MOST_ATTEMPTS = 12
 _LIVE = ("running", "retrying", "waiting-approval", "waiting-input")
 
 
@@ -141,23 +142,35 @@ class FollowingPane(RunningPane):
     async def _stand_where(self, reader: SessionReader, stood: Standing) -> None:
         """Stay where the reader stood, or at the end, in a document that has changed."""
         document, view = self.document, self.view
-        if len(document):
-            view.scroller.part, view.scroller.line = stood.top_in(document)
-            view.cursor = stood.cursor_in(document)
-            if view.at_end:
-                if stood.on_last:
-                    view.cursor = self._last_part()
-                await reader.have(document, range(len(document) - PREFETCHED, len(document)))
-                view.scroller.to_end()
-            else:
-                await reader.have(document, self._near())
-                view.scroller.to(view.scroller.part, view.scroller.line)
-        else:
-            view.scroller.to(0)
-            view.cursor = 0
+        view.scroller.part, view.scroller.line = stood.top_in(document)
+        view.cursor = stood.cursor_in(document)
+        if view.at_end and stood.on_last and len(document):
+            view.cursor = self._last_part()
         if view.text_selection is not None and stood.shifted:
             self.screen.clear_selection()
+        # At once: nobody may ask for parts that have gone while rows are being read.
         view.changed()
+        if not len(document):
+            return
+        if view.at_end:
+            await reader.have(document, range(len(document) - PREFETCHED, len(document)))
+        else:
+            await reader.have(document, self._near())
+        await self._settle_place(reader)
+
+    async def _settle_place(self, reader: SessionReader) -> None:
+        """Stand at the place once the rows for it are here, whatever their heights are."""
+        view = self.view
+        for _attempt in range(MOST_ATTEMPTS):
+            if reader is not self.reader:
+                return
+            if view.at_end:
+                view.scroller.to_end()
+            else:
+                view.scroller.to(view.scroller.part, view.scroller.line)
+            view.changed()
+            if not await reader.have(self.document, view.shown_parts()):
+                return
 
     # The whole skeleton, at a slower pace
 
