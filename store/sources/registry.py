@@ -5,7 +5,9 @@ from __future__ import annotations
 from store.errors import NotFound
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
+from store.sources.copilot import CopilotSource
 from store.sources.gemini import GeminiSource
+from store.sources.hub import HubSource
 from store.sources.opencode import OpencodeSource
 from store.sources.pi import PiSource
 from store.sources.protocol import Source
@@ -13,7 +15,15 @@ from store.sources.protocol import Source
 
 def all_sources() -> tuple[Source, ...]:
     """Return one of each source, in the order in which they are asked what a path is."""
-    return (ClaudeCodeSource(), CodexSource(), OpencodeSource(), GeminiSource(), PiSource())
+    return (
+        ClaudeCodeSource(),
+        CodexSource(),
+        OpencodeSource(),
+        GeminiSource(),
+        PiSource(),
+        CopilotSource(),
+        HubSource(),
+    )
 
 
 def source(kind: str) -> Source:

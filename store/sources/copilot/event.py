@@ -1,0 +1,43 @@
+"""One line of ``events.jsonl``: ``{type, data, id, timestamp, parentId}``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from store.sources.growing import Line
+from store.sources.values import epoch_ms, mapping, string
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event.
+
+    Attributes:
+        id: Its own, or one by its place; unique within the session.
+        at: Epoch ms; that of the event before where it has none.
+        number: Of its record.
+        agent: The subagent it is of, None for the session's own.
+    """
+
+    id: str
+    type: str
+    data: dict[str, Any]
+    at: int
+    number: int
+    agent: str | None
+
+
+def events_of(lines: Iterable[Line]) -> Iterator[Event]:
+    """Yield the events of lines."""
+    at, seen = 0, set[str]()
+    for line in lines:
+        at = epoch_ms(line.data.get("timestamp")) or at
+        name = string(line.data.get("id"))
+        if name is None or name in seen:
+            name = f"line-{line.line}"
+        seen.add(name)
+        kind = string(line.data.get("type")) or "unknown"
+        agent = string(line.data.get("agentId"))
+        yield Event(name, kind, mapping(line.data.get("data")), at, line.number, agent)

@@ -1,0 +1,224 @@
+"""From a session's events to its draft and those of its subagents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.sources.copilot.event import Event, events_of
+from store.sources.copilot.thread import Thread
+from store.sources.copilot.usage import TYPES, Spent, Used
+from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
+from store.sources.growing import Line
+from store.sources.values import epoch_ms, mapping, string
+
+KIND = "copilot"
+TITLE_LENGTH = 300
+
+
+class Session:
+    """One session's events, sorted by whose they are."""
+
+    def __init__(self, lines: list[Line]) -> None:
+        """Sort the events of a file."""
+        self.spent = Spent()
+        self.main = Thread(self.spent)
+        self.agents: dict[str, tuple[Thread, list[Event], dict[str, Any]]] = {}
+        self.start: dict[str, Any] = {}
+        self.context: dict[str, Any] = {}
+        self.times: list[int] = []
+        self.title: str | None = None
+        self.sources: dict[str, str] = {}
+        self._calls_of_agents: dict[str, str] = {}
+        for event in events_of(lines):
+            self._take(event)
+        self._add_unanswered()
+        self.main.finish()
+        for thread, _, _ in self.agents.values():
+            thread.finish()
+
+    def _take(self, event: Event) -> None:
+        data = event.data
+        self.times.append(event.at)
+        if event.type == "subagent.started":
+            self._begin_agent(event)
+        elif event.type in TYPES:
+            self._spend(event)
+        elif event.type == "session.start" and not self.start:
+            self.start = data
+        if event.type in ("session.start", "session.resume", "session.context_changed"):
+            bag = mapping(data.get("context")) or data
+            self.context |= {key: bag[key] for key in ("cwd", "branch") if string(bag.get(key))}
+        elif event.type == "session.title_changed":
+            self.title = string(data.get("title")) or self.title
+        if event.type in TYPES:
+            return
+        call_id = string(data.get("parentToolCallId")) or self._calls_of_agents.get(
+            event.agent or ""
+        )
+        if call_id and event.type != "subagent.started":
+            thread, events, _ = self._agent(call_id)
+            thread.take(event)
+            events.append(event)
+        else:
+            self.main.take(event)
+
+    def _spend(self, event: Event) -> None:
+        """Note what a request used; it goes to the answer that came of it."""
+        if not self.spent.note(event):
+            return
+        bag = mapping(event.data.get("usage")) or event.data
+        source = string(mapping(bag.get("accounting")).get("sourceSessionId"))
+        call = string(bag.get("apiCallId"))
+        if source and call:
+            self.sources[call] = source
+
+    def _agent(self, call_id: str) -> tuple[Thread, list[Event], dict[str, Any]]:
+        return self.agents.setdefault(call_id, (Thread(self.spent), [], {}))
+
+    def _begin_agent(self, event: Event) -> None:
+        call_id = string(event.data.get("toolCallId"))
+        if call_id is None:
+            return
+        if event.agent:
+            self._calls_of_agents[event.agent] = call_id
+        self._agent(call_id)[2].update(event.data)
+
+    def _add_unanswered(self) -> None:
+        """Count requests that no answer came of: failed ones, and those of the program."""
+        for call_id, used in self.spent.left():
+            agent = self._calls_of_agents.get(used.agent or "") or used.agent
+            thread = self.agents[agent][0] if agent in self.agents else self.main
+            message = _unanswered(call_id, used)
+            place = len(thread.messages)
+            while place and thread.messages[place - 1].created_at > used.at:
+                place -= 1
+            thread.messages.insert(place, message)
+
+
+def _unanswered(call_id: str, used: Used) -> MessageDraft:
+    message = MessageDraft(f"usage-{call_id}", "assistant", used.at, used.at)
+    message.metadata = {"usage": used.usage, "backscroll": {**used.details, "no_answer": True}}
+    if used.model:
+        message.metadata["model"] = {"provider_id": used.provider, "model_id": used.model}
+    message.records = (used.number,)
+    return message
+
+
+def session_drafts(
+    path: str, folder_id: str, lines: list[Line], records: list[bytes], workspace: dict[str, str]
+) -> list[SessionDraft]:
+    """Return the drafts of one session and its subagents.
+
+    Args:
+        path: ``events.jsonl``.
+        folder_id: The session's id by its folder.
+        lines: Of the file.
+        records: Of the file.
+        workspace: What ``workspace.yaml`` says.
+    """
+    session = Session(lines)
+    session_id = string(session.start.get("sessionId")) or folder_id
+    started = epoch_ms(session.start.get("startTime")) or min(session.times, default=0)
+    draft = SessionDraft(
+        session_id,
+        path,
+        KIND,
+        created_at=started or epoch_ms(workspace.get("created_at")) or 0,
+        updated_at=max([*session.times, started]),
+        workspace_root=string(session.context.get("cwd")) or workspace.get("cwd") or None,
+        messages=session.main.messages,
+        records=records,
+        system_prompts=dict(session.main.prompts),
+    )
+    draft.title, draft.title_from = _title(session, workspace)
+    chosen = string(session.start.get("selectedModel"))
+    usual = {"provider_id": "github-copilot", "model_id": chosen} if chosen else None
+    draft.model = session.main.model or usual
+    for name, value in (
+        ("git_branch", session.context.get("branch") or workspace.get("branch")),
+        ("version", session.start.get("copilotVersion")),
+    ):
+        if value:
+            draft.metadata[name] = value
+    extra = {name: workspace[key] for name, key in (("fork_count", "fork_count"),
+             ("client", "client_name")) if workspace.get(key) not in (None, "", "0")}  # fmt: skip
+    draft.metadata["backscroll"] = extra
+    _link_fork(draft, session)
+    return [draft, *_agents(draft, session)]
+
+
+def _title(session: Session, workspace: dict[str, str]) -> tuple[str | None, str | None]:
+    name = workspace.get("name")
+    if name and workspace.get("user_named") == "true":
+        return shortened(name), "session-name"
+    if session.title:
+        return shortened(session.title), "summary"
+    if name:
+        return shortened(name), "summary"
+    prompt = _first_prompt(session.main.messages)
+    return prompt, "first-prompt" if prompt else None
+
+
+def _first_prompt(messages: list[MessageDraft]) -> str | None:
+    for message in messages:
+        if message.metadata.get("origin") == "human" and "hidden_at" not in message.metadata:
+            words = " ".join(p.data["text"] for p in message.parts if p.type == "text")
+            if words.strip():
+                return shortened(words)
+    return None
+
+
+def shortened(text: str) -> str:
+    """Return a text on one line, cut where it is too long for a title."""
+    line = " ".join(text[: TITLE_LENGTH * 4].split())
+    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+
+
+def _link_fork(draft: SessionDraft, session: Session) -> None:
+    """Mark what a fork copied: a request keeps the id of the session that spent it."""
+    copied, parent = 0, None
+    for place, message in enumerate(draft.messages):
+        call = mapping(message.metadata.get("backscroll")).get("request_id")
+        source = session.sources.get(call) if isinstance(call, str) else None
+        if source and source != draft.source_id:
+            copied, parent = place + 1, source
+    if parent is None:
+        return
+    for message in draft.messages[:copied]:
+        message.inherited_from = message.source_id
+    draft.lineage = LineageDraft("fork", parent, draft.messages[copied - 1].source_id)
+
+
+def _agents(parent: SessionDraft, session: Session) -> list[SessionDraft]:
+    """Return the subagents that ran in a session, each linked to its call."""
+    drafts = []
+    for call_id, (thread, events, told) in session.agents.items():
+        part = session.main.calls.get(call_id)
+        if not thread.messages:
+            continue
+        draft = SessionDraft(
+            f"{parent.source_id}:{call_id}",
+            parent.path,
+            KIND,
+            created_at=min(event.at for event in events),
+            updated_at=max(event.at for event in events),
+            workspace_root=parent.workspace_root,
+            messages=thread.messages,
+            records=parent.records,
+            model=thread.model or parent.model,
+        )
+        owner = next((m for m in parent.messages if part in m.parts), None)
+        draft.lineage = LineageDraft(
+            "subagent", parent.source_id, owner.source_id if owner else None, call_id
+        )
+        name = string(told.get("agentDisplayName")) or string(told.get("agentName"))
+        given = mapping(part.data.get("input")) if part else {}
+        prompt = string(given.get("description")) or string(given.get("prompt"))
+        draft.title = shortened(prompt or name or call_id)
+        draft.title_from = "agent"
+        draft.metadata["backscroll"] = {"agent_type": name} if name else {}
+        if part is not None:
+            extra = part.data.setdefault("resultProviderMetadata", {}).setdefault("backscroll", {})
+            extra["child_session_source_id"] = draft.source_id
+        drafts.append(draft)
+    return drafts

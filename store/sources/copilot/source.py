@@ -1,0 +1,192 @@
+"""The Copilot CLI source: where its sessions lie, and how they are read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from pathlib import Path
+
+from store.sources.copilot.index import NAME, indexed_drafts, is_index
+from store.sources.copilot.session import KIND, session_drafts
+from store.sources.copilot.workspace import parse_workspace
+from store.sources.drafts import SessionDraft
+from store.sources.growing import (
+    LINES,
+    UnitFiles,
+    UnitFollower,
+    entries_of,
+    open_regular,
+    stamp_of,
+)
+from store.sources.json_lines import LINE_LIMIT, LineError, parse_line
+from store.sources.protocol import FileStamp, Follower, Problem, Reading, Unit
+from store.sources.values import string
+
+EVENTS = "events.jsonl"
+WORKSPACE = "workspace.yaml"
+STATES = "session-state"
+_HEAD = 65536
+_FOLDERS_LOOKED_AT = 50
+
+
+class CopilotSource:
+    """Fulfils ``store.sources.protocol.Source``; reads only, and only known file names."""
+
+    kind = KIND
+    label = "Copilot CLI"
+    version = 1
+
+    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
+        """Make a source.
+
+        Args:
+            line_limit: Bytes of the longest line that is read.
+        """
+        self._line_limit = line_limit
+
+    def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
+        """Return ``COPILOT_HOME`` and ``~/.copilot``."""
+        named = environment.get("COPILOT_HOME", "").strip()
+        roots = [Path(named).expanduser()] if named else []
+        return list(dict.fromkeys([*roots, home / ".copilot"]))
+
+    def recognise(self, path: Path) -> Path | None:
+        """Return the root to read: Copilot's folder, its states, one session, or its index."""
+        if path.is_file():
+            if path.name == EVENTS or path.suffix == LINES:
+                return path if _is_session(path) else None
+            return path if is_index(path) else None
+        if not path.is_dir():
+            return None
+        if _is_session(path / EVENTS):
+            return path
+        files = (events for _, events in _sessions(str(path)))
+        if any(_is_session(Path(events)) for events in islice(files, _FOLDERS_LOOKED_AT)):
+            return path
+        return path if is_index(path / NAME) else None
+
+    def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
+        """List the sessions below a root, and the index where there is one."""
+        path = os.path.abspath(root)
+        for name, events in _sessions(path):
+            yield from _unit(name, events, problems)
+        index = path if path.endswith(".db") else os.path.join(path, NAME)
+        if os.path.isfile(index):
+            stamps = _stamps([index, f"{index}-wal"], problems)
+            yield Unit(NAME, tuple(stamps), max(s.mtime_ns for s in stamps) // 1_000_000)
+
+    def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
+        """List the sessions of changed files; None where the index changed, or a folder."""
+        top = os.path.abspath(root)
+        sessions = {os.path.dirname(events): (name, events) for name, events in _sessions(top)}
+        flat = {events: (name, events) for name, events in sessions.values()}
+        found: list[Unit] = []
+        for path in paths:
+            if os.path.basename(path).startswith(NAME) or os.path.basename(path) == STATES:
+                return None
+            known = flat.get(path) or sessions.get(path) or sessions.get(os.path.dirname(path))
+            if known is not None and (path in (known[1], os.path.dirname(known[1]))
+                                      or os.path.basename(path) == WORKSPACE):  # fmt: skip
+                found += _unit(*known, [])
+        return list({unit.key: unit for unit in found}.values())
+
+    def follower(self, root: Path, unit: Unit) -> Follower:
+        """Return a follower that has read nothing yet."""
+        if unit.key == NAME:
+            return _IndexReader(root)
+        return UnitFollower(partial(_build, unit.key), self._line_limit)
+
+    def read(self, root: Path, unit: Unit) -> Reading:
+        """Read one unit whole; a file that went away meanwhile costs just itself."""
+        return self.follower(root, unit).read(unit)
+
+    def watch_paths(self, root: Path) -> Iterable[Path]:
+        """Return the folder whose changes below it concern this root."""
+        return [root.parent if root.is_file() else root]
+
+
+class _IndexReader:
+    """Reads the index anew each time that it moved."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def read(self, unit: Unit) -> Reading:
+        """Return the sessions whose folders are gone."""
+        problems: list[Problem] = []
+        path = unit.stamps[0].path
+        elsewhere = {name for name, _ in _sessions(os.path.dirname(path))}
+        drafts = indexed_drafts(Path(path), elsewhere, problems)
+        return Reading(drafts, problems, unit.stamps)
+
+
+def _build(name: str, unit: Unit, files: UnitFiles, problems: list[Problem]) -> list[SessionDraft]:
+    workspace: dict[str, str] = {}
+    for path, body in files.bodies.items():
+        if os.path.basename(path) == WORKSPACE:
+            workspace = parse_workspace(body)
+    for path, file in files.lines.items():
+        if file.lines:
+            return session_drafts(path, name, file.lines, file.records, workspace)
+    return []
+
+
+def _sessions(root: str) -> Iterator[tuple[str, str]]:
+    """Yield name and events file of the sessions below a root of any form."""
+    if root.endswith(LINES):
+        yield _named(root), root
+        return
+    if os.path.isfile(os.path.join(root, EVENTS)):
+        yield os.path.basename(root), os.path.join(root, EVENTS)
+        return
+    below = os.path.join(root, STATES)
+    for entry in entries_of(below if os.path.isdir(below) else root):
+        events = os.path.join(entry.path, EVENTS)
+        if os.path.isfile(events):
+            yield entry.name, events
+        elif entry.name.endswith(LINES) and entry.is_file():
+            # Before sessions had folders.
+            yield _named(entry.path), entry.path
+
+
+def _named(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.basename(folder) if name == EVENTS else name.removesuffix(LINES)
+
+
+def _unit(name: str, events: str, problems: list[Problem]) -> Iterator[Unit]:
+    beside = [os.path.join(os.path.dirname(events), WORKSPACE)]
+    own = os.path.basename(events) == EVENTS
+    stamps = _stamps([events, *(beside if own else [])], problems)
+    if stamps and stamps[0].path == events:
+        newest = max(stamp.mtime_ns for stamp in stamps)
+        yield Unit(name, tuple(stamps), newest // 1_000_000)
+
+
+def _stamps(paths: list[str], problems: list[Problem]) -> list[FileStamp]:
+    """Return the stamps of files; only the first has to be there."""
+    found: list[FileStamp] = []
+    for place, path in enumerate(paths):
+        try:
+            found.append(stamp_of(path, os.stat(path)))
+        except OSError as error:
+            if place == 0:
+                problems.append(Problem(path, 0, error.strerror or str(error)))
+    return found
+
+
+def _is_session(path: Path) -> bool:
+    """Tell whether a file begins with an event of Copilot CLI."""
+    try:
+        with open_regular(str(path)) as file:
+            first = file.read(_HEAD).split(b"\n", 1)[0]
+        data, _ = parse_line(first)
+    except (OSError, LineError):
+        return False
+    return (
+        (string(data.get("type")) or "").startswith(("session.", "user.", "system."))
+        and isinstance(data.get("data"), dict)
+        and string(data.get("id")) is not None
+    )

@@ -1,0 +1,274 @@
+"""Events to messages: of the session itself, or of one subagent of it.
+
+Source: the Copilot section of the format page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from store.sources.copilot.event import Event
+from store.sources.copilot.tools import call_part, file_data, settle
+from store.sources.copilot.usage import Spent
+from store.sources.drafts import MessageDraft, PartDraft
+from store.sources.values import mapping, number, string
+
+_NOTICES = ("session.info", "session.warning", "session.truncation", "session.handoff", "abort")
+QUIET_STARTS = (
+    "session.",
+    "assistant.",
+    "hook.",
+    "permission.",
+    "subagent.",
+    "skill.",
+    "user_input.",
+    "elicitation.",
+    "pending_messages.",
+    "tool.execution_",
+    "external_tool.",
+    "mcp.",
+    "command.",
+    "exit_plan_mode.",
+)
+"""Beginnings of types that are kept as records only, unless they are handled by name."""
+
+
+class Thread:
+    """The messages of one thread of events.
+
+    Attributes:
+        messages: The drafts.
+        calls: Tool parts by call id.
+        prompts: System prompts by their SHA-256.
+        model: The last that answered or was chosen.
+    """
+
+    def __init__(self, spent: Spent) -> None:
+        """Start without messages.
+
+        Args:
+            spent: What the requests of all threads used.
+        """
+        self.messages: list[MessageDraft] = []
+        self.calls: dict[str, PartDraft] = {}
+        self.prompts: dict[str, str] = {}
+        self.model: dict[str, Any] | None = None
+        self._spent = spent
+        self._digest: str | None = None
+        self._owner: dict[str, MessageDraft] = {}
+        self._started: dict[str, int] = {}
+        self._by_message: dict[str, MessageDraft] = {}
+        self._assistant: MessageDraft | None = None
+        self._quiet: list[int] = []
+
+    def take(self, event: Event) -> None:
+        """Take the next event of the thread."""
+        name = "_take_" + event.type.replace(".", "_")
+        handler = getattr(self, name, None)
+        if handler is not None:
+            handler(event)
+        elif event.type in _NOTICES:
+            self._notice(event)
+        elif event.type.startswith(QUIET_STARTS):
+            self._quiet.append(event.number)
+        else:
+            self._notice(event)
+
+    def finish(self) -> None:
+        """Give the records that are left to the last message."""
+        if self.messages and self._quiet:
+            last = self.messages[-1]
+            last.records = (*last.records, *self._quiet)
+        self._quiet = []
+
+    def _add(self, message: MessageDraft, event: Event) -> MessageDraft:
+        own = () if message.parts else (event.number,)
+        message.records = (*self._quiet, *own)
+        self._quiet = []
+        self.messages.append(message)
+        return message
+
+    def _take_user_message(self, event: Event) -> None:
+        data = event.data
+        source = string(data.get("source"))
+        metadata: dict[str, Any] = {"origin": "human" if source in (None, "user") else "meta"}
+        extra = {"source": source} if source not in (None, "user") else {}
+        if string(data.get("agentMode")):
+            extra["mode"] = data["agentMode"]
+        if extra:
+            metadata["backscroll"] = extra
+        text = data.get("content")
+        parts = [text_part(text if isinstance(text, str) else "", event)]
+        attached = data.get("attachments")
+        for item in attached if isinstance(attached, list) else ():
+            file = file_data(mapping(item))
+            if file is not None:
+                part = PartDraft("file", file, event.at, event.at, records=(event.number,))
+                parts.append(part)
+        self._assistant = None
+        self._add(MessageDraft(event.id, "user", event.at, event.at, metadata, parts), event)
+
+    def _take_system_message(self, event: Event) -> None:
+        body = string(event.data.get("content"))
+        if body:
+            self._digest = hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
+            self.prompts[self._digest] = body
+        self._quiet.append(event.number)
+
+    def _take_system_notification(self, event: Event) -> None:
+        text = event.data.get("content")
+        parts = [text_part(text if isinstance(text, str) else "", event)]
+        metadata = {"origin": "notification"}
+        self._add(MessageDraft(event.id, "user", event.at, event.at, metadata, parts), event)
+
+    def _take_assistant_message(self, event: Event) -> None:
+        data = event.data
+        message_id = string(data.get("messageId")) or event.id
+        message = self._by_message.get(message_id)
+        if message is None:
+            message = MessageDraft(event.id, "assistant", event.at, event.at)
+            self._say(message, event)
+            self._by_message[message_id] = self._add(message, event)
+            self._describe(message, event)
+        else:
+            self._say(message, event)
+            message.updated_at = max(message.updated_at, event.at)
+        self._assistant = message
+
+    def _say(self, message: MessageDraft, event: Event) -> None:
+        """Add what an event says that its message does not hold yet."""
+        known = [(part.type, part.data.get("text")) for part in message.parts]
+        reasoning, text = string(event.data.get("reasoningText")), event.data.get("content")
+        if reasoning and ("reasoning", reasoning) not in known:
+            data = {"type": "reasoning", "text": reasoning, "state": "done"}
+            message.parts.append(
+                PartDraft("reasoning", data, event.at, event.at, records=(event.number,))
+            )
+        if isinstance(text, str) and text and ("text", text) not in known:
+            message.parts.append(text_part(text, event))
+        requests = event.data.get("toolRequests")
+        for place, request in enumerate(requests if isinstance(requests, list) else ()):
+            bag = mapping(request)
+            call_id = string(bag.get("toolCallId")) or f"{event.id}-{place}"
+            if call_id not in self.calls:
+                self._call(message, string(bag.get("name")), call_id, bag.get("arguments"), event)
+
+    def _call(
+        self, message: MessageDraft, name: str | None, call_id: str, given: object, event: Event
+    ) -> PartDraft:
+        part = call_part(name or "unknown", call_id, given, event)
+        message.parts.append(part)
+        self.calls[call_id], self._owner[call_id] = part, message
+        return part
+
+    def _describe(self, message: MessageDraft, event: Event) -> None:
+        """Set what the request tells: model, usage, how long it took."""
+        data = event.data
+        call_id = string(data.get("apiCallId"))
+        used = self._spent.take(call_id)
+        if used is not None:
+            message.metadata["usage"] = used.usage
+            message.records = (*message.records, used.number)
+            message.metadata["backscroll"] = used.details
+        model = string(data.get("model")) or (used.model if used else None)
+        if model:
+            provider = used.provider if used else "github-copilot"
+            self.model = {"provider_id": provider, "model_id": model}
+            message.metadata["model"] = self.model
+        if self._digest:
+            message.metadata["system_prompt_digest"] = self._digest
+
+    def _take_tool_execution_start(self, event: Event) -> None:
+        call_id = string(event.data.get("toolCallId")) or event.id
+        self._started[call_id] = event.at
+        part = self.calls.get(call_id)
+        if part is None:
+            name, given = string(event.data.get("toolName")), event.data.get("arguments")
+            self._call(self._answering(event), name, call_id, given, event)
+        else:
+            part.records = (*part.records, event.number)
+
+    def _answering(self, event: Event) -> MessageDraft:
+        """Return the answer that a call without a request belongs to."""
+        if self._assistant is None:
+            message = MessageDraft(event.id, "assistant", event.at, event.at)
+            self._assistant = self._add(message, event)
+        return self._assistant
+
+    def _take_tool_execution_complete(self, event: Event) -> None:
+        call_id = string(event.data.get("toolCallId")) or event.id
+        part = self.calls.get(call_id)
+        if part is None:
+            name = string(event.data.get("toolName"))
+            part = self._call(self._answering(event), name, call_id, None, event)
+            part.records = ()
+        settle(part, event, self._started.get(call_id))
+        owner = self._owner[call_id]
+        owner.updated_at = max(owner.updated_at, part.updated_at)
+
+    def _take_session_error(self, event: Event) -> None:
+        data = event.data
+        found = {
+            "message": data.get("message"),
+            "status": data.get("statusCode"),
+            "error_type": data.get("errorType"),
+        }
+        part = data_part("error", {k: v for k, v in found.items() if v is not None}, event)
+        self._add(MessageDraft(event.id, "system", event.at, event.at, {}, [part]), event)
+
+    def _take_session_model_change(self, event: Event) -> None:
+        model = string(event.data.get("newModel"))
+        if model:
+            self.model = {"provider_id": "github-copilot", "model_id": model}
+        self._quiet.append(event.number)
+
+    def _take_session_compaction_complete(self, event: Event) -> None:
+        data = event.data
+        if data.get("success") is False:
+            self._take_session_error(event)
+            return
+        body: dict[str, Any] = {
+            "summary": string(data.get("summaryContent")) or "",
+            "tail_start_id": None,
+            "auto": True,
+        }
+        for name, key in (("pre_tokens", "preCompactionTokens"),
+                          ("post_tokens", "postCompactionTokens")):  # fmt: skip
+            if number(data.get(key)):
+                body[name] = number(data[key])
+        part = data_part("compaction", body, event)
+        message = MessageDraft(event.id, "system", event.at, event.at, {"compaction": True}, [part])
+        self._add(message, event)
+
+    def _take_session_snapshot_rewind(self, event: Event) -> None:
+        """Hide what a rewind took back, where its events are still there."""
+        target = event.data.get("upToEventId")
+        first = next((m for m in self.messages if m.source_id == target), None)
+        if first is not None:
+            for message in self.messages[self.messages.index(first) :]:
+                message.metadata.setdefault("hidden_at", event.at)
+        self._quiet.append(event.number)
+
+    def _notice(self, event: Event) -> None:
+        if event.type == "abort" and self._assistant is not None:
+            extra = dict(self._assistant.metadata.get("backscroll") or {})
+            self._assistant.metadata["backscroll"] = {**extra, "aborted_at": event.at}
+        details = event.data.get("message") or event.data.get("reason") or event.data
+        name = event.type.removeprefix("session.")
+        part = data_part("event", {"name": name, "details": details}, event)
+        self._add(MessageDraft(event.id, "system", event.at, event.at, {}, [part]), event)
+
+
+def text_part(text: str, event: Event) -> PartDraft:
+    """Return a finished text part."""
+    data = {"type": "text", "text": text, "state": "done"}
+    return PartDraft("text", data, event.at, event.at, records=(event.number,))
+
+
+def data_part(kind: str, data: dict[str, Any], event: Event) -> PartDraft:
+    """Return a ``data-<kind>`` part."""
+    name = f"data-{kind}"
+    return PartDraft(
+        name, {"type": name, "data": data}, event.at, event.at, records=(event.number,)
+    )
