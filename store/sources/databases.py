@@ -110,7 +110,12 @@ def decoded(value: Any) -> Any:
     try:
         return orjson.loads(value)
     except orjson.JSONDecodeError:
-        return value if isinstance(value, str) else value.decode("utf-8", "replace")
+        text = value if isinstance(value, str) else value.decode("utf-8", "replace")
+    try:
+        # Halves of surrogate pairs, and numbers that only Python's parser takes.
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def record_bytes(value: Any) -> bytes:

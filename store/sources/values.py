@@ -26,6 +26,9 @@ def epoch_ms(stamp: object) -> int | None:
 
 def utc_ms(stamp: object) -> int | None:
     """Return a time as epoch ms: ISO text (UTC where it names no zone), seconds or ms."""
+    if isinstance(stamp, str) and stamp.isdecimal() and 10 <= len(stamp) <= 13:
+        # A column of type TEXT makes a text of every number.
+        stamp = int(stamp)
     if isinstance(stamp, str):
         try:
             parsed = datetime.fromisoformat(stamp)

@@ -1,0 +1,173 @@
+"""The hub's parts as AI SDK parts; what has no shape there as data parts.
+
+Source: the table of part types in the hub's reference. A tool call may have several rows,
+one per state (the hub format page): the newest tells what came of it, the others stay
+among the part's records.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.sources.drafts import PartDraft
+from store.sources.hub.stored import StoredMessage, StoredPart
+from store.sources.values import mapping, number, string
+
+_STATES = {
+    "pending": "input-streaming",
+    "running": "input-available",
+    "completed": "output-available",
+    "error": "output-error",
+}
+_SILENT = "step-finish"
+"""Tells of its message; it is no part of it."""
+
+
+def parts_of(message: StoredMessage) -> list[PartDraft]:
+    """Return the parts of a message, each call once, where its first row stands."""
+    calls: dict[str, list[StoredPart]] = {}
+    for part in message.parts:
+        if part.type == "tool":
+            calls.setdefault(call_id_of(part), []).append(part)
+    found: list[PartDraft] = []
+    for part in message.parts:
+        if part.type == "tool":
+            versions = calls.pop(call_id_of(part), None)
+            if versions is not None:
+                found.append(_tool_part(versions))
+        elif part.type != _SILENT:
+            found.append(_part_of(part))
+    return found
+
+
+def steps_of(message: StoredMessage) -> list[StoredPart]:
+    """Return what tells of the model's steps."""
+    return [part for part in message.parts if part.type == _SILENT]
+
+
+def call_id_of(part: StoredPart) -> str:
+    """Return the id of the call that a row of a tool belongs to."""
+    return string(part.data.get("callID")) or part.id
+
+
+def data_part(name: str, data: dict[str, Any], part: StoredPart) -> PartDraft:
+    """Return a ``data-<name>`` part made of a row."""
+    return _draft(part, {"type": f"data-{name}", "data": data})
+
+
+def _draft(part: StoredPart, data: dict[str, Any]) -> PartDraft:
+    ended = max(part.created_at, part.updated_at)
+    return PartDraft(data["type"], data, part.created_at, ended, records=(part.record,))
+
+
+def _part_of(part: StoredPart) -> PartDraft:
+    if part.type in ("text", "reasoning"):
+        return _words(part)
+    if part.type == "file":
+        return _draft(part, file_data(part.data))
+    if part.type == "step-start":
+        return _draft(part, {"type": "step-start"})
+    if part.type in ("patch", "snapshot", "agent"):
+        return data_part(part.type, part.data, part)
+    details = {"details": part.data} if part.data else {}
+    return data_part("event", {"name": part.type, **details}, part)
+
+
+def _words(part: StoredPart) -> PartDraft:
+    text, times = part.data.get("text"), mapping(part.data.get("time"))
+    data: dict[str, Any] = {
+        "type": part.type,
+        "text": text if isinstance(text, str) else "",
+        "state": "done",
+    }
+    began, ended = number(times.get("start")), number(times.get("end"))
+    own: dict[str, Any] = {key: True for key in ("synthetic", "ignored") if part.data.get(key)}
+    if part.type == "reasoning" and began and ended:
+        own["duration_ms"] = max(0, ended - began)
+    metadata = dict(mapping(part.data.get("metadata")))
+    if own:
+        metadata["backscroll"] = own
+    if metadata:
+        data["providerMetadata"] = metadata
+    draft = _draft(part, data)
+    if began:
+        draft.created_at, draft.updated_at = began, max(began, ended)
+    return draft
+
+
+def file_data(file: dict[str, Any]) -> dict[str, Any]:
+    """Return a file part: ``{type, mediaType, url, filename?}``.
+
+    Args:
+        file: ``{mime, url, filename?, source?}``; the source is a file, a symbol or a
+            resource, with the text that stood for it.
+    """
+    data: dict[str, Any] = {
+        "type": "file",
+        "mediaType": string(file.get("mime")) or "application/octet-stream",
+        "url": string(file.get("url")) or "",
+    }
+    if string(file.get("filename")):
+        data["filename"] = file["filename"]
+    if file.get("source"):
+        data["providerMetadata"] = {"backscroll": {"source": file["source"]}}
+    return data
+
+
+def _tool_part(versions: list[StoredPart]) -> PartDraft:
+    """Return the part of a call; ``versions`` are its rows, oldest first."""
+    first, newest = versions[0], versions[-1]
+    state, name = mapping(newest.data.get("state")), string(newest.data.get("tool")) or "unknown"
+    word, call_id = str(state.get("status")), call_id_of(newest)
+    kind, tool_state = f"tool-{name}", _STATES.get(word, "input-available")
+    given = state.get("input")
+    data: dict[str, Any] = {
+        "type": kind,
+        "toolCallId": call_id,
+        "state": tool_state,
+        "input": given if given is not None else {},
+    }
+    if word == "pending" and string(state.get("raw")):
+        data["rawInput"] = state["raw"]
+    if word == "completed":
+        data["output"] = _output(state)
+    elif word == "error":
+        data["errorText"] = string(state.get("error")) or ""
+    extra = _extra(word, state)
+    if extra:
+        data["resultProviderMetadata"] = {"backscroll": extra}
+    times = mapping(state.get("time"))
+    began = number(times.get("start")) or first.created_at
+    ended = number(times.get("end")) or newest.updated_at
+    records = tuple(part.record for part in reversed(versions))
+    return PartDraft(kind, data, began, max(began, ended), call_id, tool_state, records)
+
+
+def _output(state: dict[str, Any]) -> Any:
+    """Return a result: its text, or with the files it brought a list that can be shown."""
+    output, files = state.get("output"), state.get("attachments")
+    text = output if output is not None else ""
+    if not isinstance(files, list) or not files:
+        return text
+    shown = [file_data(file) for file in files if isinstance(file, dict)]
+    return [{"type": "text", "text": text}, *shown]
+
+
+def _extra(word: str, state: dict[str, Any]) -> dict[str, Any]:
+    metadata, times = mapping(state.get("metadata")), mapping(state.get("time"))
+    extra: dict[str, Any] = {}
+    code = metadata.get("exit")
+    if word in ("completed", "error"):
+        failed = word == "error" or (type(code) is int and code != 0)
+        extra["status"] = "error" if failed else "ok"
+        if number(times.get("start")) and number(times.get("end")):
+            extra["duration_ms"] = max(0, number(times["end"]) - number(times["start"]))
+    if type(code) is int:
+        extra["exit_code"] = code
+    if string(state.get("title")):
+        extra["title"] = state["title"]
+    if times.get("compacted"):
+        extra["compacted"] = True
+    if metadata:
+        extra["structured"] = metadata
+    return extra

@@ -1,0 +1,125 @@
+"""The hub source: what its databases are, and how a session is listed and read.
+
+Source: the hub's published table reference (``sessions``, ``messages``, ``parts``), with
+column names in snake case (the hub format page). ``accounts`` and the other tables are
+never asked.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from store.sources.database_source import DatabaseSource
+from store.sources.databases import Row, columns, decoded, rows, stamp_of_rows
+from store.sources.drafts import LineageDraft
+from store.sources.hub.session import KIND, session_draft
+from store.sources.hub.stored import read_stored
+from store.sources.protocol import Problem, Reading, Unit
+from store.sources.values import mapping, string, utc_ms
+
+_COLUMNS = {
+    "sessions": frozenset({"id", "slug", "title", "status", "role_name", "parent_id"}),
+    "messages": frozenset({"id", "session_id", "role", "data"}),
+    "parts": frozenset({"id", "message_id", "session_id", "type", "data"}),
+}
+_BYTES_PER_PART = 1024
+_LAST = 2
+"""Messages at the end whose rows' times are looked at ..."""
+_LARGE = 64 << 20
+"""... in a database of so many bytes; in a smaller one all times are."""
+
+
+class HubSource(DatabaseSource):
+    """Fulfils ``store.sources.protocol.Source`` and ``FollowedSource``; reads only."""
+
+    kind = KIND
+    label = "hub"
+    patterns = ("*.db", "*.sqlite", "*.sqlite3")
+
+    def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
+        """Return nothing: a hub's database has no usual place, so it has to be named."""
+        return []
+
+    def is_mine(self, connection: sqlite3.Connection) -> bool:
+        """Tell a hub's database by its three tables and what is special about them."""
+        return all(columns(connection, name) >= needed for name, needed in _COLUMNS.items())
+
+    def list_sessions(
+        self, connection: sqlite3.Connection, path: Path, problems: list[Problem]
+    ) -> Iterator[Unit]:
+        """Yield a unit for each session.
+
+        Parts are only ever added, by the tables' reference; where a hub updates them all the
+        same, their times tell.
+        """
+        last = _LAST if path.stat().st_size > _LARGE else -1
+        messages = _counted(connection, "messages", "max(created_at)")
+        parts = _counted(connection, "parts", "max(rowid)")
+        for row in rows(connection, "SELECT * FROM sessions ORDER BY id"):
+            name = str(row["id"])
+            times = _last_times(connection, name, last)
+            counted = parts.pop(name, None)
+            sign = (sorted(row.items()), messages.pop(name, None), counted, times)
+            at = max(utc_ms(time) or 0 for time in (row.get("updated_at"), *times))
+            size = _BYTES_PER_PART * (1 + (counted[0] if counted else 0))
+            yield Unit(f"{path.name}/{name}", (stamp_of_rows(path, sign, at=at, size=size),), at)
+        for table, left in (("messages", messages), ("parts", parts)):
+            for name, (count, _) in left.items():
+                reason = f"{count} {table} of session {name}, which is not there"
+                problems.append(Problem(str(path), 0, reason))
+
+    def read_session(
+        self, connection: sqlite3.Connection, path: Path, session_id: str, unit: Unit
+    ) -> Reading:
+        """Read one session whole; nothing comes of one that is not there any more."""
+        stored = read_stored(connection, session_id, str(path))
+        if stored is None:
+            return Reading([], [], unit.stamps)
+        draft = session_draft(stored)
+        parent = string(stored.row.get("parent_id"))
+        if parent is not None:
+            found = rows(connection, "SELECT 1 FROM sessions WHERE id = ?", (parent,))
+            if not found:
+                stored.complain(f"its parent {parent} is not there")
+            call = _call_of_parent(connection, parent, session_id)
+            draft.lineage = LineageDraft("subagent", parent, tool_call_id=call)
+        return Reading([draft], stored.problems, unit.stamps)
+
+
+def _counted(connection: sqlite3.Connection, table: str, newest: str) -> dict[str, tuple[int, Any]]:
+    """Count a table's rows by session, by an index that holds all that is asked for."""
+    sql = f"SELECT session_id, count(*), {newest} FROM {table} GROUP BY session_id"
+    return {str(row[0]): (row[1], row[2]) for row in connection.execute(sql)}
+
+
+def _last_times(connection: sqlite3.Connection, session_id: str, last: int) -> list[Any]:
+    """Return when the last messages of a session and their parts were updated."""
+    found: list[Any] = []
+    for message_id, updated in connection.execute(
+        "SELECT id, updated_at FROM messages WHERE session_id = ?"
+        " ORDER BY created_at DESC, id DESC LIMIT ?",
+        (session_id, last),
+    ).fetchall():
+        row = connection.execute(
+            "SELECT max(updated_at), min(updated_at) FROM parts WHERE message_id = ?",
+            (message_id,),
+        ).fetchone()
+        found += [updated, *row]
+    return found
+
+
+def _call_of_parent(connection: sqlite3.Connection, parent_id: str, session_id: str) -> str | None:
+    """Return the coordinator's call that names the session it started, where one does."""
+    found: list[Row] = rows(
+        connection,
+        "SELECT data FROM parts WHERE session_id = ? AND type = 'tool' AND instr(data, ?)",
+        (parent_id, session_id),
+    )
+    for row in found:
+        call = string(mapping(decoded(row["data"])).get("callID"))
+        if call is not None:
+            return call
+    return None
