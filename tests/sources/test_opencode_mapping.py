@@ -368,3 +368,14 @@ def test_what_both_engines_wrote_is_there_once(rows: Rows) -> None:
     rows.second(SESSION, "user", {"text": "two", "time": {"created": 1}})
     found = [p.data.get("text") for m in read(rows).messages for p in m.parts]
     assert found == ["one", None, "two"]
+
+
+def test_a_prompt_that_waits_for_its_turn_is_queued(rows: Rows) -> None:
+    rows.second(SESSION, "user", {"text": "one", "time": {"created": 1}})
+    for number, promoted in ((1, 5), (2, None)):
+        rows.insert("session_input", id=f"msg_{number}", session_id=SESSION, delivery="queue",
+                    prompt={"text": f"prompt {number}"}, admitted_seq=number,
+                    promoted_seq=promoted, time_created=rows.now)  # fmt: skip
+    messages = read(rows).messages
+    assert [m.parts[0].data["text"] for m in messages] == ["one", "prompt 2"]
+    assert messages[1].metadata["queued_at"] == rows.now and "queued_at" not in messages[0].metadata

@@ -10,7 +10,7 @@ import sqlite3
 from typing import Any
 
 from store.sources.opencode.opening import columns
-from store.sources.opencode.second_engine import read_second_engine
+from store.sources.opencode.second_engine import read_second_engine, read_waiting
 from store.sources.opencode.stored import (
     StoredMessage,
     StoredPart,
@@ -65,6 +65,9 @@ def read_session(
         if second:
             stored.engine = 1 if stored.messages else 2
             read_second_engine(stored, second)
+    if columns(connection, "session_input"):
+        waiting = "SELECT * FROM session_input WHERE session_id = ? ORDER BY admitted_seq"
+        read_waiting(stored, _rows(connection, waiting, session_id))
     if columns(connection, "todo"):
         _todos(connection, stored)
     return stored

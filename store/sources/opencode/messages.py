@@ -131,6 +131,8 @@ def _describe_prompt(draft: MessageDraft, message: StoredMessage, role: Role) ->
     data = message.data
     if role == "user":
         draft.metadata["origin"] = _origin(message)
+    if data.get("queued"):
+        draft.metadata["queued_at"] = data["queued"]
     model = model_of(mapping(data.get("model")))
     if model:
         draft.metadata["model"] = model

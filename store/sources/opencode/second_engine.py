@@ -47,6 +47,22 @@ def read_second_engine(stored: StoredSession, rows: list[dict[str, Any]]) -> Non
     stored.messages = found
 
 
+def read_waiting(stored: StoredSession, rows: list[dict[str, Any]]) -> None:
+    """Add the prompts that wait for their turn: rows of ``session_input``, not yet promoted."""
+    known = {message.id for message in stored.messages}
+    for row in rows:
+        prompt, name = _decoded(row.get("prompt")), str(row.get("id"))
+        if row.get("promoted_seq") is not None or name in known or not isinstance(prompt, dict):
+            continue
+        at = number(row.get("time_created"))
+        record = stored.keep({"table": "session_input", **row, "prompt": prompt})
+        info, parts = _user("user", prompt)
+        message = StoredMessage(name, {**info, "queued": at}, at, at, (record,))
+        for index, part in enumerate(parts):
+            message.parts.append(StoredPart(f"{name}:{index}", part, at, at, record))
+        stored.messages.append(message)
+
+
 def _decoded(value: Any) -> Any:
     try:
         return parsed(value) if isinstance(value, str | bytes) else value
