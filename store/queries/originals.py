@@ -13,18 +13,21 @@ from store.errors import NotFound
 def records_of_part(database: Database, part_id: str) -> list[str]:
     """Return the source's records that a part was made of, verbatim, in their order.
 
-    Bytes that are no UTF-8 are shown as U+FFFD. Empty where nothing was kept.
+    A copy that has none of its own has those of what it was copied from. Bytes that are no
+    UTF-8 are shown as U+FFFD. Empty where nothing was kept.
     """
     row = database.connection.execute(
         'SELECT session_id, message_id, "index" FROM chat_parts WHERE id = $1', {"1": part_id}
     ).fetchone()
     if row is None or database.form.name != "own":
         return []
-    session_id, message_id, index = row
-    groups = _groups(database, message_id)
-    # The last group belongs to the message as a whole, not to a part.
-    numbers = groups[index] if index < len(groups) - 1 else []
-    return _texts(database, session_id, numbers)
+    own_session, message_id, index = row
+    for session_id, groups in _owners(database, own_session, message_id):
+        # The last group belongs to the message as a whole, not to a part.
+        numbers = groups[index] if index < len(groups) - 1 else []
+        if numbers:
+            return _texts(database, session_id, numbers)
+    return []
 
 
 def records_of_message(database: Database, message_id: str) -> list[str]:
@@ -34,8 +37,11 @@ def records_of_message(database: Database, message_id: str) -> list[str]:
     ).fetchone()
     if row is None or database.form.name != "own":
         return []
-    numbers = {number for group in _groups(database, message_id) for number in group}
-    return _texts(database, row[0], sorted(numbers))
+    for session_id, groups in _owners(database, row[0], message_id):
+        numbers = {number for group in groups for number in group}
+        if numbers:
+            return _texts(database, session_id, sorted(numbers))
+    return []
 
 
 def record_count(database: Database, session_id: str) -> int:
@@ -87,6 +93,23 @@ def attachments(database: Database, session_id: str) -> list[tuple[str, str, int
             {"1": session_id},
         )
     )
+
+
+def _owners(
+    database: Database, session_id: str, message_id: str
+) -> Iterator[tuple[str, list[list[int]]]]:
+    """Yield session and record numbers of a message, then of what it was copied from."""
+    seen: set[str] = set()
+    current: str | None = message_id
+    while current is not None and current not in seen:
+        seen.add(current)
+        yield session_id, _groups(database, current)
+        row = database.connection.execute(
+            "SELECT o.session_id, o.id FROM chat_messages m JOIN chat_messages o"
+            f" ON o.id = {database.form.rare_fact('m', 'inherited_from')} WHERE m.id = $1",
+            {"1": current},
+        ).fetchone()
+        session_id, current = row if row is not None else (session_id, None)
 
 
 def _groups(database: Database, message_id: str) -> list[list[int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from store.database import open_database
+from store.queries.originals import records_of_part
 from store.sources.codex import CodexSource
 from store.sources.registry import all_sources
 from store.sync.engine import Sync
@@ -180,4 +182,18 @@ def test_sync_links_forks_subagents_and_archive(tmp_path: Path) -> None:
                   "WHERE json_extract(metadata_json, '$.inherited_from') IS NOT NULL")  # fmt: skip
     assert copies == [(4,)]
     assert rows("SELECT sum(total_tokens) FROM chat_sessions") == [(38700 + 735 + 1230,)]
+    library.close()
+
+
+def test_inherited_parts_show_the_lines_of_their_originals(tmp_path: Path) -> None:
+    library = open_database(tmp_path / "library.db", create=True)
+    Sync(library).run([Target(CodexSource(), HOME)])
+    copied, text = library.connection.execute(
+        "SELECT p.id, p.data_json FROM chat_parts p JOIN chat_messages m ON m.id = p.message_id "
+        "WHERE json_extract(m.metadata_json, '$.inherited_from') IS NOT NULL "
+        "AND p.type = 'reasoning'"
+    ).fetchone()
+    (record,) = records_of_part(library, copied)
+    line = json.loads(record)
+    assert line["payload"]["summary"][0]["text"] == json.loads(text)["text"]
     library.close()
