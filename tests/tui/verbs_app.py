@@ -24,6 +24,7 @@ MOST_PAUSES = 3_000
 class Running:
     app: BackscrollApp
     pilot: Pilot[None]
+    told: list[str]
 
     @property
     def sessions(self) -> SessionsPane:
@@ -33,10 +34,6 @@ class Running:
     def transcript(self) -> TranscriptPane:
         assert self.app.main.transcript is not None
         return self.app.main.transcript
-
-    @property
-    def told(self) -> list[str]:
-        return [note.message for note in self.app._notifications]
 
     @property
     def last(self) -> str:
@@ -86,8 +83,17 @@ def drawn(screen: Any) -> str:
 @asynccontextmanager
 async def running(path: Path, size: tuple[int, int] = (160, 40)) -> AsyncIterator[Running]:
     app = browser(path)
+    told: list[str] = []
+    notify = app.notify
+
+    def kept(message: str, **more: Any) -> None:
+        # Toasts go away with time; what they said is wanted however long a test takes.
+        told.append(message)
+        notify(message, **more)
+
+    app.notify = kept  # type: ignore[method-assign]
     async with app.run_test(size=size) as pilot:
-        run = Running(app, pilot)
+        run = Running(app, pilot, told)
         for _ in range(MOST_PAUSES):
             await run.quiet()
             if app.main.transcript is not None and app.library.is_ready:
