@@ -39,8 +39,7 @@ def session_draft(
     meta = head.meta or segments[0].meta
     cwd = string(meta.get("cwd"))
     spawn = _spawn(meta)
-    agent = facts.role or string(spawn.get("agent_role")) or facts.nickname
-    setting = Setting(cwd, agent or string(spawn.get("agent_nickname")))
+    setting = Setting(cwd, _agent(facts, spawn))
     thread = Thread(_first_records(segments), setting=setting)
     thread.take(history.entries)
     if not thread.messages:
@@ -63,6 +62,12 @@ def session_draft(
     draft.lineage = _lineage(meta, spawn, history, thread.messages, segments[0])
     _add_metadata(draft, meta, spawn, thread)
     return draft, history.missing
+
+
+def _agent(facts: Facts, spawn: dict[str, Any]) -> str | None:
+    """Return what a subagent is called: its role, else its name."""
+    role = facts.role or string(spawn.get("agent_role"))
+    return role or facts.nickname or string(spawn.get("agent_nickname"))
 
 
 def _first_records(segments: Sequence[Rollout]) -> dict[str, int]:
