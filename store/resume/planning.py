@@ -53,6 +53,11 @@ class ResumePlan:
     prompt: str | None = None
     kind: str = "claude-code"
 
+    @property
+    def started(self) -> str:
+        """The agent's program, by name; where a shell starts it, it is the script's ``$0``."""
+        return self.command[3] if self.command[:2] == ("sh", "-c") else self.command[0]
+
 
 def with_prompt(plan: ResumePlan, prompt: str | None) -> ResumePlan:
     """Return a plan that says something else first; an empty prompt says nothing."""

@@ -247,6 +247,7 @@ def test_a_session_that_is_in_opencodes_database_is_resumed_as_it_is(
     Sync(empty, Settings(helpers=0)).run([Target(source("opencode"), folder)])
     made = plan(empty, resolve(empty, MAIN), ENVIRONMENT, tmp_path)
     assert made.command == ("opencode", "--session", MAIN)
+    assert made.started == "opencode"
     assert (made.file, made.cwd, made.program) == (None, "/home/user/project", None)
 
 
@@ -266,7 +267,7 @@ def test_a_rewound_session_is_imported_as_a_new_one_and_linked(
     assert made.file is not None and made.prompt is None
     write_file(made)
     in_transaction(empty, note_exported, session, made)
-    assert made.command[:2] == ("sh", "-c")
+    assert made.command[:2] == ("sh", "-c") and made.started == "opencode"
     assert made.command[3:] == ("opencode", str(made.path), made.file.session_id)
     document = check(made.path.read_text())
     assert len(document["messages"]) == 5 and made.path.stat().st_mode & 0o777 == 0o600

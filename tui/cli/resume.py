@@ -1,4 +1,4 @@
-"""Go on with a session in its agent: `claude --resume`, `codex resume`, in its folder.
+"""Go on with a session in its agent: `claude --resume`, `codex resume`, `opencode -s`.
 
 The agent is the session's own, or the one that --in names. A session that is as that agent
 has it is resumed as it is. A fork, a rewound session and one of another agent are first
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if made.program is None:
         raise Refused(
-            f"{made.command[0]} is not on PATH; install it, then run: {command}"
+            f"{made.started} is not on PATH; install it, then run: {command}"
             + (f" (the session file is {made.path})" if made.file else "")
         )
     if not Path(made.cwd).is_dir():

@@ -90,7 +90,7 @@ def _dialog(made: ResumePlan) -> ChooseDialog:
 
 def _missing(made: ResumePlan) -> str | None:
     if made.program is None:
-        return f"{made.command[0]} is not on PATH: the file and the command are yours to use."
+        return f"{made.started} is not on PATH: the file and the command are yours to use."
     if not Path(made.cwd).is_dir():
         return f"The folder {one_line(made.cwd)} is not there: make it, then run the command."
     return None
@@ -135,7 +135,7 @@ async def _start(app: BackscrollApp, session_id: str, made: ResumePlan) -> None:
         app.notify("This terminal cannot be handed to another program", severity="warning")
         return
     if done.returncode not in (0, 130):
-        app.notify(f"{made.command[0]} ended with exit code {done.returncode}", severity="warning")
+        app.notify(f"{made.started} ended with exit code {done.returncode}", severity="warning")
     await _come_back(app, session_id, made)
 
 

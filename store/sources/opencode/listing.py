@@ -24,7 +24,7 @@ _ROW = (
     "tokens_output", "revert", "agent", "model", "permission", "time_created", "time_updated",
     "time_compacting", "time_archived",
 )  # fmt: skip
-_BYTES_PER_PART = 1024
+_BYTES_PER_PART = 4096
 """A guess; it weighs a session in the progress of a sync."""
 _LAST = 2
 """Messages at the end whose rows' times are looked at."""
