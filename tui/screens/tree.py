@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from store.database import Database
 from store.queries.lineage import FamilyNode, family
-from store.queries.tree_facts import Label, labels_of, last_message, node_facts
+from store.queries.tree_facts import labels_of, last_message, node_facts
 from tui.bars import BottomLine
 from tui.commands.registry import bindings
 from tui.inspector.bar import LineBar
@@ -40,9 +40,11 @@ class TreeView(LineView):
         return strips
 
 
-def _read(db: Database, session_id: str) -> tuple[list[FamilyNode], dict[str, list[Label]]]:
+def _read(db: Database, session_id: str) -> tuple[list[FamilyNode], list[TreeRow]]:
+    """Read a family and arrange its lines, on the store's thread."""
     nodes = family(db, session_id)
-    return nodes, {node.id: labels_of(db, node.id) for node in nodes if node.labels}
+    labels = {node.id: labels_of(db, node.id) for node in nodes if node.labels}
+    return nodes, rows_of_tree(nodes, labels)
 
 
 class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
@@ -80,10 +82,9 @@ class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
             found = await ask_store(app, _read, self._root)
         if found is None:
             return
-        nodes, labels = found.value
+        nodes, rows = found.value
         at = self.session_id if first else self.current_session()
         known = self._block.facts if self._block is not None else {}
-        rows = rows_of_tree(nodes, labels)
         self._block = TreeBlock(
             nodes, rows, self.session_id, app.library.clock(),
             lambda node: self._wanted.__setitem__(node.id, node),
