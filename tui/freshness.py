@@ -32,6 +32,7 @@ class Freshness:
 
     Attributes:
         syncing: Words about a sync that runs, such as ``syncing 12 of 80``; empty without.
+        moved_at: Epoch ms of the last write that was shown; 0 before the first.
     """
 
     def __init__(self, library: Library) -> None:
@@ -40,6 +41,7 @@ class Freshness:
         self.syncing = ""
         self._counted: summary.Totals | None = None
         self._active: list[ListRow] = []
+        self.moved_at = 0
 
     @property
     def lives(self) -> bool:
@@ -67,13 +69,12 @@ class Freshness:
             store=library.name, sessions=counted.sessions, sources=counted.sources,
             running=sum(state in ("running", "retrying") for state in states),
             waiting=sum(state.startswith("waiting") for state in states),
-            freshness=self.syncing or _fresh(counted, now), trouble=trouble or "",
+            freshness=self.syncing or self._fresh(counted, now), trouble=trouble or "",
         )
 
-
-def _fresh(counted: summary.Totals, now: int) -> str:
-    if counted.synced_at is not None:
-        return f"synced {ago(now - counted.synced_at)}"
-    if counted.changed_at is not None:
-        return f"changed {ago(now - counted.changed_at)}"
-    return ""
+    def _fresh(self, counted: summary.Totals, now: int) -> str:
+        if counted.synced_at is not None:
+            return f"synced {ago(now - counted.synced_at)}"
+        # A part that grows moves no time of its session.
+        changed = max(counted.changed_at or 0, self.moved_at)
+        return f"changed {ago(now - changed)}" if changed else ""

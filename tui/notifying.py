@@ -84,10 +84,10 @@ class Notifier:
         return f"{fit(one_line(title), TITLE_CELLS)} {_WORDS.get(new, 'has finished')}"
 
     def _tell(self, words: str) -> None:
-        settings, app = self.settings, self._screen.app
+        settings = self.settings
         assert settings is not None
         if settings.bell:
-            app.bell()
-        if settings.desktop != "off" and app._driver is not None:
-            tmux = "TMUX" in os.environ
-            app._driver.write(sequence(settings.desktop, neutral(words), tmux=tmux))
+            self._screen.app.bell()
+        driver = self._screen.app._driver if settings.desktop != "off" else None
+        if driver is not None:
+            driver.write(sequence(settings.desktop, neutral(words), tmux="TMUX" in os.environ))

@@ -146,6 +146,7 @@ class LiveScreen(PanesScreen):
         except BaseException:
             self._owed.merge(owed)
             raise
+        self.freshness.moved_at = self.library.clock()
         self._count_soon()
         above: Any = self.app.screen
         if above is not self and hasattr(above, "store_changed"):

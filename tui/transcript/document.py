@@ -106,7 +106,7 @@ class Document(Surroundings):
         if was_newest is not None and 0 <= before < start and before != self._newest:
             self._drop_blocks_of(was_newest)
         for first, stop in self._runs:
-            if stop >= start:
+            if stop >= start - 1:
                 self._measure_run(first, stop)
 
     def _drop_blocks_of(self, message_id: str) -> None:

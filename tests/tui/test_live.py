@@ -1,0 +1,162 @@
+"""Each kind of write by another process, in each form of a store; following and its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from store.changes import Moved, newest, since
+from store.config import NotifySettings
+from store.database import open_database
+from store.queries import activities
+from store.queries.listing import ListQuery
+from tests.store.talks import Talk, make_store
+from tests.tui.live import FORMS, check, live
+from tests.tui.live_writer import CHANGES
+from tui.notifying import Notifier, sequence
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_every_kind_of_write_shows(form: str, tmp_path: Path) -> None:
+    async with live(tmp_path / "s.db", form) as shown:
+        shown.app.main.focus_pane("transcript")
+        for number, change in enumerate(CHANGES, start=11):
+            shown.write((change.__name__, number))
+            await shown.see()
+            check(shown, tmp_path / "s.db")
+
+
+async def test_the_end_is_followed_until_the_user_moves_up(tmp_path: Path) -> None:
+    async with live(tmp_path / "s.db", turns=12) as shown:
+        pane = shown.transcript
+        shown.app.main.focus_pane("transcript")
+        shown.write(("activity", 3), ("new_message", 31))
+        await shown.see()
+        assert pane.view.at_end
+        assert shown.lines()[-1].strip()
+        await shown.pilot.press(*"kkkkkk")
+        await shown.quiet()
+        assert not pane.view.at_end
+        before = shown.lines()
+        shown.write(("new_message", 34), ("new_message", 37), ("late_message", 30))
+        await shown.see()
+        assert shown.lines() == before
+        assert pane.below() > 0
+        (line,) = pane.status._lines
+        assert f"{pane.below()} new below" in line.text
+        await shown.pilot.press("G")
+        await shown.quiet()
+        assert pane.view.at_end and pane.below() == 0
+
+
+async def test_nothing_above_moves_what_is_read(tmp_path: Path) -> None:
+    async with live(tmp_path / "s.db", turns=30) as shown:
+        shown.app.main.focus_pane("transcript")
+        await shown.pilot.press("pageup", "pageup")
+        await shown.quiet()
+        before = shown.lines()
+        shown.write(("late_message", 3), ("delete_message", 0), ("late_message", 6))
+        await shown.see()
+        assert shown.lines() == before
+        check(shown, tmp_path / "s.db")
+
+
+async def test_the_selected_part_is_inspected_again_when_it_grows(tmp_path: Path) -> None:
+    async with live(tmp_path / "s.db") as shown:
+        inspector = shown.app.main.inspector
+        assert inspector is not None
+        shown.write(("new_message", 4))
+        await shown.see()
+        shown.write(("new_part", 4))
+        await shown.see()
+        shown.transcript.inspect_now()
+        await shown.quiet()
+        await inspector.settled()
+        assert inspector.subject is not None
+        row = shown.transcript.document.row(shown.transcript.cursor)
+        assert row is not None and inspector.subject.detail.part.id == row.id
+
+
+async def test_a_replaced_store_and_one_that_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    async with live(path) as shown:
+        path.rename(tmp_path / "away.db")
+        await shown.poll()
+        assert shown.app.main.poller.health.state == "gone"
+        health = shown.app.main.freshness.summary(shown.app.main.poller.health)
+        assert health.trouble.startswith("store is gone, shown as of")
+        (tmp_path / "away.db").rename(path)
+        await shown.see()
+        assert shown.app.main.poller.health.state == "fresh"
+        check(shown, path)
+
+
+def talk_that(tmp_path: Path, state: str) -> tuple[Talk, str]:
+    talk = Talk(make_store(tmp_path / "s.db", "own"))
+    session = talk.session("Asks")
+    talk.message(session)
+    talk.call(session, state=state)
+    talk.session("Rests")
+    return talk, session
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [("approval-requested", "waiting-approval"), ("input-available", "running"),
+     ("output-available", None)],
+)
+def test_the_list_guesses_what_nobody_stored(
+    state: str, expected: str | None, tmp_path: Path
+) -> None:
+    talk, session = talk_that(tmp_path, state)
+    rows = {row.id: row for row in activities.rows(
+        talk.db, [1, 2], (), talk.now + 1000).values()}
+    assert rows[session].activity == expected
+    assert (rows[session].activity_from == "guessed") == (expected is not None)
+    keys = activities.keys(talk.db, ListQuery(sort="activity", group="none"), talk.now + 1000)
+    assert len(keys.rowids) == 2
+    if expected:
+        assert keys.rowids[0] == rows[session].rowid
+    assert activities.keys(
+        talk.db, ListQuery(sort="activity"), talk.now + 10**9).rowids[0] == 2
+
+
+def test_what_the_log_of_changes_tells(tmp_path: Path) -> None:
+    db = open_database(tmp_path / "s.db", create=True)
+
+    def log(session: str, message: str | None = None) -> None:
+        db.connection.execute(
+            "INSERT INTO changes(session_id, message_id, changed_at) VALUES (?,?,0)",
+            (session, message))
+
+    assert (newest(db), since(db, 0)) == (0, (0, Moved(vague=True)))
+    log("a", "1")
+    log("a", "2")
+    log("b", "3")
+    log("b")
+    assert since(db, 0) == (4, Moved(sessions={"a": {"1", "2"}, "b": None}))
+    assert since(db, 4) == (4, Moved(vague=True))
+    db.connection.execute("DELETE FROM changes WHERE seq < 4")
+    assert since(db, 1) == (4, Moved(vague=True))
+    assert since(db, 9) == (4, Moved(vague=True))
+
+
+async def test_a_watched_session_that_ends_is_told_once(tmp_path: Path) -> None:
+    talk, session = talk_that(tmp_path, "input-available")
+    active = activities.recently_active(talk.db, talk.now)
+    notifier = Notifier(None)  # type: ignore[arg-type]
+    notifier.settings = NotifySettings()
+    assert [row.id for row in active] == [session]
+    assert notifier.look(active, session) == []
+    assert notifier.look([], None) == ["Asks has finished"]
+    assert notifier.look([], None) == []
+    assert notifier.look(active, None) == []
+    active[0].activity = "waiting-approval"
+    assert notifier.look(active, None) == []
+
+
+def test_sequences_of_notifications() -> None:
+    assert sequence("osc9", "a;b", tmux=False) == "\x1b]9;a,b\x07"
+    assert sequence("osc777", "x", tmux=False) == "\x1b]777;notify;backscroll;x\x07"
+    assert sequence("osc9", "x", tmux=True) == "\x1bPtmux;\x1b\x1b]9;x\x07\x1b\\"
