@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from store.queries import activities, summary
+from store.queries import activities
 from store.queries.listing import ListRow
+from store.queries.summary import Totals, totals
 from tui.bars import Summary
 from tui.library import Library
 from tui.polling import Health
@@ -39,7 +40,7 @@ class Freshness:
         """Take the store."""
         self._library = library
         self.syncing = ""
-        self._counted: summary.Totals | None = None
+        self._counted: Totals | None = None
         self._active: list[ListRow] = []
         self.moved_at = 0
 
@@ -51,7 +52,7 @@ class Freshness:
     async def count(self) -> list[ListRow]:
         """Count the store, and return the sessions that do something."""
         library = self._library
-        self._counted = await library.read(summary.totals)
+        self._counted = await library.read(totals)
         self._active = await library.read(activities.recently_active, library.clock())
         return self._active
 
@@ -72,7 +73,7 @@ class Freshness:
             freshness=self.syncing or self._fresh(counted, now), trouble=trouble or "",
         )
 
-    def _fresh(self, counted: summary.Totals, now: int) -> str:
+    def _fresh(self, counted: Totals, now: int) -> str:
         if counted.synced_at is not None:
             return f"synced {ago(now - counted.synced_at)}"
         # A part that grows moves no time of its session.

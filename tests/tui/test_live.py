@@ -153,7 +153,7 @@ async def test_a_watched_session_that_ends_is_told_once(tmp_path: Path) -> None:
     assert notifier.look([], None) == []
     assert notifier.look(active, None) == []
     active[0].activity = "waiting-approval"
-    assert notifier.look(active, None) == []
+    assert notifier.look(active, None) == ["Asks needs your approval"]
 
 
 def test_sequences_of_notifications() -> None:
