@@ -229,13 +229,14 @@ class SessionListPane(CommandPane, Vertical):
                 row.turns = known[1]
             else:
                 waiting.append(row)
+        self.view.rows_changed(row.rowid for row in rows)
         for start in range(0, len(waiting), COUNTED_AT_ONCE):
             some = waiting[start:start + COUNTED_AT_ONCE]
             found = await self.library.read(counts, [row.id for row in some])
             for row in some:
                 row.turns = found[row.id].turns
                 self._counted[row.id] = (row.updated_at, row.turns)
-        self.view.refresh()
+            self.view.rows_changed(row.rowid for row in some)
 
     @on(SessionList.Moved)
     def _moved(self, event: SessionList.Moved) -> None:

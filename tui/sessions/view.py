@@ -8,25 +8,17 @@ from collections.abc import Callable, Iterable
 from textual import events
 from textual.geometry import Size
 from textual.message import Message
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
-from textual.widget import Widget
 
 from store.queries.listing import ListQuery, ListRow
-from tui.glyphs import glyphs
 from tui.scrollbar import ThinScrollBar
+from tui.sessions.drawn import CACHED_ROWS, DrawnList
 from tui.sessions.model import HEADING_LINES, ListModel
-from tui.sessions.painter import ONE_LINE_FROM, Entry, RowPainter, blank, message
-from tui.theme import palette_of
 
-CACHED_ROWS = 4_096
 PREFETCH = 48
 """Entries around what is seen whose rows are read ahead."""
-TALL_FROM = 14
-"""From this height on a row has two lines."""
 
 
-class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
+class SessionList(DrawnList, can_focus=True, inherit_bindings=False):
     """Draws a ``ListModel``; which session is selected is known by its rowid."""
 
     DEFAULT_CSS = """
@@ -69,27 +61,8 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         Args:
             clock: Returns the present as epoch ms.
         """
-        super().__init__(id="session-list")
-        self.model = ListModel()
-        self.list_query = ListQuery()
-        self.rows: OrderedDict[int, ListRow] = OrderedDict()
-        self.marked: set[int] = set()
-        self.cursor: int | None = None
-        self.when_empty: list[tuple[str, str]] = []
-        self._clock = clock
+        super().__init__(clock)
         self._wanted: set[int] = set()
-
-    @property
-    def row_height(self) -> int:
-        """Lines of a row: two where there is room, one on a wide or a low list."""
-        size = self.size
-        return 2 if size.width < ONE_LINE_FROM and (not size.height or size.height >= TALL_FROM) \
-            else 1
-
-    @property
-    def selected(self) -> int | None:
-        """The rowid of the selected session."""
-        return None if self.cursor is None else self.model.rowids[self.cursor]
 
     def show(self, model: ListModel, query: ListQuery, selected: int | None) -> None:
         """Show another arrangement with the selection on the same session, where it is seen.
@@ -121,6 +94,14 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             self.rows.popitem(last=False)
         if changed:
             self.refresh()
+
+    def rows_changed(self, rowids: Iterable[int]) -> None:
+        """Draw sessions again where they are seen, as their rows were changed in place."""
+        changed = set(rowids)
+        first = self._entry_near(round(self.scroll_y)) if len(self.model) else 0
+        for entry, rowid in enumerate(self.seen_rowids(), start=first):
+            if rowid in changed:
+                self._refresh_entry(entry)
 
     def forget_rows(self) -> None:
         """Read what is seen again; the old rows stay until the new ones are there."""
@@ -159,40 +140,6 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
     def page(self) -> int:
         """Return how many entries a page key moves."""
         return max(1, self.size.height // self.row_height - 1)
-
-    def render_line(self, y: int) -> Strip:
-        """Draw a line of the viewport."""
-        palette, width = palette_of(self.app), self.size.width
-        line = y + self.scroll_offset.y
-        if not len(self.model):
-            return message(self.when_empty, y, width, palette.panel)
-        height = self.row_height
-        if line >= self.model.lines(height):
-            return blank(width, palette.panel)
-        number, entry, part = self.model.at_line(line, height)
-        painter = RowPainter(
-            width, height, palette, glyphs(), self.list_query, self._has_focus(), self._clock(),
-        )
-        if entry is None:
-            return painter.heading(self.model.groups[number], part)
-        return self._paint(painter, entry, part)
-
-    def _paint(self, painter: RowPainter, entry: int, part: int) -> Strip:
-        model = self.model
-        rowid = model.rowids[entry]
-        known = Entry(
-            model.depths[entry], bool(model.lasts[entry]), model.rails[entry],
-            model.children.get(rowid, 0), rowid in model.folded, entry == self.cursor,
-            rowid in self.marked,
-        )
-        row = self.rows.get(rowid)
-        if row is None:
-            self._want([rowid])
-            return painter.missing(known, part)
-        return painter.session(row, known, part)
-
-    def _has_focus(self) -> bool:
-        return self.has_focus or (isinstance(self.parent, Widget) and self.parent.has_focus_within)
 
     def _measure(self) -> None:
         self.virtual_size = Size(self.size.width, self.model.lines(self.row_height))
