@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from store.errors import NotFound
+from store.sources.aider import AiderSource
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
 from store.sources.copilot import CopilotSource
@@ -22,6 +23,7 @@ def all_sources() -> tuple[Source, ...]:
         GeminiSource(),
         PiSource(),
         CopilotSource(),
+        AiderSource(),
         HubSource(),
     )
 
