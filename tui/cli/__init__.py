@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tag": ("tui.cli.tag", "tag a session"),
     "undo": ("tui.cli.undo", "take the newest change back"),
     "redo": ("tui.cli.redo", "do again what was undone"),
+    "stats": ("tui.cli.stats", "tokens and cost, each copy counted once"),
     "tree": ("tui.cli.tree", "print families of sessions"),
     "resume": ("tui.cli.resume", "go on with a session in its agent"),
     "record": ("tui.cli.record", "record a UI message stream from stdin into the store"),

@@ -1,0 +1,86 @@
+"""What sessions cost: tokens spent, each copy in a fork counted once, and by whom.
+
+--json prints {"spent": group, "by": NAME, "groups": [group, ...], "context": {...}}, where
+a group is {"group", "sessions", "answers", "copies", "spent": {"input", "output",
+"reasoning", "cache_read", "cache_write"}, "total", "cost_usd"}. With sessions named,
+"context" has the tokens in the context of each now, by id (null where nothing tells);
+spent and context are never added up. A cost is what the agent said it was, 0 where none
+said.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from store.queries.sessions import resolve
+from store.queries.stats import GROUPINGS, KEYS, Spending, context_tokens, spending
+from tui.cli.output import Printer, home_path, print_json, short_number
+from tui.cli.stores import needs_store, store_for_reading
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("sessions", metavar="SESSION", nargs="*", help="only these sessions")
+    parser.add_argument("--by", choices=GROUPINGS, default="model", help="what to group by")
+    parser.add_argument("--json", action="store_true", help="print a JSON object")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Count it."""
+    with store_for_reading(options) as opened:
+        database = needs_store(opened)
+        ids = [resolve(database, name).id for name in options.sessions] or None
+        whole = spending(database, session_ids=ids)
+        spent = whole[0] if whole else Spending("")
+        groups = spending(database, by=options.by, session_ids=ids)
+        context = {name: context_tokens(database, name) for name in ids or ()}
+    if options.json:
+        print_json(
+            {
+                "spent": _json(spent),
+                "by": options.by,
+                "groups": [_json(group) for group in groups],
+                "context": context,
+            }
+        )
+        return 0
+    _table(Printer(), spent, groups if options.by != "all" else [])
+    for name, tokens in context.items():
+        printer = Printer()
+        words = "unknown" if tokens is None else f"{tokens:,} tokens"
+        printer.line(printer.paint(f"in context now  {words}  "), printer.paint(name, "faint"))
+    return 0
+
+
+def _json(group: Spending) -> dict[str, Any]:
+    return {
+        "group": group.group,
+        "sessions": group.sessions,
+        "answers": group.answers,
+        "copies": group.copies,
+        "spent": group.spent,
+        "total": group.total,
+        "cost_usd": round(group.cost_usd, 6),
+    }
+
+
+def _table(printer: Printer, spent: Spending, groups: list[Spending]) -> None:
+    names = [home_path(group.group) or "(none)" for group in groups]
+    width = max([len(name) for name in names] + [len("all")])
+    heads = ("sessions", "answers", *(key.replace("_", " ") for key in KEYS), "total", "cost")
+    printer.line(printer.paint(" " * width + "".join(f"{head:>13}" for head in heads), "faint"))
+    for name, group in zip(names, groups, strict=True):
+        printer.line(printer.paint(f"{name:<{width}}"), _figures(printer, group))
+    printer.line(printer.paint(f"{'all':<{width}}", "bold"), _figures(printer, spent, "bold"))
+    if spent.copies:
+        printer.line(
+            printer.paint(f"{spent.copies} answers are copies in forks, counted once", "faint")
+        )
+
+
+def _figures(printer: Printer, group: Spending, *styles: str) -> str:
+    values = [str(group.sessions), str(group.answers)]
+    values += [short_number(group.spent[key]) for key in KEYS]
+    values += [short_number(group.total), f"${group.cost_usd:.2f}" if group.cost_usd else ""]
+    return printer.paint("".join(f"{value:>13}" for value in values), *styles)
