@@ -12,6 +12,7 @@ from store.sources.hub import HubSource
 from store.sources.opencode import OpencodeSource
 from store.sources.pi import PiSource
 from store.sources.protocol import Source
+from store.sources.viben import VibenSource
 
 
 def all_sources() -> tuple[Source, ...]:
@@ -25,6 +26,7 @@ def all_sources() -> tuple[Source, ...]:
         CopilotSource(),
         AiderSource(),
         HubSource(),
+        VibenSource(),
     )
 
 

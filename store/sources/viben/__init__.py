@@ -1,0 +1,5 @@
+"""viben: sessions in ``.viben`` folders."""
+
+from store.sources.viben.source import VibenSource
+
+__all__ = ["VibenSource"]
