@@ -188,12 +188,12 @@ def _check_transcript(shown: Live, db: Database) -> None:
                 [line.text for line in other.lines])
     assert painted(held, pane) == painted(fresh, pane)
     assert 0 <= pane.cursor < max(1, len(held))
-    row = pane.session
-    assert row is not None
+    session = pane.session
+    assert session is not None
     (title,) = db.connection.execute(
         f"SELECT {db.form.title('s')} FROM chat_sessions s WHERE s.id = ?",
         (shown.session,)).fetchall()[0]
-    assert row.title == title
+    assert session.title == title
 
 
 def _check_list(shown: Live, db: Database) -> None:
