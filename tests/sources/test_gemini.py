@@ -364,6 +364,24 @@ def test_a_checkpoint_names_the_message_it_ends_with(tmp_path: Path) -> None:
     assert [a.name for a in draft.attachments] == ["checkpoint-tag.json"]
 
 
+def test_restore_points_are_named_by_their_calls(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    made = {"id": "c", "name": "write_file", "args": {"file_path": "/w/my-file.txt"},
+            "status": "success", "timestamp": at(9), "result": []}  # fmt: skip
+    other = made | {"id": "d", "args": {"file_path": "/w/else.txt"}}
+    session(tmp_path, meta(), gemini("g", "", 7, toolCalls=[made, other]))
+    (folder / "checkpoints").mkdir()
+    for second in ("06", "08", "30"):
+        name = f"2026-11-27T10-00-{second}_000Z-my-file.txt-write_file.json"
+        (folder / "checkpoints" / name).mkdir()  # Opening it would fail.
+    (folder / "checkpoints" / "other.json").write_text("")
+    draft = only(GeminiSource(), root(tmp_path))
+    assert extra(call(draft, "c"))["restore_point"] == (
+        "2026-11-27T10-00-08_000Z-my-file.txt-write_file.json"
+    )
+    assert "restore_point" not in extra(call(draft, "d"))
+
+
 def test_secrets_beside_the_sessions_are_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

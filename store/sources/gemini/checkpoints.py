@@ -1,6 +1,8 @@
-"""Conversations saved by ``/chat save <tag>``: which session each is of, and how far it goes.
+"""Conversations saved by ``/chat save <tag>``, and restore points of edits.
 
-A saved file names no session; the typed prompts in ``logs.json`` do.
+A saved conversation names no session; the typed prompts in ``logs.json`` do. A restore
+point names its tool and file and the time before the edit, which is enough to find the
+call; what it holds (the whole history again) is not read.
 
 Source: the Gemini CLI format page, section 4.1.
 """
@@ -18,10 +20,14 @@ from store.sources.drafts import AttachmentDraft, MessageDraft, SessionDraft
 from store.sources.gemini.history import text_of
 from store.sources.growing import entries_of, open_regular, stamped
 from store.sources.protocol import FileStamp, Problem
-from store.sources.values import mapping, string
+from store.sources.values import epoch_ms, mapping, string
 
 _SAVED = re.compile(r"checkpoint-(.+)\.json")
 _TYPED = re.compile(r"/(?:chat|resume)\s+save\s+(\S+)")
+_POINT = re.compile(r"(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d)_(\d{3})Z-(.+)-(\w+)\.json")
+_PATHS = ("file_path", "absolute_path", "path")
+_EARLIER_MS = 600_000
+"""How long before its answer was written, at most, a restore point was made for a call."""
 _LOG_LIMIT = 16 * 1024 * 1024
 
 
@@ -111,3 +117,33 @@ def _last_in(messages: list[MessageDraft], history: list[Any]) -> MessageDraft |
         if said.strip() == words:
             return message
     return None
+
+
+def mark_restore_points(draft: SessionDraft, project: str) -> None:
+    """Name the restore point of each call that has one, as ``restore_point``."""
+    names = [entry.name for entry in entries_of(os.path.join(project, "checkpoints"))]
+    points = [point for name in names if (point := _point(name)) is not None]
+    for message in draft.messages if points else ():
+        for part in message.parts:
+            given = mapping(part.data.get("input"))
+            path = next((given[key] for key in _PATHS if string(given.get(key))), "")
+            fitting = [
+                (at, name)
+                for at, file, tool, name in points
+                if part.type == f"tool-{tool}"
+                and os.path.basename(path) == file
+                and part.created_at - _EARLIER_MS <= at <= part.updated_at
+            ]
+            if fitting:
+                bag = part.data.setdefault("resultProviderMetadata", {})
+                bag.setdefault("backscroll", {})["restore_point"] = max(fitting)[1]
+
+
+def _point(name: str) -> tuple[int, str, str, str] | None:
+    """Return time, file and tool of a restore point's name, and the name."""
+    found = _POINT.fullmatch(name)
+    if found is None:
+        return None
+    day, hour, minute, second, milli, file, tool = found.groups()
+    at = epoch_ms(f"{day}{hour}:{minute}:{second}.{milli}Z")
+    return (at, file, tool, name) if at is not None else None

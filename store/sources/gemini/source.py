@@ -9,7 +9,11 @@ from pathlib import Path
 
 from store.sources.drafts import LineageDraft, SessionDraft
 from store.sources.gemini import places
-from store.sources.gemini.checkpoints import add_checkpoints, is_checkpoint
+from store.sources.gemini.checkpoints import (
+    add_checkpoints,
+    is_checkpoint,
+    mark_restore_points,
+)
 from store.sources.gemini.imports import original_of
 from store.sources.gemini.places import CHATS, OUTPUTS, SessionFiles
 from store.sources.gemini.session import (
@@ -125,6 +129,8 @@ class GeminiSource:
             add_checkpoints(first, saved, problems)
         parents = {one.draft.source_id: one for one in built}
         drafts = [one.draft for one in built]
+        for draft in drafts:
+            mark_restore_points(draft, project)
         for session in by_session(iter(agents)):
             child = build_session(session, workspace).draft
             parent_id = _parent_of(session.logs[0].path) or ""

@@ -28,6 +28,7 @@ from store.sources.values import string
 
 _HEAD = 65536
 _FILES_LOOKED_AT = 20
+_FOLDERS_LOOKED_AT = 200
 
 
 class PiSource:
@@ -64,7 +65,8 @@ class PiSource:
         if path.is_file():
             return path if _is_session(path) else None
         for root in (path / "agent" / "sessions", path / "sessions", path):
-            folders = [root, *(Path(e.path) for e in entries_of(str(root)) if _is_folder(e))]
+            below = (Path(e.path) for e in entries_of(str(root)) if _is_folder(e))
+            folders = [root, *islice(below, _FOLDERS_LOOKED_AT)]
             names = (Path(entry.path) for folder in folders for entry in entries_of(str(folder))
                      if entry.name.endswith(LINES))  # fmt: skip
             if any(_is_session(name) for name in islice(names, _FILES_LOOKED_AT)):
