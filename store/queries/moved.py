@@ -49,8 +49,9 @@ def facts(
     places = {
         message_id: (created_at, message_id)
         for message_id, created_at in db.connection.execute(
-            "SELECT m.id, m.created_at FROM chat_messages m JOIN json_each($1) ids"
-            " ON m.id = ids.value WHERE m.session_id = $2",
+            # By the few ids: SQLite would rather walk through all messages of the session.
+            "SELECT m.id, m.created_at FROM json_each($1) ids CROSS JOIN chat_messages m"
+            " ON m.id = ids.value WHERE +m.session_id = $2",
             {"1": orjson.dumps(list(message_ids)).decode(), "2": session_id},
         ).fetchall()
     } if message_ids else {}
