@@ -63,16 +63,24 @@ def _first_time(path: Path) -> Library:
     """Open a new library when there is anything to sync, else the demo."""
     existing, looked = found_sources()
     if existing:
-        open_database(path, create=True).close()
-        library = Library.open(path, "library")
-        library.sync_targets = ()
-        library.notice = (
-            "Reading your agents' sessions into the library; it keeps them also when the agent "
-            "deletes its files (sources.keep_deleted in config.toml)"
-        )
-        return library
-    names = ", ".join(shortened(root) for root in looked)
-    return demo_library(f"No agent sessions found in {names}; showing the demo")
+        return _new_library(path)
+    return demo_library(f"No agent sessions found in {_names(looked)}; showing the demo")
+
+
+def _new_library(path: Path) -> Library:
+    """Make a library that the first sync fills, and say what it will keep."""
+    open_database(path, create=True).close()
+    library = Library.open(path, "library")
+    library.sync_targets = ()
+    library.notice = (
+        "Reading your agents' sessions into the library; it keeps them also when the agent "
+        "deletes its files (sources.keep_deleted in config.toml)"
+    )
+    return library
+
+
+def _names(roots: list[Path]) -> str:
+    return ", ".join(shortened(root) for root in roots)
 
 
 def shortened(path: Path) -> str:
@@ -120,12 +128,25 @@ def _open_target(target: str, store: str | None) -> Library:
     if found.kind in ("folder", "other") and (source := _source_of(found.path)):
         return _opened_source(source)
     if found.kind == "folder":
-        path = Path(store).expanduser() if store else library_path()
-        library = Library.open(path, "library")
-        library.workspace = os.path.abspath(found.path)
-        library.sync_targets = ()
-        return library
+        return _workspace(found.path, Path(store).expanduser() if store else library_path())
     raise StoreError(found.message or f"{target} cannot be opened")
+
+
+def _workspace(folder: Path, path: Path) -> Library:
+    """Open a library with the sessions of one folder; the first time it is made."""
+    if path.exists():
+        library = Library.open(path, "library")
+        library.sync_targets = ()
+    else:
+        existing, looked = found_sources()
+        if not existing:
+            raise StoreError(
+                f"{folder} holds no agent's sessions, and none were found in {_names(looked)}; "
+                "`backscroll --demo` shows what they would look like"
+            )
+        library = _new_library(path)
+    library.workspace = os.path.abspath(folder)
+    return library
 
 
 def _source_of(path: Path) -> Path | None:

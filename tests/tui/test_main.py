@@ -79,6 +79,21 @@ def test_a_folder_that_is_no_source_filters_the_library(tmp_path: Path) -> None:
     assert library.workspace == str(tmp_path / "proj")
 
 
+def test_the_first_run_may_be_in_the_folder_of_a_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    (tmp_path / "proj").mkdir()
+    with pytest.raises(BackscrollError, match=r"proj holds no agent's sessions.*~/.claude.*--demo"):
+        startup.open_library(str(tmp_path / "proj"), None)
+    (tmp_path / ".claude" / "projects").mkdir(parents=True)
+    library = startup.open_library(str(tmp_path / "proj"), None)
+    assert (library.path, library.sync_targets) == (library_path(), ())
+    assert library.workspace == str(tmp_path / "proj")
+    assert "keep_deleted" in (library.notice or "")
+
+
 @pytest.mark.parametrize("content", [None, b"", b"no database", bytes(range(256))])
 def test_what_cannot_be_opened_is_said(content: bytes | None, tmp_path: Path) -> None:
     path = tmp_path / "thing.bin"
