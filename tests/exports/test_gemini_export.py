@@ -195,3 +195,22 @@ def test_a_folder_gets_the_name_that_gemini_looks_for(library: Database) -> None
     name = file_name(FORMATS["gemini"], reading.export_id, reading.session)
     check_name(name, reading.export_id)
     assert name.startswith("session-2026-11-27T22-38-")
+
+
+def test_a_compaction_goes_out_and_comes_back(talk: Talk, tmp_path: Path) -> None:
+    session = talk.session("x", workspace_root="/w")
+    talk.message(session, "user", "dropped")
+    talk.message(session, "assistant", "gone")
+    data = {"summary": "All so far.", "tail_start_id": None, "auto": True}
+    talk.message(session, "system", parts=[{"type": "data-compaction", "data": data}])
+    talk.message(session, "user", "next")
+    talk.message(session, "assistant", "said")
+    file, records = made(talk.db, session)
+    assert [record["type"] for record in records] == ["user", "user", "gemini"]
+    place = tmp_path / "back" / "chats" / file.name
+    place.parent.mkdir(parents=True)
+    place.write_text("\n".join(file.lines))
+    draft = read_all(GeminiSource(), place)[0][file.session_id]
+    assert draft.messages[0].metadata == {"compaction": True}
+    assert "All so far." in draft.messages[0].parts[0].data["data"]["summary"]
+    assert prompts(draft.messages) == ["next"]

@@ -26,8 +26,6 @@ Record = dict[str, Any]
 PROMPT = "backscroll-prompt"
 """Marks a person's own prompt while records are made; never written."""
 _SNAPSHOT = "<state_snapshot>"
-_ACKNOWLEDGED = "Got it. Thanks for the additional context!"
-"""How the program itself answers the summary of ``/compress``."""
 _CONTEXT = "<session_context>"
 
 
@@ -51,7 +49,7 @@ class Records:
             parts = [part["data"] for part in item.parts if isinstance(part["data"], dict)]
             summary = compaction_summary(parts)
             if summary is not None:
-                yield from _compacted(item, summary)
+                yield _compacted(item, summary)
             elif item.message["role"] == "user":
                 yield from self._prompt(item, parts)
             elif item.message["role"] == "assistant":
@@ -171,12 +169,13 @@ def _record(item: MessageReading, kind: str, content: Any) -> Record:
     }
 
 
-def _compacted(item: MessageReading, summary: str) -> Iterator[Record]:
-    """Yield a summary as the program's own ``/compress`` leaves it."""
+def _compacted(item: MessageReading, summary: str) -> Record:
+    """Return a summary in the form of the program's own ``/compress``.
+
+    The acknowledgement that the program has its model give is left out: nobody said it.
+    """
     marked = summary if _SNAPSHOT in summary else f"{_SNAPSHOT}\n{summary}\n</state_snapshot>"
-    yield _record(item, "user", [{"text": marked}])
-    answer = _record(item, "gemini", _ACKNOWLEDGED)
-    yield answer | {"id": f"{answer['id']}.2"}
+    return _record(item, "user", [{"text": marked}])
 
 
 def _is_response(record: Record) -> bool:

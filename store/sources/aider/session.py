@@ -198,9 +198,9 @@ def session_draft(
         draft.metadata["version"] = chat.version
     if chat.restored and before is not None:
         draft.lineage = LineageDraft("continuation", source_id(path, before))
-    if chat.messages and records:
-        first = chat.messages[0]
-        first.records = tuple(sorted({0, *first.records}))
+    if chat.messages:
+        # The line that began the session.
+        chat.messages[0].records = tuple(sorted({0, *chat.messages[0].records}))
     return draft
 
 

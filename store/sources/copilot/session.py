@@ -131,9 +131,7 @@ def session_drafts(
         system_prompts=dict(session.main.prompts),
     )
     draft.title, draft.title_from = _title(session, workspace)
-    chosen = string(session.start.get("selectedModel"))
-    usual = {"provider_id": "github-copilot", "model_id": chosen} if chosen else None
-    draft.model = session.main.model or usual
+    draft.model = session.main.model or _chosen_model(session)
     for name, value in (
         ("git_branch", session.context.get("branch") or workspace.get("branch")),
         ("version", session.start.get("copilotVersion")),
@@ -145,6 +143,11 @@ def session_drafts(
     draft.metadata["backscroll"] = extra
     _link_fork(draft, session)
     return [draft, *_agents(draft, session)]
+
+
+def _chosen_model(session: Session) -> dict[str, Any] | None:
+    chosen = string(session.start.get("selectedModel"))
+    return {"provider_id": "github-copilot", "model_id": chosen} if chosen else None
 
 
 def _title(session: Session, workspace: dict[str, str]) -> tuple[str | None, str | None]:
