@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 WHOLE_EVERY_S = 0.4
 """At least this long between two readings of the whole skeleton."""
-WHOLE_SHARE = 8
+WHOLE_SHARE = 20
 """So many times as long as such a reading took is waited before the next."""
 MOST_BELOW = 9_999
 MOST_ATTEMPTS = 12
@@ -61,6 +61,9 @@ class FollowingPane(RunningPane):
         """Show a session, and from then on what happens to it."""
         await super().open_session(store, row, message_id=message_id, place=place)
         self._moved, self.activity, self._known_end = Moved(), None, None
+        if self.reader is not None:
+            # What moved is read between two pages of the skeleton, not behind all of them.
+            self.reader.turn = self._changing
 
     async def _fill(self) -> None:
         await super()._fill()

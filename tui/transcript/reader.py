@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -9,20 +10,18 @@ from typing import TYPE_CHECKING, ClassVar
 from store.activity import activity_of
 from store.database import Database
 from store.queries import transcript as queries
-from store.queries.transcript import Extent, Keyset, Opening
+from store.queries.transcript import Keyset, Opening
 from store.rows import SessionRow
 from tui.transcript.document import Document
 from tui.transcript.heights import Heights
 from tui.transcript.item import Setting
-from tui.transcript.measures import estimate, estimates, newest_message
+from tui.transcript.measures import estimates
 from tui.transcript.search import Search, chunks, find
-from tui.transcript.skeleton import QUEUED, Skeleton, append, build
+from tui.transcript.skeleton import Skeleton, build
 
 if TYPE_CHECKING:
     from store.store import Store
 
-REREAD_MESSAGES = 12
-"""Messages at the end that are read again when something was written."""
 PAGE_MESSAGES = 250
 """Messages in one read of the skeleton: some 10 ms, so that other reads go in between."""
 
@@ -37,6 +36,8 @@ class SessionReader:
         """Take the session; nothing is read yet."""
         self.store = store
         self.row = row
+        self.turn = asyncio.Lock()
+        """Held for each page of the skeleton; what must not wait for all of them holds it."""
 
     async def open(self, setting: Setting, around: str | None, *, at_end: bool) -> Document:
         """Return a document that holds a first window.
@@ -73,42 +74,14 @@ class SessionReader:
         waiting: list[queries.Outline] = []
         after: Keyset | None = None
         while True:
-            after = await self.store.read(_extend, self.row.id, skeleton, waiting, after)
+            async with self.turn:
+                after = await self.store.read(_extend, self.row.id, skeleton, waiting, after)
             if after is None:
                 break
         for outline in waiting:
             skeleton.add(outline)
         heights = await self.store.read(lambda _db: estimates(skeleton, setting))
         return skeleton, heights
-
-    async def extent(self) -> Extent:
-        """Return what moves when rows of the session are written."""
-        return await self.store.read(queries.extent, self.row.id)
-
-    async def tail(self, document: Document, grown: tuple[int, int]) -> bool:
-        """Read the end of the skeleton again.
-
-        Args:
-            document: A complete document; its skeleton is changed in place.
-            grown: How many messages and parts have come since it was read.
-
-        Returns:
-            False where that is not all that has changed: the skeleton must be read whole.
-        """
-        skeleton = document.skeleton
-        before = len(skeleton.message_ids), len(skeleton)
-        start = max(0, newest_message(skeleton) - REREAD_MESSAGES)
-        if start == 0 or skeleton.flags[start - 1] & QUEUED:
-            return False
-        after = skeleton.created[start - 1], skeleton.message_ids[start - 1]
-        page = await self.store.read(queries.outline_page, self.row.id, after, PAGE_MESSAGES)
-        heights = [document.heights[part] for part in range(skeleton.first[start])]
-        skeleton.cut(start)
-        append(skeleton, page)
-        heights += [estimate(skeleton, part, document.setting)
-                    for part in range(len(heights), len(skeleton))]
-        document.use(skeleton, Heights(heights), complete=True, at_start=True)
-        return (len(skeleton.message_ids) - before[0], len(skeleton) - before[1]) == grown
 
     async def have(self, document: Document, parts: range) -> bool:
         """Read the rows of parts that are not here yet; say whether any were missing."""
@@ -119,18 +92,6 @@ class SessionReader:
         messages, rows = await self.store.read(queries.rows_of, spans)
         document.put(messages, rows)
         return True
-
-    async def read_again(self, document: Document, parts: range) -> None:
-        """Read the rows of parts again, as somebody wrote to the store."""
-        spans: dict[str, tuple[int, int]] = {}
-        for part in parts:
-            message_id, index = document.skeleton.key(part)
-            low, high = spans.get(message_id, (index, index))
-            spans[message_id] = (min(low, index), max(high, index))
-        messages, rows = await self.store.read(
-            queries.rows_of, [(name, low, high) for name, (low, high) in spans.items()]
-        )
-        document.put(messages, rows)
 
     async def scan(self, search: Search, document: Document) -> AsyncIterator[None]:
         """Look through the session; yields whenever more of it was looked at."""
