@@ -96,13 +96,6 @@ def rows(connection: sqlite3.Connection, sql: str, values: Sequence[Any] = ()) -
     return [dict(zip(names, row, strict=True)) for row in cursor]
 
 
-def rows_of_ids(connection: sqlite3.Connection, table: str, ids: Sequence[str]) -> list[Row]:
-    """Return the rows of a table with these ids, in any order; missing ones are left out."""
-    given = orjson.dumps(list(ids)).decode()
-    sql = f"SELECT * FROM {table} WHERE id IN (SELECT value FROM json_each(?))"
-    return rows(connection, sql, (given,))
-
-
 def decoded(value: Any) -> Any:
     """Return a JSON column's value; text that is no JSON as it is."""
     if not isinstance(value, str | bytes):

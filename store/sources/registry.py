@@ -9,6 +9,7 @@ from store.sources.codex import CodexSource
 from store.sources.copilot import CopilotSource
 from store.sources.gemini import GeminiSource
 from store.sources.hub import HubSource
+from store.sources.lionagi import LionagiSource
 from store.sources.opencode import OpencodeSource
 from store.sources.pi import PiSource
 from store.sources.protocol import Source
@@ -26,6 +27,7 @@ def all_sources() -> tuple[Source, ...]:
         CopilotSource(),
         AiderSource(),
         HubSource(),
+        LionagiSource(),
         VibenSource(),
     )
 
