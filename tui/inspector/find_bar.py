@@ -24,6 +24,8 @@ class FindBar(Horizontal):
     FindBar > #find-count { width: auto; min-width: 10; text-align: right; }
     """
 
+    _told = ""
+
     @dataclass
     class Changed(Message):
         """Another text is to be found."""
@@ -60,7 +62,9 @@ class FindBar(Horizontal):
 
     def tell(self, told: str) -> None:
         """Show how many hits there are."""
-        self.query_one("#find-count", Static).update(Content(told))
+        if told != self._told:
+            self._told = told
+            self.query_one("#find-count", Static).update(Content(told))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Find as it is typed."""

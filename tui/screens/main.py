@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from textual import on
+from textual.timer import Timer
 
 from tui.bars import BottomLine
 from tui.commands.declaration import Scope
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 PREVIEW_AFTER_S = 0.12
 """The selection rests this long before its session is opened beside the list."""
+INSPECT_AFTER_S = 0.12
+"""A selection that moves faster than this is inspected only when it rests."""
 
 
 class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
@@ -36,6 +40,11 @@ class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
 
     SCOPE = "app"
     BINDINGS = bindings("app")
+
+    _part_wanted: PartSelected | None = None
+    _part_due: Timer | None = None
+    _part_shown: str | None = None
+    _part_at = 0.0
 
     def on_mount(self) -> None:
         """Arrange the panes and give one the focus."""
@@ -140,14 +149,34 @@ class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
 
     @on(PartSelected)
     async def _part_selected(self, event: PartSelected) -> None:
+        same = event.part_id == self._part_shown
+        before, self._part_at = self._part_at, time.monotonic()
+        self._part_wanted = event
+        if self._part_due is not None:
+            self._part_due.stop()
+            self._part_due = None
+        if same or self._part_at - before >= INSPECT_AFTER_S:
+            await self._show_part()
+        else:
+            self._part_due = self.set_timer(INSPECT_AFTER_S, self._show_part)
+
+    async def _show_part(self) -> None:
+        """Show the selected part in the inspector; later, where that is not seen."""
+        wanted, inspector, self._part_due = self._part_wanted, self.inspector, None
+        if wanted is None or inspector is None or not inspector.display:
+            return
+        self._part_wanted, self._part_shown = None, wanted.part_id
         try:
             store = await self.library.ready()
-            inspector: Any = self.inspector
-            shown = inspector.show_part(store, event.session_id, event.part_id)
-            if shown is not None:
-                await shown
+            await inspector.show_part(store, wanted.session_id, wanted.part_id)
         except Exception as error:
             self.post_message(ProblemOccurred("The part could not be shown", error))
+
+    def apply_layout(self) -> None:
+        """Show, hide and size the panes; an inspector that comes into sight is up to date."""
+        super().apply_layout()
+        if self._part_wanted is not None and self._part_due is None:
+            self.call_later(self._show_part)
 
     @on(InspectRequested)
     def _inspect(self) -> None:

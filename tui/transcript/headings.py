@@ -13,6 +13,7 @@ from textual.widget import Widget
 
 from store.rows import SessionRow
 from tui.glyphs import glyphs
+from tui.palette import Palette
 from tui.sessions.wording import folder, model_name
 from tui.text import cells, fit, one_line
 from tui.theme import palette_of
@@ -49,6 +50,7 @@ class FactLines(Widget):
         super().__init__(id=id)
         self.styles.height = height
         self._lines: list[Line] = []
+        self._painted: tuple[list[Line], int, Palette, list[Strip]] | None = None
         self.map_columns: tuple[int, int] | None = None
 
     def show(self, lines: list[Line]) -> None:
@@ -59,11 +61,16 @@ class FactLines(Widget):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Paint the lines, cut to the width."""
-        paint, width = Paint(palette_of(self.app)), self.size.width
-        strips = []
-        for y in range(crop.y, crop.bottom):
-            line = self._lines[y] if y < len(self._lines) else Line([])
-            strips.append(_fact_strip(line, width, paint))
+        palette, (width, height) = palette_of(self.app), self.size
+        known = self._painted
+        # They are asked for whenever anything near them is painted.
+        if known is None or known[0] is not self._lines or known[1:3] != (width, palette) \
+                or len(known[3]) < height:
+            paint = Paint(palette)
+            lines = [*self._lines, *[Line([])] * (height - len(self._lines))]
+            known = self._lines, width, palette, [_fact_strip(a, width, paint) for a in lines]
+            self._painted = known
+        strips = known[3][crop.y:crop.bottom]
         for line_filter in self.get_line_filters():
             background = self.background_colors[1]
             strips = [strip.apply_filter(line_filter, background) for strip in strips]
