@@ -22,7 +22,7 @@ PART_TYPES = {
 
 def check(text: str) -> dict[str, Any]:
     """Assert that a document keeps the recipe; return it."""
-    document = json.loads(text)
+    document: dict[str, Any] = json.loads(text)
     assert set(document) == {"info", "messages"}
     info = document["info"]
     assert set(info) == INFO_KEYS

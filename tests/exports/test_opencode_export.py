@@ -273,7 +273,8 @@ def test_a_rewound_session_is_imported_as_a_new_one_and_linked(
     assert len(document["messages"]) == 5 and made.path.stat().st_mode & 0o777 == 0o600
     Sync(empty, Settings(helpers=0)).run([Target(source("opencode"), made.path)])
     imported = resolve(empty, made.file.session_id).id
-    assert (imported, "continuation", 1) in [(n.id, n.kind, n.depth) for n in family(empty, session)]
+    shown = [(node.id, node.kind, node.depth) for node in family(empty, session)]
+    assert (imported, "continuation", 1) in shown
     originals = empty.connection.execute(
         "SELECT json_extract(metadata_json, '$.inherited_from') FROM chat_messages"
         " WHERE session_id = ? ORDER BY created_at, id",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from operator import methodcaller
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,7 @@ def test_each_kind_of_write_moves_its_session_alone(hub: Path) -> None:
         " WHERE id = '27b87135-c66a-47ac-bd62-964b6b7efe52'",
         "DELETE FROM parts WHERE id = 'prt_0000a09c8001xEvfhXWj7P7bJw'",
     ):
-        row_sources.written(hub, lambda c, change=change: c.execute(change))
+        row_sources.written(hub, methodcaller("execute", change))
         moved = source.units_at(hub, [str(hub)])
         assert moved is not None and [unit.key for unit in moved] == [f"hub.db/{BUSY}"], change
         assert source.units_at(hub, [str(hub)]) == []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -349,7 +350,7 @@ def test_each_kind_of_write_moves_its_session_alone(state: Path) -> None:
         "UPDATE messages SET content = '{\"assistant_response\": \"Plan: isolate the time..\"}'"
         " WHERE id LIKE '1664499a%'",
     ):
-        row_sources.written(state, lambda c, change=change: c.execute(change))
+        row_sources.written(state, methodcaller("execute", change))
         moved = source.units_at(state, [str(state)])
         assert moved is not None and [unit.key for unit in moved] == [f"state.db/{FLOW}"], change
         assert source.units_at(state, [str(state)]) == []

@@ -48,7 +48,7 @@ def usage_sum(messages: list[MessageDraft]) -> dict[str, int]:
 
 
 def cost_sum(messages: list[MessageDraft]) -> float:
-    return sum(message.metadata.get("cost_usd", 0.0) for message in messages)
+    return sum(float(message.metadata.get("cost_usd", 0.0)) for message in messages)
 
 
 @pytest.mark.parametrize("store", ROOTS)

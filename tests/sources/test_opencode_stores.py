@@ -7,6 +7,7 @@ import os
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -169,7 +170,7 @@ def test_of_500_sessions_just_the_one_that_grew_is_read(library: Database, rows:
     assert synced(library, root) == (500, 0)
     assert len(source.units_at(root, [str(rows.path)]) or ()) == 500
     rows.message("ses_123", "assistant", text("more"))
-    (moved,) = source.units_at(root, [f"{rows.path}-wal"]) or ()
+    (moved,) = source.units_at(root, [f"{rows.path}-wal"]) or []
     assert moved.key == "opencode.db/ses_123"
     assert synced(library, root) == (1, 0)
     assert source.units_at(root, [str(rows.path)]) == []
@@ -277,7 +278,8 @@ def test_rows_that_hold_no_json_cost_only_themselves(library: Database, rows: Ro
 
 
 def test_odd_values_are_taken_as_they_come(library: Database, rows: Rows) -> None:
-    odd = [{"type": 7}, {"type": "tool"}, {"type": "text", "text": None},
+    odd: list[dict[str, Any]] = [
+           {"type": 7}, {"type": "tool"}, {"type": "text", "text": None},
            {"type": "reasoning", "time": 3, "metadata": []}, {"type": "file"},
            {"type": "step-finish", "tokens": "many", "cost": "free"},
            {"type": "retry", "error": "no"}, {"type": "tool", "state": {"input": [1], "time": []}},

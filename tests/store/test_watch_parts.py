@@ -14,7 +14,8 @@ from store.database import open_database
 from store.errors import StoreError
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.protocol import RunningSession
-from store.sync import watch, watch_events, watch_pace
+from store.sync import engine, watch, watch_events, watch_pace
+from store.sync.batch import write_batch
 from store.sync.engine import Settings
 from store.sync.locking import only_watcher
 from store.sync.stopping import Stop
@@ -153,9 +154,7 @@ def test_trouble_with_the_store_is_told_and_tried_again(
     path = write_lines(tmp_path / "fake", "one", 1)
     started.append(Watching(tmp_path / "s.db", Target(LineSource(), path.parent)))
     started[0].until("watching")
-    from store.sync import engine
-
-    write, failures = engine.write_batch, [StoreError("the disk is full")]
+    write, failures = write_batch, [StoreError("the disk is full")]
 
     def fail_once(*arguments: Any) -> Any:
         if failures:
@@ -274,7 +273,7 @@ def test_what_changed_says_which_sessions_to_look_at(tmp_path: Path) -> None:
     assert keys("-a/gone.jsonl", "-gone/x.jsonl") == []
     assert keys("-a") == ["-a/one", "-a/two"]
     whole = {unit.key: unit for unit in source.units(tmp_path, [])}
-    (unit,) = source.units_at(tmp_path, [str(projects / "-a" / "one.jsonl")]) or ()
+    (unit,) = source.units_at(tmp_path, [str(projects / "-a" / "one.jsonl")]) or []
     assert unit == whole[unit.key]
     # The session is in two folders; the larger file is read, whichever of them changed.
     with (projects / "-b" / "one.jsonl").open("a") as out:

@@ -11,7 +11,8 @@ import pytest
 from store.database import open_database
 from store.ids import derived_session_id
 from store.queries.sessions import get
-from store.resume.claude_code import draft_prompt, plan, with_prompt
+from store.resume.claude_code import plan
+from store.resume.planning import draft_prompt, with_prompt
 from tests.tui.seeded import SESSION, Said, make_store, message_id, text
 from tests.tui.verbs_app import query, running
 from tui.app import BackscrollApp
