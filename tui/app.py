@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import time
 from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
@@ -26,6 +27,8 @@ from tui.syncing import Syncing
 from tui.theme import OWN_THEMES, default_theme
 
 if TYPE_CHECKING:
+    from textual.command import Provider
+
     from store.config import Config
     from tui.quick_settings import QuickSettings
     from tui.screens.main import MainScreen
@@ -37,16 +40,26 @@ MOST_UNCAUGHT = 20
 """Errors that nothing caught, after which the app ends rather than go on failing."""
 
 
+def _command_provider() -> type[Provider]:
+    """Return what the palette lists; it is imported when the palette opens."""
+    from tui.palette_commands import CommandProvider
+
+    return CommandProvider
+
+
 class BackscrollApp(App[None]):
     """Shows one store."""
 
     TITLE = "backscroll"
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "f12"
+    COMMANDS = {_command_provider}
     BINDINGS: ClassVar[list[BindingType]] = []
     CSS = """
     Screen { scrollbar-size: 1 1; }
     Toast { background: $panel; color: $foreground; }
+    CommandPalette > Vertical { max-width: 100; }
+    SearchIcon { display: none; }
     """
 
     def __init__(
@@ -63,6 +76,7 @@ class BackscrollApp(App[None]):
         self.library = library
         self.settings = settings
         self._uncaught = 0
+        self._toast = "", 0.0
         self._main: MainScreen | None = None
         self._syncing = Syncing(library.path, self._sync_said, self.report)
         self.view_state: ViewState = load_state(state_path(library.path))
@@ -160,11 +174,13 @@ class BackscrollApp(App[None]):
         self, message: str, *, title: str = "", severity: SeverityLevel = "information",
         timeout: float | None = None, markup: bool = False,
     ) -> None:
-        """Show a toast; its text is never markup."""
-        super().notify(
-            neutral(message), title=title, severity=severity, timeout=timeout,
-            markup=False,
-        )
+        """Show a toast; its text is never markup, and what still stands there is not repeated."""
+        words, now = neutral(message), time.monotonic()
+        told, until = self._toast
+        if words == told and now < until:
+            return
+        self._toast = words, now + (self.NOTIFICATION_TIMEOUT if timeout is None else timeout)
+        super().notify(words, title=title, severity=severity, timeout=timeout, markup=False)
 
     @on(ProblemOccurred)
     def _problem(self, event: ProblemOccurred) -> None:

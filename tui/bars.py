@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -14,8 +15,9 @@ from textual.widget import Widget
 
 from tui.commands.keys import key_label, key_name
 from tui.glyphs import glyphs
+from tui.inspector.figures import count_of
 from tui.sessions.painter import style
-from tui.text import cells, fit
+from tui.text import cells, fit, wrap
 from tui.theme import palette_of
 
 if TYPE_CHECKING:
@@ -27,25 +29,29 @@ class Summary(NamedTuple):
 
     Attributes:
         sessions: Sessions of the store; None while they are not counted.
+        archived: How many of them are archived.
         sources: Kinds of sources that they came from; None where unknown.
         running: Sessions that run.
         waiting: Sessions that wait for their user.
         freshness: How fresh the store is, such as ``synced 2 s ago``.
         trouble: Why what is shown may be old, and how old it is; empty where it is not.
+        read_only: Whether nothing can be written to the store.
     """
 
     store: str = ""
     sessions: int | None = None
+    archived: int = 0
     sources: int | None = None
     running: int = 0
     waiting: int = 0
     freshness: str = ""
     trouble: str = ""
+    read_only: bool = False
 
 
 def join(left: list[Segment], right: list[Segment], width: int, ground: Style) -> Strip:
     """Set segments at both edges of a line; the left ones are cut where room ends."""
-    room = width - sum(cells(segment.text) for segment in right)
+    room = width - _width(right)
     segments, used = [], 0
     for segment in left:
         text = fit(segment.text, max(0, room - used - (1 if right else 0)))
@@ -55,6 +61,10 @@ def join(left: list[Segment], right: list[Segment], width: int, ground: Style) -
             break
     gap = Segment(" " * max(0, room - used), ground)
     return Strip([*segments, gap, *right]).crop(0, width)
+
+
+def _width(pieces: list[Segment]) -> int:
+    return sum(cells(piece.text) for piece in pieces)
 
 
 class TopLine(Widget):
@@ -71,16 +81,26 @@ class TopLine(Widget):
             Segment(" backscroll", style(palette.text, ground, bold=True)),
             Segment(f"  {self.summary.store}", style(palette.text, ground)),
         ]
-        counts = []
-        if self.summary.sessions is not None:
-            counts.append(f"{self.summary.sessions:,} "
-                          + ("session" if self.summary.sessions == 1 else "sessions"))
-        if self.summary.sources:
-            counts.append(f"{self.summary.sources} "
-                          + ("source" if self.summary.sources == 1 else "sources"))
-        left += [Segment(f"  {words}", style(palette.muted, ground)) for words in counts]
+        if self.summary.read_only:
+            left.append(Segment("  read only", style(palette.tool, ground)))
         right = self._right(palette)
+        while len(right) > 1 and _width(right) > self.size.width:
+            right.pop()
+        for words in self._counts():
+            piece = Segment(f"  {words}", style(palette.muted, ground))
+            if _width([*left, piece, *right]) < self.size.width:
+                left.append(piece)
         return join(left, right, self.size.width, style(palette.text, ground))
+
+    def _counts(self) -> list[str]:
+        summary, counts = self.summary, []
+        if summary.sessions is not None:
+            counts.append(count_of(summary.sessions, "session"))
+        if summary.archived:
+            counts.append(f"{summary.archived:,} archived")
+        if summary.sources:
+            counts.append(count_of(summary.sources, "source"))
+        return counts
 
     def _right(self, palette: Palette) -> list[Segment]:
         summary, ground = self.summary, palette.raised
@@ -100,20 +120,29 @@ class TopLine(Widget):
 
 
 class Headline(Widget):
-    """One line above the panes about what is shown."""
+    """A few words above the panes about what is shown, on as many lines as they need."""
 
-    DEFAULT_CSS = "Headline { height: 1; }"
+    DEFAULT_CSS = "Headline { height: auto; }"
 
     def __init__(self, words: str) -> None:
         """Take the words."""
         super().__init__()
         self._words = words
 
+    def _lines(self, width: int) -> list[str]:
+        spans = wrap(self._words, max(1, width - 2))
+        return [self._words[start:end].strip() for start, end in spans]
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the lines that the words need."""
+        return len(self._lines(width))
+
     def render_line(self, y: int) -> Strip:
-        """Draw the line."""
-        palette = palette_of(self.app)
+        """Draw a line."""
+        palette, lines = palette_of(self.app), self._lines(self.size.width)
         look = style(palette.tool, palette.background)
-        return join([Segment(f" {self._words}", look)], [], self.size.width, look)
+        words = lines[y] if y < len(lines) else ""
+        return join([Segment(f" {words}", look)], [], self.size.width, look)
 
 
 class Hint(NamedTuple):

@@ -60,14 +60,16 @@ class Freshness:
         """Say what was counted last, and how fresh it is."""
         library, counted = self._library, self._counted
         now = library.clock()
+        read_only = library.database.file_read_only is not None
         trouble = _TROUBLE.get(health.state)
         if trouble is not None:
             trouble = f"{trouble}, shown as of {ago(now - health.since)}"
         if counted is None:
-            return Summary(store=library.name, trouble=trouble or "")
+            return Summary(store=library.name, trouble=trouble or "", read_only=read_only)
         states = [activity_of(row, now) for row in self._active]
         return Summary(
-            store=library.name, sessions=counted.sessions, sources=counted.sources,
+            store=library.name, sessions=counted.sessions, archived=counted.archived,
+            sources=counted.sources, read_only=read_only,
             running=sum(state in ("running", "retrying") for state in states),
             waiting=sum(state.startswith("waiting") for state in states),
             freshness=self.syncing or self._fresh(counted, now), trouble=trouble or "",

@@ -7,6 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual.app import SystemCommand
+from textual.command import DiscoveryHit, Hit, Hits
+from textual.system_commands import SystemCommandsProvider
 
 from tui.commands.declaration import Command, Scope
 from tui.commands.keys import key_label, key_name
@@ -14,6 +16,31 @@ from tui.commands.registry import COMMANDS, SCOPE_NAMES, keys_of
 
 if TYPE_CHECKING:
     from tui.app import BackscrollApp
+
+
+HELP_WORTH = 0.6
+"""How much a match in a command's help counts beside one in its name."""
+
+
+class CommandProvider(SystemCommandsProvider):
+    """Lists commands in their own order, and finds them by what they do as well."""
+
+    async def discover(self) -> Hits:
+        """Yield every command, the focused pane's first."""
+        for name, help_text, callback, _ in self.app.get_system_commands(self.screen):
+            yield DiscoveryHit(name, callback, help=help_text)
+
+    async def search(self, query: str) -> Hits:
+        """Yield the commands whose name or help matches.
+
+        Args:
+            query: What was typed.
+        """
+        matcher = self.matcher(query)
+        for name, help_text, callback, _ in self.app.get_system_commands(self.screen):
+            score = max(matcher.match(name), HELP_WORTH * matcher.match(help_text))
+            if score > 0:
+                yield Hit(score, matcher.highlight(name), callback, help=help_text)
 
 
 def palette_commands(app: BackscrollApp) -> Iterator[SystemCommand]:

@@ -12,12 +12,14 @@ class Totals(NamedTuple):
 
     Attributes:
         sessions: All of them, archived ones too.
+        archived: How many of them are archived.
         sources: Kinds of sources that were synced into it.
         synced_at: Epoch ms of the last unit that sync read; None where none was.
         changed_at: ``updated_at`` of the newest session that is not archived.
     """
 
     sessions: int
+    archived: int
     sources: int
     synced_at: int | None
     changed_at: int | None
@@ -27,6 +29,9 @@ def totals(db: Database) -> Totals:
     """Count a store."""
     connection = db.connection
     (sessions,) = connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
+    (archived,) = connection.execute(
+        "SELECT count(*) FROM chat_sessions WHERE archived_at IS NOT NULL"
+    ).fetchone()
     (changed,) = connection.execute(
         "SELECT max(updated_at) FROM chat_sessions WHERE archived_at IS NULL"
     ).fetchone()
@@ -35,4 +40,4 @@ def totals(db: Database) -> Totals:
         sources, synced = connection.execute(
             "SELECT count(DISTINCT kind), max(synced_at) FROM source_units"
         ).fetchone()
-    return Totals(sessions, sources, synced, changed)
+    return Totals(sessions, archived, sources, synced, changed)

@@ -21,7 +21,7 @@ from tui.sessions.painter import style
 from tui.text import cells, fit
 from tui.theme import palette_of
 
-KEY_COLUMNS = 24
+MOST_KEY_COLUMNS = 32
 
 
 class KeyTable(ScrollView, can_focus=True):
@@ -43,6 +43,12 @@ class KeyTable(ScrollView, can_focus=True):
         alone = scope in ("tree", "compare")
         for name in (scope,) if alone else dict.fromkeys((scope, "app")):
             self._add(name)
+        widths = [cells(self._keys(line)) for line in self._lines if isinstance(line, Command)]
+        self._key_columns = min(MOST_KEY_COLUMNS, max(widths, default=0))
+
+    def _keys(self, command: Command) -> str:
+        keys = (key_label(key_name(key)) for key in keys_of(command, self._changed))
+        return "  ".join(keys) or "no key"
 
     def _add(self, scope: Scope) -> None:
         found = commands(scope)
@@ -67,11 +73,12 @@ class KeyTable(ScrollView, can_focus=True):
                 Segment(f"  {line} ", style(palette.muted, ground, bold=True)),
                 Segment(rule, style(palette.rule, ground)),
             ]).adjust_cell_length(width, style(palette.text, ground))
-        keys = "  ".join(key_label(key_name(key)) for key in keys_of(line, self._changed))
+        columns = min(self._key_columns, width // 2)
+        keys = fit(self._keys(line), columns)
         return Strip([
-            Segment(f"  {fit(keys or 'no key', KEY_COLUMNS - 2):<{KEY_COLUMNS - 2}}  ",
+            Segment(f"  {keys}{' ' * (columns - cells(keys))}  ",
                     style(palette.user, ground, bold=True)),
-            Segment(fit(line.help, width - KEY_COLUMNS - 4), style(palette.text, ground)),
+            Segment(fit(line.help, width - columns - 5), style(palette.text, ground)),
         ]).adjust_cell_length(width, style(palette.text, ground))
 
 

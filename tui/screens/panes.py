@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from rich.segment import Segment
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.screen import Screen
+from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
 from tui.bars import BottomLine, Headline, Hint, TopLine
 from tui.commands.declaration import Scope
 from tui.commands.registry import BY_ID, footer_commands, keys_of
+from tui.glyphs import glyphs
 from tui.layout import TWO_PANES, Arrangement, PaneName, arrange
 from tui.library import Library
 from tui.panes.base import CommandPane
 from tui.panes.sessions import SessionsPane
 from tui.panes.splitter import Splitter
+from tui.sessions.painter import blank, style
 from tui.state import ViewState
-from tui.text import one_line
+from tui.text import fit, one_line
+from tui.theme import palette_of
 
 if TYPE_CHECKING:
     from tui.panes.inspector import InspectorPane
@@ -33,13 +38,34 @@ SCOPES: dict[PaneName, Scope] = {
 
 
 class PaneSlot(Widget):
-    """Keeps a pane's place until its module is loaded, after the first paint."""
+    """Keeps a pane's place until its module is loaded, after the first paint.
+
+    Its two lines stand where the pane's header will: what is on its way, and that it is.
+    """
 
     DEFAULT_CSS = "PaneSlot { height: 1fr; }"
 
-    def render(self) -> str:
-        """Draw nothing but the ground."""
-        return ""
+    def __init__(self, name_of: Callable[[], str | None] | None, *, id: str) -> None:
+        """Make a slot.
+
+        Args:
+            name_of: Returns what is on its way, None where nothing is; without it the slot is
+                a panel that stays empty.
+            id: The widget's id.
+        """
+        super().__init__(id=id)
+        self._name_of = name_of
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the name and that it is being opened."""
+        palette, width = palette_of(self.app), self.size.width
+        name = self._name_of() if self._name_of is not None and y < 2 else None
+        if name is None:
+            return blank(width, palette.background if self._name_of else palette.panel)
+        ink = style(palette.faint if y else palette.text, palette.background, bold=not y)
+        words = f" opening{glyphs().more}" if y else f" {name}"
+        return Strip([Segment(fit(words, width), ink)]).adjust_cell_length(
+            width, style(palette.text, palette.background))
 
 
 class PanesScreen(CommandPane, Screen[None]):
@@ -71,7 +97,10 @@ class PanesScreen(CommandPane, Screen[None]):
         self.sessions = SessionsPane(library, state)
         self.transcript: TranscriptPane | None = None
         self.inspector: InspectorPane | None = None
-        self._slots = (PaneSlot(id="transcript-slot"), PaneSlot(id="inspector-slot"))
+        self._slots = (
+            PaneSlot(self.sessions.selected_title, id="transcript-slot"),
+            PaneSlot(None, id="inspector-slot"),
+        )
         self.shown_session: str | None = None
         self._poll_ms = poll_ms
         self._preview: Timer | None = None

@@ -16,7 +16,7 @@ from tui.glyphs import Glyphs
 from tui.inspector import figures
 from tui.palette import Palette
 from tui.sessions.model import GroupSpan
-from tui.sessions.wording import activity_of, age, folder, heading, model_name
+from tui.sessions.wording import activity_of, age, folder, heading, model_name, short_kind
 from tui.text import cells, fit, fit_path, one_line
 
 Piece = tuple[str, Style]
@@ -225,20 +225,24 @@ class RowPainter(NamedTuple):
         if entry.depth:
             head.append(self._tree_gutter(entry, 1))
         head.append(("  ", style(self.palette.text, ground)))
-        origin = self._origin(row), style(self._faint(entry), ground)
         words, figures_width = self._word(row, entry), cells(self._figures(row, entry)[0][0])
         room = self.width - figures_width - 2 - sum(cells(text) for text, _ in (*head, *words))
         if words and room < LEAST_ORIGIN:
             return [*head, *words[:-1]]
+        origin = self._origin(row, room), style(self._faint(entry), ground)
         return [*head, *words, origin]
 
-    def _origin(self, row: ListRow) -> str:
+    def _origin(self, row: ListRow, room: int) -> str:
+        """Say where a session is from, its source by a shorter name where room is short."""
         kind = "subagent" if row.lineage == "subagent" else one_line(row.source or row.agent, 60)
         place = ""
         if self.query.group != "workspace" and row.workspace:
             place = folder(row.workspace).rstrip("/").rpartition("/")[2]
-        words = (place, kind, model_name(row.model))
-        return f" {self.glyphs.dot} ".join(word for word in words if word)
+        long, short = (
+            f" {self.glyphs.dot} ".join(filter(None, (place, name, model_name(row.model))))
+            for name in (kind, short_kind(kind))
+        )
+        return long if cells(long) <= room else fit(short, room)
 
     def _figures(self, row: ListRow, entry: Entry) -> list[Piece]:
         look = style(self._faint(entry), self._ground(entry))
@@ -267,7 +271,7 @@ class RowPainter(NamedTuple):
             return [(f"{spent:>6} ", look), (f"{when:>4}", when_look)]
         words = self._word(row, entry)
         room = ORIGIN_COLUMNS - sum(cells(text) for text, _ in words)
-        origin = fit(self._origin(row), room)
+        origin = self._origin(row, max(0, room - 1))
         return [*words, (origin + " " * (room - cells(origin)), look),
                 *self._figures(row, entry), (f"{when:>5}", when_look)]
 

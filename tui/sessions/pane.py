@@ -19,6 +19,7 @@ from tui.sessions.loader import ListLoader
 from tui.sessions.model import ListModel, build_model
 from tui.sessions.view import SessionList
 from tui.state import ViewState
+from tui.text import one_line
 from tui.theme import palette_of
 
 FIRST_PAGE = 64
@@ -90,6 +91,11 @@ class SessionListPane(CommandPane, Vertical):
         view.rows.update(activities.rows(database, rowids, (), self.library.clock()))
         row = view.rows.get(view.selected or -1)
         self.selected_id = row.id if row else self.selected_id
+
+    def selected_title(self) -> str | None:
+        """Return the selected session's title; None where none is selected."""
+        row = self.view.rows.get(self.view.selected or -1)
+        return None if row is None else one_line(row.title or "") or "untitled"
 
     def _start(self) -> None:
         if self.view.selected is not None:

@@ -17,6 +17,8 @@ GUESS_HOLDS_FOR = MINUTE
 _DATED = re.compile(r"[-@]20\d{6}$|-latest$")
 _VERSION = re.compile(r"(?<=[a-z]-)(\d)-(\d{1,2})(?=$|-)")
 
+_SHORT_KINDS = {"claude-code": "claude"}
+
 SORT_NAMES: dict[Sort, str] = {
     "recent": "recent", "created": "created", "tokens": "tokens", "cost": "cost",
     "length": "length", "activity": "activity",
@@ -44,6 +46,11 @@ def age(at: int, now: int) -> str:
     if days < 70:
         return f"{days // 7}w"
     return f"{days // 30}mo" if days < 365 else f"{days // 365}y"
+
+
+def short_kind(kind: str) -> str:
+    """Return the shorter name that people know a source by, where it has one."""
+    return _SHORT_KINDS.get(kind, kind)
 
 
 def model_name(model: str | None) -> str:

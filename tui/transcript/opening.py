@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from store.queries import transcript as queries
 from store.rows import SessionRow
+from tui.glyphs import glyphs
 from tui.messages import ProblemOccurred
 from tui.text import one_line
 from tui.transcript.document import Document, Key
@@ -43,6 +44,10 @@ class OpeningPane(MovingPane):
         """
         self._keep_parent(row)
         self.workers.cancel_group(self, "fill")
+        if self.reader is None:
+            name = one_line(row.title or "") or "untitled"
+            opening = Line([(f"opening{glyphs().more}", "faint")])
+            self.header.show([Line([(name, "text b")]), opening])
         known = read_place(place) if message_id is None else None
         at_end = message_id is None and (known is None or bool(known.get("at_end")))
         around = None if at_end else message_id or (known or {}).get("message")
