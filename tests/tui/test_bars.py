@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input, OptionList
+
+from tests.tui.stores import Told, browser, put, settled, some
+from tui.bars import Headline, Summary, TopLine
+from tui.screens.main import MainScreen
+from tui.text import cells
+
+SIX = [
+    Told("ses_a", "Retry loop", "/w/api", age=5),
+    Told("ses_b", "fork of it", "/w/api", age=2, parent="ses_a", model="claude-sonnet-4-5"),
+    *[Told(f"ses_{n}", f"Old {n}", "/w/notes", age=900, archived=True) for n in range(3)],
+    Told("ses_f", None, None, age=8000),
+]
+
+
+async def test_the_counts_say_what_the_list_leaves_out(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", SIX))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(app, pilot)
+        top = app.main.query_one(TopLine).render_line(0).text
+        assert "6 sessions  3 archived" in top
+
+
+async def test_a_store_that_cannot_be_written_says_so_all_the_time(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", SIX)
+    app = browser(path)
+    app.library.database.file_read_only = "it is older than stone"
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(app, pilot)
+        assert "test  read only  6 sessions" in app.main.query_one(TopLine).render_line(0).text
+
+
+@pytest.mark.parametrize("width", [120, 60, 44, 16, 4])
+async def test_nothing_of_the_top_line_is_cut_in_two(width: int, tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", SIX))
+    async with app.run_test(size=(width, 20)) as pilot:
+        await settled(app, pilot)
+        line = app.main.query_one(TopLine)
+        line.summary = Summary("s.db", 6, 3, 2, 1, 2, "synced 2 s ago")
+        words = line.render_line(0).text
+        assert cells(words) == width
+        whole = ["6 sessions", "3 archived", "2 sources", "● 1 running", "◐ 2 waiting",
+                 "synced 2 s ago"]
+        rest = words
+        for piece in whole:
+            rest = rest.replace(piece, "")
+        assert set(rest.split()) <= {"backscroll", "s.db", "…"} or width < 24
+
+
+async def test_a_headline_is_shown_whole(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", SIX))
+    places = [f"~/.agent-{number}/sessions" for number in range(12)]
+    app.library.headline = f"Nothing found in {', '.join(places)}; showing the demo"
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        headline = app.main.query_one(Headline)
+        shown = " ".join(headline.render_line(y).text.strip() for y in range(headline.size.height))
+        assert shown == app.library.headline
+        assert app.main.query_one("#panes").region.y == 1 + headline.size.height
+
+
+async def test_what_is_on_its_way_is_named_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    let_go, real = asyncio.Event(), MainScreen.load_panes
+
+    async def slow(self: MainScreen) -> None:
+        await let_go.wait()
+        await real(self)
+
+    monkeypatch.setattr(MainScreen, "load_panes", slow)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await pilot.pause()
+        slot = app.main._slots[0]
+        drawn = [slot.render_line(y).text.rstrip() for y in range(3)]
+        assert drawn == [" Session 0", " opening…", ""]
+        let_go.set()
+        await settled(app, pilot)
+        assert app.main.transcript is not None
+        assert app.main.transcript.header.render_line(0).text.rstrip() == drawn[0]
+
+
+async def test_the_palette_lists_the_focused_pane_first_and_looks_in_the_help(
+    tmp_path: Path,
+) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    async with app.run_test(size=(160, 40)) as pilot:
+        await settled(app, pilot)
+        await pilot.press("ctrl+p")
+        await settled(app, pilot)
+        options = app.screen.query_one(OptionList)
+        assert str(options.get_option_at_index(0).prompt).startswith("Sessions: ")
+        app.screen.query_one(Input).value = "timeline"
+        await settled(app, pilot)
+        assert str(options.get_option_at_index(0).prompt).startswith("Sessions: Details")
+
+
+async def test_a_toast_that_still_stands_is_not_repeated(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    async with app.run_test(size=(160, 40)) as pilot:
+        await settled(app, pilot)
+        for words in ("No", "No", "Other", "Other"):
+            app.notify(words)
+        await pilot.pause()
+        assert [note.message for note in app._notifications] == ["No", "Other"]
+
+
+async def test_a_short_row_keeps_the_model(tmp_path: Path) -> None:
+    told = [Told("ses_a", "One", "/w/api", age=5, model="claude-opus-4-5", tokens=9000)]
+    app = browser(put(tmp_path / "s.db", told))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        assert "claude · opus-4.5 " in pane.view.render_line(3).text
+        await pilot.resize_terminal(200, 40)
+        await settled(app, pilot)
+        assert "claude-code · opus-4.5 " in pane.view.render_line(3).text
