@@ -214,8 +214,8 @@ def _checked(path: Path, text: str, decoded: dict[str, Any]) -> Config:
                 mistakes.append(Mistake(path, line_of(text, location), _reason(location, item)))
                 _remove(decoded, item["loc"])
     return Config(
-        store=settings.store, ui=settings.ui, live=settings.live, sources=settings.sources,
-        tools=settings.tools, keys=settings.keys, path=path, mistakes=mistakes,
+        store=settings.store, ui=settings.ui, live=settings.live, notify=settings.notify,
+        sources=settings.sources, tools=settings.tools, keys=settings.keys, path=path, mistakes=mistakes,
     )  # fmt: skip
 
 

@@ -145,8 +145,11 @@ class BackscrollApp(App[None]):
     async def _report_config(self) -> Config:
         config: Config = import_module("store.config").load_config()
         self.main.notifier.settings = config.notify
-        for mistake in list(config.mistakes)[:3]:
+        mistakes = import_module("tui.config_check").mistakes_of(config, self.available_themes)
+        for mistake in mistakes[:3]:
             self.notify(str(mistake), severity="warning", timeout=10)
+        if len(mistakes) > 3:
+            self.notify(f"… and {len(mistakes) - 3} more in {config.path}", timeout=10)
         return config
 
     async def on_event(self, event: events.Event) -> None:
