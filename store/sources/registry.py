@@ -14,6 +14,7 @@ from store.sources.opencode import OpencodeSource
 from store.sources.pi import PiSource
 from store.sources.protocol import Source
 from store.sources.viben import VibenSource
+from store.sources.y_agent import YAgentSource
 
 
 def all_sources() -> tuple[Source, ...]:
@@ -26,6 +27,7 @@ def all_sources() -> tuple[Source, ...]:
         PiSource(),
         CopilotSource(),
         AiderSource(),
+        YAgentSource(),
         HubSource(),
         LionagiSource(),
         VibenSource(),

@@ -1,0 +1,237 @@
+"""The y-agent source: its folder, and how a session is listed and read."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from store.errors import StoreError
+from store.sources.database_source import DatabaseSource
+from store.sources.databases import Row, columns, rows, stamp_of_rows
+from store.sources.growing import (
+    GrowingFile,
+    UnitFiles,
+    entries_of,
+    open_regular,
+    stamp_of,
+    stamped,
+)
+from store.sources.protocol import FileStamp, Problem, Reading, Unit
+from store.sources.values import mapping, string, utc_ms
+from store.sources.y_agent.session import KIND, Files, display_path, message_ids, session_draft
+from store.sources.y_agent.stored import StoredSession, read_stored
+
+_COLUMNS = frozenset({"id", "session_type", "state", "transcript_path", "root_id"})
+_SNAPSHOTS, _HUB = "_snapshots.json", "session-hub.json"
+_COUNTED = {
+    "chat_checkpoints": "session_id, count(*), sum(invalidated), max(turn_number)",
+    "chat_messages": "session_id, count(*), group_concat(status)",
+    "session_events": "session_id, count(*), max(event_id)",
+    "diag_traces": "session_id, count(*), max(rowid)",
+}
+
+
+class YAgentSource(DatabaseSource):
+    """Fulfils ``store.sources.protocol.Source`` and ``FollowedSource``; reads only."""
+
+    kind = KIND
+    label = "y-agent"
+    patterns = ("y-agent.db",)
+
+    def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
+        """Return the data folder below ``XDG_STATE_HOME`` or ``~/.local/state``."""
+        state = environment.get("XDG_STATE_HOME", "").strip()
+        base = Path(state) if state else home / ".local" / "state"
+        return [base / "y-agent" / "data"]
+
+    def recognise(self, path: Path) -> Path | None:
+        """Return the data folder when a file or folder is y-agent's."""
+        for root in (path, path / "data"):
+            if super().recognise(root) is not None:
+                return root
+        return None
+
+    def is_mine(self, connection: sqlite3.Connection) -> bool:
+        """Tell y-agent's database by its table of sessions."""
+        return columns(connection, "session_metadata") >= _COLUMNS
+
+    def list_sessions(
+        self, connection: sqlite3.Connection, path: Path, problems: list[Problem]
+    ) -> Iterator[Unit]:
+        """Yield a unit for each session: its rows, and the files that belong to it."""
+        counts = _counts(connection)
+        pinned = _pins(path.parent, problems)
+        known: set[str] = set()
+        for row in rows(connection, "SELECT * FROM session_metadata ORDER BY id"):
+            name = str(row["id"])
+            sign = (sorted(row.items()), counts.get(name), pinned.get(name))
+            at = max(utc_ms(row.get(key)) or 0 for key in ("created_at", "updated_at"))
+            stamps = [stamp_of_rows(path, sign, at=at, size=1024)]
+            files = list(_files_of(path.parent, row, problems))
+            known.update(stamp.path for stamp in files)
+            stamps += files
+            newest = max((stamp.mtime_ns // 1_000_000 for stamp in files), default=0)
+            yield Unit(f"{path.name}/{name}", tuple(stamps), max(at, newest))
+        for entry in entries_of(str(path.parent / "transcripts")):
+            if entry.path not in known and entry.is_file() and entry.stat().st_size:
+                problems.append(Problem(entry.path, 0, "transcript of a session that is not there"))
+
+    def read_session(
+        self, connection: sqlite3.Connection, path: Path, session_id: str, unit: Unit
+    ) -> Reading:
+        """Read one session whole."""
+        return self.read_with(connection, path, session_id, unit, UnitFiles())
+
+    def read_with(
+        self,
+        connection: sqlite3.Connection,
+        path: Path,
+        session_id: str,
+        unit: Unit,
+        files: UnitFiles,
+    ) -> Reading:
+        """Read one session; of its transcripts, what ``files`` has not read yet."""
+        stored = read_stored(connection, session_id)
+        if stored is None:
+            return Reading([], [], unit.stamps)
+        files.take(Unit(unit.key, unit.stamps[1:], unit.changed_at))
+        problems: list[Problem] = []
+        context = _transcript(path.parent, stored.row)
+        display = display_path(context)
+        for name in (context, display):
+            if name not in files.lines and _has_lines(stored):
+                problems.append(Problem(name, 0, "transcript is missing"))
+        found = Files(
+            files.lines.get(display), files.lines.get(context),
+            _parent_ids(path.parent, stored, connection), _history(files),
+            _pins(path.parent, []).get(session_id, (False, None)),
+        )  # fmt: skip
+        draft = session_draft(stored, str(path), found, problems)
+        if stored.row.get("parent_id") and stored.parent is None:
+            reason = f"session {session_id}: its parent {stored.row['parent_id']} is not there"
+            problems.append(Problem(str(path), 0, reason))
+        stamps = (unit.stamps[0], *files.stamps)
+        return Reading([draft], files.problems + problems, stamps)
+
+    def watch_paths(self, root: Path) -> Iterable[Path]:
+        """Return the database's files and the folders of transcripts and file history."""
+        folder = root if root.is_dir() else root.parent
+        beside = [folder / "transcripts", folder / "file-history", folder / _HUB]
+        return [*super().watch_paths(root), *(path for path in beside if path.exists())]
+
+    def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
+        """List the sessions that moved since the last time; their files are looked at too."""
+        found = self.databases_at(root)
+        return [unit for path in found for unit in self.moved_in(path)] if found else None
+
+    def follower(self, root: Path, unit: Unit) -> Any:
+        """Return a follower that has read nothing yet."""
+        return YAgentFollower(self)
+
+    def reading_with(self, unit: Unit, files: UnitFiles) -> Reading:
+        """Return what ``read`` would, going on with files that were read before.
+
+        Raises:
+            StoreError: The database cannot be opened.
+            sqlite3.Error: It is locked or damaged.
+        """
+        path = Path(unit.stamps[0].path)
+        with self._databases.reading(path) as connection:
+            name = unit.key.partition("/")[2]
+            return self.read_with(connection, path, name, unit, files)
+
+
+class YAgentFollower:
+    """Fulfils ``store.sources.protocol.Follower``: reads only what transcripts have more."""
+
+    def __init__(self, source: YAgentSource) -> None:
+        """Start with nothing read."""
+        self._source, self._files = source, UnitFiles()
+
+    def read(self, unit: Unit) -> Reading:
+        """Return what ``Source.read`` would."""
+        return self._source.reading_with(unit, self._files)
+
+
+def _counts(connection: sqlite3.Connection) -> dict[str, list[Any]]:
+    """Return by session what tells that its rows of other tables moved."""
+    found: dict[str, list[Any]] = {}
+    for table, what in _COUNTED.items():
+        if "session_id" in columns(connection, table):
+            for name, *values in connection.execute(
+                f"SELECT {what} FROM {table} GROUP BY session_id"
+            ):
+                found.setdefault(str(name), []).append((table, *values))
+    return found
+
+
+def _transcript(folder: Path, row: Row) -> str:
+    named = string(row.get("transcript_path")) or f"transcripts/{row['id']}.jsonl"
+    path = os.path.join(folder, named)
+    # A folder that was moved keeps the paths it had.
+    return path if os.path.exists(path) else os.path.join(
+        folder, "transcripts", os.path.basename(named)
+    )  # fmt: skip
+
+
+def _files_of(folder: Path, row: Row, problems: list[Problem]) -> Iterator[FileStamp]:
+    context = _transcript(folder, row)
+    for path in (context, display_path(context)):
+        try:
+            yield stamp_of(path, os.stat(path))
+        except FileNotFoundError:
+            continue  # A session that was never used has none.
+        except OSError as error:
+            problems.append(Problem(path, 0, error.strerror or str(error)))
+    for entry in entries_of(os.path.join(folder, "file-history", str(row["id"]))):
+        yield from stamped(entry, problems)
+
+
+def _has_lines(stored: StoredSession) -> bool:
+    """Tell whether a session should have transcripts."""
+    return bool(stored.row.get("message_count")) and stored.row.get("state") != "tombstone"
+
+
+def _history(files: UnitFiles) -> tuple[bytes | None, dict[str, bytes]]:
+    named = {os.path.basename(path): body for path, body in files.bodies.items()}
+    return named.pop(_SNAPSHOTS, None), named
+
+
+def _pins(folder: Path, problems: list[Problem]) -> dict[str, tuple[bool, str | None]]:
+    """Return by session what the program's own list says of it."""
+    path = str(folder / _HUB)
+    try:
+        with open_regular(path) as file:
+            data = mapping(orjson.loads(file.readall()))
+    except FileNotFoundError:
+        return {}
+    except (OSError, orjson.JSONDecodeError) as error:
+        problems.append(Problem(path, 0, f"cannot be read: {error}"))
+        return {}
+    pinned = data.get("pinned")
+    slots = {str(name): slot for slot, name in mapping(data.get("quick_slots")).items()}
+    names = [str(name) for name in pinned] if isinstance(pinned, list) else []
+    return {name: (name in names, slots.get(name)) for name in {*names, *slots}}
+
+
+def _parent_ids(
+    folder: Path, stored: StoredSession, connection: sqlite3.Connection
+) -> frozenset[str]:
+    """Return the messages of the session that a fork was made from, rewound ones too."""
+    if stored.parent is None or stored.row.get("session_type") != "branch":
+        return frozenset()
+    file = GrowingFile(display_path(_transcript(folder, stored.parent)))
+    try:
+        file.read([])
+        found = message_ids(file)
+    except (OSError, StoreError):
+        found = frozenset()
+    if "session_id" in columns(connection, "chat_messages"):
+        sql = "SELECT id FROM chat_messages WHERE session_id = ?"
+        found |= {str(row[0]) for row in connection.execute(sql, (stored.parent["id"],))}
+    return found
