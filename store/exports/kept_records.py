@@ -7,15 +7,31 @@ those of the message they were copied from.
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from store.database import Database
 from store.exports.encoding import NotJson, decode
 from store.queries.originals import records_of_session
 
+_SESSIONS_HELD = 4
+"""A fork's messages lead to a few sessions in turn; each is read once."""
+
+
+class Kept(NamedTuple):
+    """The records of a message.
+
+    Attributes:
+        source_id: The message's id at the source; None where it has none, or nothing is kept.
+        rows: The records that are objects, in their order.
+    """
+
+    source_id: str | None
+    rows: list[dict[str, Any]]
+
 
 class KeptRecords:
-    """Finds original records by message; reads each session's records once."""
+    """Finds original records by message."""
 
     def __init__(self, db: Database, kind: str) -> None:
         """Start without anything read.
@@ -25,41 +41,17 @@ class KeptRecords:
             kind: Of the source whose records are wanted.
         """
         self._db, self._kind = db, kind
-        self._session = ""
-        self._records: list[bytes] = []
+        self._records: dict[str, list[bytes]] = {}
 
-    def rows(self, message_id: str) -> tuple[str | None, list[dict[str, Any]]]:
-        """Return a message's id at the source and its records in their order.
+    def of(self, message_id: str) -> Kept:
+        """Return the records of a message, or of the nearest one that it is a copy of."""
+        return next(self.each(message_id), Kept(None, []))
 
-        The id is None, and there are no records, where none of this kind are kept.
-        """
-        found = self._owner(message_id)
-        if found is None:
-            return None, []
-        session_id, source_id, groups = found
-        if session_id != self._session:
-            self._session = session_id
-            self._records = list(records_of_session(self._db, session_id))
-        numbers = sorted({number for group in groups for number in group})
-        rows = [row for number in numbers if (row := self._decoded(number)) is not None]
-        return source_id, rows
-
-    def _decoded(self, number: int) -> dict[str, Any] | None:
-        if number >= len(self._records):
-            return None
-        try:
-            row = decode(self._records[number])
-        except NotJson:
-            return None  # A torn record made no part either.
-        return row if isinstance(row, dict) else None
-
-    def _owner(self, message_id: str) -> tuple[str, str, list[list[int]]] | None:
-        """Return session, source id and record numbers of a message or of its original."""
+    def each(self, message_id: str) -> Iterator[Kept]:
+        """Yield what is kept of a message, then of what it is a copy of, and so on."""
         form = self._db.form
-        if form.name != "own":
-            return None
         seen: set[str] = set()
-        current: str | None = message_id
+        current: str | None = message_id if form.name == "own" else None
         while current is not None and current not in seen:
             seen.add(current)
             row = self._db.connection.execute(
@@ -70,8 +62,29 @@ class KeptRecords:
                 {"1": current},
             ).fetchone()
             if row is None:
-                return None
+                return
             if row[1] is not None and row[3] == self._kind:
-                return str(row[0]), str(row[2]), json.loads(row[1])
+                source_id = None if row[2] is None else str(row[2])
+                yield Kept(source_id, self._rows(str(row[0]), json.loads(row[1])))
             current = row[4]
-        return None
+
+    def _rows(self, session_id: str, groups: list[list[int]]) -> list[dict[str, Any]]:
+        records = self._records_of(session_id)
+        numbers = sorted({number for group in groups for number in group})
+        rows = (_decoded(records[number]) for number in numbers if number < len(records))
+        return [row for row in rows if row is not None]
+
+    def _records_of(self, session_id: str) -> list[bytes]:
+        if session_id not in self._records:
+            if len(self._records) == _SESSIONS_HELD:
+                del self._records[next(iter(self._records))]
+            self._records[session_id] = list(records_of_session(self._db, session_id))
+        return self._records[session_id]
+
+
+def _decoded(record: bytes) -> dict[str, Any] | None:
+    try:
+        row = decode(record)
+    except NotJson:
+        return None  # A torn record made no part either.
+    return row if isinstance(row, dict) else None

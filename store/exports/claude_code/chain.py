@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from store.exports.claude_code.originals import Originals
 from store.exports.claude_code.turns import Turn, turns
 from store.exports.encoding import encode
+from store.exports.kept_records import KeptRecords
 from store.exports.reading import Row, SessionReading
 
 VERSION = "2.1.332"
@@ -53,7 +53,7 @@ def claude_file(reading: SessionReading, *, cwd: str | None = None) -> ClaudeFil
     """
     name = reading.export_id
     folder = cwd or reading.session["workspace_root"] or "/"
-    said = list(turns(reading.messages, Originals(reading.db)))
+    said = list(turns(reading.messages, KeptRecords(reading.db, "claude-code")))
     prompt = None
     if said and said[-1].prompt:
         prompt = "\n\n".join(b["text"] for b in said[-1].content if b["type"] == "text") or None

@@ -14,7 +14,8 @@ from store.exports.claude_code.blocks import (
     plain_block,
     result_block,
 )
-from store.exports.claude_code.originals import Originals, content_blocks, results
+from store.exports.claude_code.originals import content_blocks, results
+from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, Row
 
 SUMMARY = "The conversation so far was compacted. This is the summary of it:\n\n"
@@ -39,11 +40,11 @@ class Turn:
     original: dict[str, Any] = field(default_factory=dict)
 
 
-def turns(messages: Iterable[MessageReading], originals: Originals) -> Iterator[Turn]:
+def turns(messages: Iterable[MessageReading], kept: KeptRecords) -> Iterator[Turn]:
     """Yield what the model was told and said, in order, each call followed by its result."""
     ids = CallIds()
     for item in messages:
-        rows = originals.rows(item.message["id"])
+        rows = kept.of(item.message["id"]).rows
         if any(part["type"] == "data-compaction" for part in item.parts):
             yield from _summary(item, rows)
         elif item.message["role"] == "user":

@@ -10,8 +10,9 @@ from typing import Any
 from store.clock import system_clock
 from store.exports.codex.items import CallIds, Item, call_items, content_item, is_tool
 from store.exports.codex.items import reasoning_item as reasoning
-from store.exports.codex.originals import Originals
+from store.exports.codex.originals import kept_lines
 from store.exports.encoding import encode
+from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, Row, SessionReading
 
 VERSION = "0.171.0"
@@ -68,8 +69,8 @@ def codex_file(reading: SessionReading, *, cwd: str | None = None) -> CodexFile:
         reading: The session in its context view.
         cwd: The folder; None takes the session's workspace.
     """
-    originals, ids = Originals(reading.db), CallIds()
-    said = [each for item in reading.messages if (each := _said(item, originals, ids)).lines]
+    records, ids = KeptRecords(reading.db, "codex"), CallIds()
+    said = [each for item in reading.messages if (each := _said(item, records, ids)).lines]
     prompt = None
     if said and said[-1].prompt:
         prompt = said.pop().prompt
@@ -109,12 +110,12 @@ def _meta(session: Row, name: str, cwd: str, now: int) -> dict[str, Any]:
     return meta
 
 
-def _said(item: MessageReading, originals: Originals, ids: CallIds) -> _Said:
+def _said(item: MessageReading, records: KeptRecords, ids: CallIds) -> _Said:
     """Return the lines of a message: Codex's own as they were, else made from its parts."""
     said = _Said(item.message["created_at"])
     metadata = item.message["metadata"] if isinstance(item.message["metadata"], dict) else {}
     human = item.message["role"] == "user" and metadata.get("origin", "human") == "human"
-    kept = originals.lines(item.message["id"])
+    kept = kept_lines(records, item.message["id"])
     if kept:
         said.lines += _kept(kept, ids, human=human)
     else:

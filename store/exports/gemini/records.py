@@ -92,7 +92,7 @@ class Records:
 
     def _original(self, item: MessageReading, kind: str) -> Record | None:
         """Return the richest record that the program wrote of a message."""
-        source_id, rows = self._kept.rows(item.message["id"])
+        source_id, rows = self._kept.of(item.message["id"])
         found: Record | None = None
         for row in rows:
             bag = row.get("$set")

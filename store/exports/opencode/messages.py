@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from store.exports.kept_records import KeptRecords
 from store.exports.opencode.ids import Ids
-from store.exports.opencode.originals import Original, Originals
+from store.exports.opencode.originals import Original, original_of
 from store.exports.opencode.parts import part_of
 from store.exports.reading import MessageReading, Row
 
@@ -24,10 +25,10 @@ class Messages:
         messages: What came of them: ``{info, parts}`` each.
     """
 
-    def __init__(self, ids: Ids, session: Row, originals: Originals) -> None:
+    def __init__(self, ids: Ids, session: Row, kept: KeptRecords) -> None:
         """Start without messages."""
         self.messages: list[Data] = []
-        self._ids, self._originals = ids, originals
+        self._ids, self._kept = ids, kept
         self._new: dict[str, str] = {}
         self._prompt: str | None = None
         self._cwd = session["workspace_root"] or "/"
@@ -35,7 +36,7 @@ class Messages:
 
     def add(self, item: MessageReading) -> None:
         """Add a message; what opencode has no message for is left out."""
-        original = self._originals.of(item.message["id"])
+        original = original_of(self._kept, item.message["id"])
         if original is not None:
             self._add_original(item, original)
         elif any(part["type"] == "data-compaction" for part in item.parts):

@@ -8,9 +8,9 @@ from typing import Any
 
 from store.clock import Clock, system_clock
 from store.exports.encoding import encode
+from store.exports.kept_records import KeptRecords
 from store.exports.opencode.ids import Ids
 from store.exports.opencode.messages import Messages
-from store.exports.opencode.originals import Originals
 from store.exports.reading import Row, SessionReading
 
 VERSION = "1.18.33"
@@ -79,7 +79,7 @@ def opencode_file(
     """
     now = clock()
     ids, session = Ids(reading.export_id, now), reading.session
-    made = Messages(ids, session, Originals(reading.db))
+    made = Messages(ids, session, KeptRecords(reading.db, "opencode"))
     for item in reading.messages:
         made.add(item)
     messages, prompt = made.messages, None

@@ -77,7 +77,7 @@ class Entries:
         self._hand_over()
 
     def _message(self, item: MessageReading, parts: list[Part]) -> None:
-        source_id, rows = self._kept.rows(item.message["id"])
+        source_id, rows = self._kept.of(item.message["id"])
         role = item.message["role"]
         if role == "user" and _metadata(item).get("origin", "human") == "human":
             self._last_prompt = item.message["id"]
