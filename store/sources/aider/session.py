@@ -198,9 +198,8 @@ def session_draft(
         draft.metadata["version"] = chat.version
     if chat.restored and before is not None:
         draft.lineage = LineageDraft("continuation", source_id(path, before))
-    if chat.messages:
-        # The line that began the session.
-        chat.messages[0].records = tuple(sorted({0, *chat.messages[0].records}))
+    if chat.messages and 0 not in chat.messages[0].records:
+        chat.messages[0].records = (0, *chat.messages[0].records)
     return draft
 
 

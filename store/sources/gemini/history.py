@@ -94,7 +94,7 @@ class History:
 
     meta: dict[str, Any] = field(default_factory=dict)
     entries: dict[Key, Entry] = field(default_factory=dict)
-    live: list[Key] = field(default_factory=list)
+    live: dict[Key, None] = field(default_factory=dict)
     started: int | None = None
     last: int = 0
     rewinds: int = 0
@@ -166,7 +166,8 @@ class History:
                 self._go_live(key)
             return
         compacts = next((entry for entry in found if _is_summary(entry, known)), None)
-        dropped = [key for key in self.live if key not in set(keys)]
+        kept = set(keys)
+        dropped = [key for key in self.live if key not in kept]
         if compacts is not None and not after_rewind:
             after = keys[keys.index(compacts.key) + 1 :]
             compacts.tail = next((key for key in after if key in known), None)
@@ -175,7 +176,7 @@ class History:
             history = [key for key in dropped if key[1] in _OF_HISTORY]
             self._drop(history, at if after_rewind else self._unused(at))
             keys += [key for key in dropped if key[1] not in _OF_HISTORY]
-        self.live = keys
+        self.live = dict.fromkeys(keys)
         for key in keys:
             self.entries[key].left = None
 
@@ -184,10 +185,10 @@ class History:
         self.rewinds += 1
         at = epoch_ms(mapping(mapping(following).get("$set")).get("lastUpdated"))
         self._rewound = self._unused(max(at or 0, self.last + 1))
-        places = [index for index, key in enumerate(self.live) if key[0] == target]
-        start = places[0] if places else 0
-        self._drop(self.live[start:], self._rewound)
-        self.live = self.live[:start]
+        live = list(self.live)
+        start = next((index for index, key in enumerate(live) if key[0] == target), 0)
+        self._drop(live[start:], self._rewound)
+        self.live = dict.fromkeys(live[:start])
 
     def _drop(self, keys: list[Key], at: int) -> None:
         for key in keys:
@@ -201,8 +202,7 @@ class History:
 
     def _go_live(self, key: Key) -> None:
         self.entries[key].left = None
-        if key not in self.live:
-            self.live.append(key)
+        self.live.setdefault(key)
 
     def _merge(self, data: dict[str, Any], number: int, *, from_set: bool) -> Entry:
         kind = kind_of(data)
