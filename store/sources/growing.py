@@ -8,15 +8,14 @@ were read, is read from its beginning.
 from __future__ import annotations
 
 import errno
-import gc
 import os
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import FileIO
 from typing import Any
 
+from store.sources.collection import paused_collection
 from store.sources.drafts import SessionDraft
 from store.sources.json_lines import (
     CHUNK,
@@ -257,19 +256,6 @@ def _is_lines(stamp: FileStamp) -> bool:
     return stamp.path.endswith(LINES)
 
 
-@contextmanager
-def _paused_collection() -> Iterator[None]:
-    """Pause the cyclic collector: rows and drafts hold no cycles, and it would walk them all."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-
-
 Build = Callable[[Unit, UnitFiles, list[Problem]], list[SessionDraft]]
 """Makes the drafts of a unit from its files; what it cannot read goes to the problems."""
 
@@ -284,7 +270,7 @@ class UnitFollower:
 
     def read(self, unit: Unit) -> Reading:
         """Return what reading the unit whole would."""
-        with _paused_collection():
+        with paused_collection():
             self._files.take(unit)
             problems: list[Problem] = []
             sessions = self._build(unit, self._files, problems)
