@@ -83,11 +83,15 @@ def list_key(quick: bool) -> list[Line]:
             for size in sizes
         ]
         found: dict[int, list[float]] = {size: [] for size in sizes}
+        spent: list[float] = []
         for position in range(1, presses + 1):
             for size, terminal in shown:
+                before = exact_cpu_seconds(terminal.process.pid)
                 pressed = terminal.send(app.DOWN)
                 number = shown_number(position, size)
                 found[size].append(terminal.until(title_start(number).encode()) - pressed)
+                if size == sizes[0]:
+                    spent.append(exact_cpu_seconds(terminal.process.pid) - before)
                 terminal.rest(KEY_PAUSE_S)
     many, few = (found[size] for size in sizes)
     return [
@@ -95,7 +99,8 @@ def list_key(quick: bool) -> list[Line]:
             "list", f"key down in the list, {sizes[0]:,} sessions",
             _ms(statistics.median(many)), "ms", _ms(statistics.median(few)),
             Limits(ratio=1.2, value=16),
-            {"presses": presses, "p95_ms": _ms(p95(many)), "floor_p95_ms": _ms(p95(few))},
+            {"presses": presses, "p95_ms": _ms(p95(many)), "floor_p95_ms": _ms(p95(few)),
+             "cpu_median_ms": _ms(statistics.median(spent)), "cpu_p95_ms": _ms(p95(spent))},
         )
     ]  # fmt: skip
 
@@ -148,9 +153,11 @@ def pages(quick: bool) -> list[Line]:
         terminal.quiet(app.SETTLED_S)
         _to_top(terminal, parts)
         watch = PageWatch(terminal)
-        times = []
+        times, spent = [], []
         for _ in range(paged):
+            before = exact_cpu_seconds(terminal.process.pid)
             times.append(watch.turn(app.PAGE_DOWN))
+            spent.append(exact_cpu_seconds(terminal.process.pid) - before)
             terminal.rest(KEY_PAUSE_S)
         memory = _memory(terminal)
         ends = []
@@ -166,7 +173,8 @@ def pages(quick: bool) -> list[Line]:
         Line("page", f"page down in {parts:,} parts, p95", _ms(p95(times)), "ms",
              limits=Limits(value=16),
              details={"pages": paged, "median_ms": _ms(statistics.median(times)),
-                      "max_ms": _ms(max(times))}),
+                      "max_ms": _ms(max(times)), "cpu_median_ms": _ms(statistics.median(spent)),
+                      "cpu_p95_ms": _ms(p95(spent))}),
         Line("page", f"jump to the end of {parts:,} parts, p95", _ms(p95(ends)), "ms",
              limits=Limits(value=50),
              details={"jumps": jumps, "median_ms": _ms(statistics.median(ends))}),

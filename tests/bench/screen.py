@@ -6,7 +6,7 @@ import time
 
 import pyte
 
-from tests.bench.terminal import COLUMNS, FRAME_END, LINES, PATIENCE_S, Terminal
+from tests.bench.terminal import COLUMNS, LINES, PATIENCE_S, Terminal
 
 TRANSCRIPT = slice(40, COLUMNS - 2)
 BODY = slice(3, LINES - 2)
@@ -42,10 +42,11 @@ class PageWatch:
         self._draw()
         before = self._body()
         pressed = terminal.send(key)
-        deadline = pressed + PATIENCE_S
+        deadline, frames = pressed + PATIENCE_S, terminal.frames
         while time.perf_counter() < deadline:
-            if not terminal.pump(0.05) or FRAME_END not in terminal.log[-1][1]:
+            if not terminal.pump(0.05) or terminal.frames == frames:
                 continue
+            frames = terminal.frames
             self._draw()
             if _differs(before, self._body()):
                 return terminal.log[-1][0] - pressed

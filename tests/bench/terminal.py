@@ -36,6 +36,7 @@ class Terminal:
 
     Attributes:
         started: When the process was asked for, on ``time.perf_counter``'s clock.
+        frames: How many frames are whole.
         log: Chunks in the order in which they arrived, with their time.
     """
 
@@ -46,6 +47,8 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
         self._master = master
         self.log: list[tuple[float, bytes]] = []
+        self.frames = 0
+        self._cut_off = b""
         self._fresh = bytearray()
         self.started = time.perf_counter()
         self.process = subprocess.Popen(
@@ -88,6 +91,10 @@ class Terminal:
             time.sleep(0.001)
             return False
         self.log.append((time.perf_counter(), data))
+        # The mark may come in two pieces.
+        marked = self._cut_off + data
+        self.frames += marked.count(FRAME_END)
+        self._cut_off = marked[-len(FRAME_END) + 1:]
         self._fresh += data
         for question, answer in _ANSWERS.items():
             if question in data:
