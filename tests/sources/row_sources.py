@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -70,6 +71,38 @@ def check_live(source: DatabaseSource, file: Path, change: Change) -> list[Unit]
     writer.close()
     assert not file.with_name(file.name + "-wal").exists()
     return moved
+
+
+def check_killed(make: Callable[[], DatabaseSource], file: Path, change: Change) -> None:
+    """Assert that what a killed writer left in its ``-wal`` is read, and all is left there."""
+    writer = sqlite3.connect(file, isolation_level=None)
+    writer.execute("PRAGMA journal_mode = WAL")
+    change(writer)
+    left = {end: file.with_name(file.name + end).read_bytes() for end in ("", "-wal")}
+    writer.close()
+    for ending, body in left.items():
+        file.with_name(file.name + ending).write_bytes(body)
+    source = make()
+    assert source.units_at(file, [str(file)])
+    before = grown.snapshot(file.parent)
+    (unit,) = check_units(make(), file, source)
+    reading = source.read(file, unit)
+    assert any("more" in str(draft.messages[-1:]) for draft in reading.sessions)
+    assert grown.snapshot(file.parent) == before
+
+
+def check_units(source: DatabaseSource, file: Path, other: DatabaseSource) -> list[Unit]:
+    """Return the session that differs from how the file is without its ``-wal``."""
+    wal = file.with_name(file.name + "-wal")
+    body, stamp = wal.read_bytes(), wal.stat()
+    folder = (file.parent.stat().st_atime_ns, file.parent.stat().st_mtime_ns)
+    wal.unlink()
+    old = {unit.key: unit.stamps[0].inode for unit in source.units(file, [])}
+    wal.write_bytes(body)
+    os.utime(wal, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    os.utime(file.parent, ns=folder)
+    units = list(other.units(file, []))
+    return [unit for unit in units if old.get(unit.key) != unit.stamps[0].inode]
 
 
 def check_locked(

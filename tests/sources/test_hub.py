@@ -75,6 +75,10 @@ def test_a_writer_is_seen_and_left_alone(hub: Path) -> None:
     assert [unit.key for unit in moved] == [f"hub.db/{BUSY}"]
 
 
+def test_what_a_killed_writer_left_is_read(hub: Path) -> None:
+    row_sources.check_killed(HubSource, hub, grow)
+
+
 def test_each_kind_of_write_moves_its_session_alone(hub: Path) -> None:
     source = HubSource()
     source.units_at(hub, [str(hub)])

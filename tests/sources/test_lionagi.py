@@ -339,6 +339,10 @@ def test_a_writer_is_seen_and_left_alone(state: Path) -> None:
     assert [unit.key for unit in moved] == [f"state.db/{FLOW}"]
 
 
+def test_what_a_killed_writer_left_is_read(state: Path) -> None:
+    row_sources.check_killed(LionagiSource, state, grow)
+
+
 def test_each_kind_of_write_moves_its_session_alone(state: Path) -> None:
     source = LionagiSource()
     source.units_at(state, [str(state)])

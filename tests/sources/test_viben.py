@@ -243,7 +243,6 @@ def test_it_is_found_and_recognised(viben: Path, tmp_path: Path) -> None:
 def test_damage_costs_only_itself(viben: Path) -> None:
     main = viben / "agents" / "legacy" / ".agent_sessions" / "main"
     (main / "config.yaml").write_bytes(b"\xff\xfe nothing\n")
-    (main.parent / "empty").mkdir()
     (viben / "tasks" / "bad").mkdir()
     (viben / "tasks" / "bad" / "task.json").write_text("{torn")
     ui = viben / "agents" / "personal-assistant" / ".agent_sessions" / MIXED / "messages.ui.jsonl"
@@ -252,9 +251,21 @@ def test_damage_costs_only_itself(viben: Path) -> None:
     (ui.parent / "messages.agent.jsonl").unlink()
     drafts, problems = grown.read_all(VibenSource(), viben)
     assert drafts.keys() == {MIXED, SNAKE, CAMEL}
-    assert len(problems) == 5
+    assert len(problems) == 4
     assert part(drafts[MIXED], "data-event").data["data"]["name"] == "telepathy"
     assert part(drafts[MIXED], "data-error").data["data"] == {"message": ""}
+
+
+def test_a_session_without_settings_or_without_lines(viben: Path) -> None:
+    bare = new_session(viben, [{"type": "user", "content": "still here"}])
+    (bare / "config.yaml").unlink()
+    empty = new_session(viben, [], "20270101000001_y", id="y", prompt="not begun")
+    (empty / "messages.ui.jsonl").unlink()
+    drafts, problems = grown.read_all(VibenSource(), viben)
+    assert drafts["20270101000000_x"].title == "still here"
+    assert drafts["20270101000000_x"].created_at == 1798761600000
+    assert drafts["20270101000001_y"].title == "not begun"
+    assert [p.path for p in problems if "without config.yaml" in p.reason] == [str(bare)]
 
 
 def test_a_session_that_goes_away(viben: Path, tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from store.sources.values import mapping, string, utc_ms
 
 _COLUMNS = {
     "sessions": frozenset({"id", "slug", "title", "status", "role_name", "parent_id"}),
-    "messages": frozenset({"id", "session_id", "role", "data"}),
-    "parts": frozenset({"id", "message_id", "session_id", "type", "data"}),
+    "messages": frozenset({"id", "session_id", "role", "data", "created_at", "updated_at"}),
+    "parts": frozenset({"id", "message_id", "session_id", "type", "data", "updated_at"}),
 }
 _BYTES_PER_PART = 1024
 _LAST = 2

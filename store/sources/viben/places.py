@@ -128,10 +128,11 @@ def session_folders(root: str, problems: list[Problem]) -> Iterator[str]:
     tops = [root, *(entry.path for entry in entries_of(os.path.join(root, AGENTS)))]
     for top in tops:
         for entry in entries_of(os.path.join(top, SESSIONS)):
-            if is_session(entry.path):
-                yield entry.path
-            elif entry.is_dir():
+            names = _names(entry.path)
+            if names and CONFIG not in names:
                 problems.append(Problem(entry.path, 0, f"a session's folder without {CONFIG}"))
+            if names:
+                yield entry.path
     for board in entries_of(os.path.join(root, "kanban", "workspaces")):
         for entry in entries_of(os.path.join(board.path, "sessions")):
             if is_session(entry.path):
@@ -140,8 +141,13 @@ def session_folders(root: str, problems: list[Problem]) -> Iterator[str]:
 
 def is_session(folder: str) -> bool:
     """Tell whether a folder is a session's."""
-    names = {entry.name for entry in entries_of(folder)}
-    return CONFIG in names and any(name in names for name in _NAMES[1:])
+    names = _names(folder)
+    return CONFIG in names and len(names) > 1
+
+
+def _names(folder: str) -> set[str]:
+    """Return which of a session's files a folder has."""
+    return {entry.name for entry in entries_of(folder)} & set(_NAMES)
 
 
 def unit_of(folder: str, root: str, beside: Beside, problems: list[Problem]) -> Unit:

@@ -47,7 +47,7 @@ class Sides:
 def session_draft(
     source_id: str, folder: str, unit: Unit, files: UnitFiles, problems: list[Problem]
 ) -> SessionDraft | None:
-    """Return the draft of the session of a folder; None where its settings cannot be read.
+    """Return the draft of the session of a folder; None where nothing of it is left.
 
     Args:
         source_id: What the session is called.
@@ -57,10 +57,10 @@ def session_draft(
         problems: Takes what is damaged.
     """
     body = files.bodies.get(os.path.join(folder, CONFIG))
-    if body is None:
+    if body is None and not files.lines:
         return None
-    config = parse_settings(body)
-    if not config:
+    config = parse_settings(body or b"")
+    if body is not None and not config:
         problems.append(Problem(os.path.join(folder, CONFIG), 0, "holds no settings"))
     records: list[bytes] = [record_bytes({"file": CONFIG, **_kept(config)})]
     events = _events(folder, files, records)
@@ -131,7 +131,10 @@ def _sides(unit: Unit, files: UnitFiles, problems: list[Problem]) -> Sides:
 
 
 def _name(draft: SessionDraft, config: dict[str, Any]) -> None:
-    title = " ".join((string(config.get("title")) or string(config.get("prompt")) or "").split())
+    prompts = [m for m in draft.messages if m.role == "user" and m.parts]
+    first = prompts[0].parts[0].data.get("text") if prompts else None
+    named = string(config.get("title")) or string(config.get("prompt")) or string(first) or ""
+    title = " ".join(named.split())
     if title:
         draft.title = title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…"
         draft.title_from = "title" if string(config.get("title")) else "first-prompt"
