@@ -15,17 +15,8 @@ from store.database import Database
 from store.errors import Refused
 from store.exports.claude_code.chain import claude_file
 from store.exports.reading import read_session
-from store.resume.planning import (
-    ResumePlan,
-    draft_prompt,
-    note_exported,
-    unchanged,
-    with_prompt,
-    write_file,
-)
+from store.resume.planning import ResumePlan, opening_prompt, unchanged, with_prompt
 from store.rows import SessionRow
-
-__all__ = ["KIND", "ResumePlan", "note_exported", "plan", "with_prompt", "write_file"]
 
 PROGRAM = "claude"
 KIND = "claude-code"
@@ -77,23 +68,14 @@ def plan(
         Refused: There is nothing to go on from, or no folder to do it in.
     """
     program = shutil.which(PROGRAM, path=environment.get("PATH"))
-    known = _unchanged(db, session)
-    if known is not None:
-        source_id, path = known
-        cwd = session.workspace_root or str(home)
-        return ResumePlan((PROGRAM, "--resume", source_id), cwd, None, path, program)
     cwd = session.workspace_root or str(home)
+    known = unchanged(db, session, KIND)
+    if known is not None and known[1].stem == known[0]:
+        command = (PROGRAM, "--resume", known[0])
+        return ResumePlan(command, cwd, None, known[1], program, kind=KIND)
     file = claude_file(read_session(db, session.id, "context"), cwd=cwd)
-    said = [text for text in (file.prompt, draft_prompt(db, session)) if text]
-    if not file.lines and not said:
-        raise Refused("this session has no message that an agent could go on from")
+    prompt = opening_prompt(db, session, file)
     folder = project_folder(config_folder(environment, home), cwd)
     resumed = (PROGRAM, "--resume", file.session_id) if file.lines else (PROGRAM,)
-    bare = ResumePlan(resumed, cwd, file, folder / f"{file.session_id}.jsonl", program)
-    return with_prompt(bare, "\n\n".join(said))
-
-
-def _unchanged(db: Database, session: SessionRow) -> tuple[str, Path] | None:
-    """Return the agent's own id and file where the session is as the agent has it."""
-    found = unchanged(db, session, KIND)
-    return found if found is not None and found[1].stem == found[0] else None
+    bare = ResumePlan(resumed, cwd, file, folder / f"{file.session_id}.jsonl", program, kind=KIND)
+    return with_prompt(bare, prompt)

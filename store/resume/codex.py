@@ -11,10 +11,9 @@ from datetime import datetime
 from pathlib import Path
 
 from store.database import Database
-from store.errors import Refused
 from store.exports.codex.rollout import CodexFile, codex_file, file_name
 from store.exports.reading import read_session
-from store.resume.planning import ResumePlan, draft_prompt, unchanged, with_prompt
+from store.resume.planning import ResumePlan, opening_prompt, unchanged, with_prompt
 from store.rows import SessionRow
 
 PROGRAM = "codex"
@@ -55,9 +54,7 @@ def plan(
         command = (PROGRAM, "resume", known[0])
         return ResumePlan(command, cwd, None, known[1], program, kind=KIND)
     file = codex_file(read_session(db, session.id, "context"), cwd=cwd)
-    said = [text for text in (file.prompt, draft_prompt(db, session)) if text]
-    if not file.lines and not said:
-        raise Refused("this session has no message that an agent could go on from")
+    prompt = opening_prompt(db, session, file)
     resumed = (PROGRAM, "resume", file.session_id) if file.lines else (PROGRAM,)
     bare = ResumePlan(resumed, cwd, file, rollout_path(folder, file), program, kind=KIND)
-    return with_prompt(bare, "\n\n".join(said))
+    return with_prompt(bare, prompt)

@@ -16,7 +16,7 @@ from store.database import Database
 from store.errors import Refused
 from store.exports.gemini.session_file import gemini_file
 from store.exports.reading import read_session
-from store.resume.planning import ResumePlan, draft_prompt, unchanged, with_prompt
+from store.resume.planning import ResumePlan, opening_prompt, unchanged, with_prompt
 from store.rows import SessionRow
 
 PROGRAM = "gemini"
@@ -84,10 +84,8 @@ def plan(
         command = (PROGRAM, "--resume", own[0])
         return ResumePlan(command, cwd, None, own[1], program, kind=KIND)
     file = gemini_file(read_session(db, session.id, "context"), cwd=os.path.realpath(cwd))
-    said = [text for text in (file.prompt, draft_prompt(db, session)) if text]
-    if not file.lines and not said:
-        raise Refused("this session has no message that an agent could go on from")
+    prompt = opening_prompt(db, session, file)
     path = chats_folder(config_folder(environment, home), cwd) / file.name
     resumed = (PROGRAM, "--resume", file.session_id) if file.lines else (PROGRAM,)
     bare = ResumePlan(resumed, cwd, file, path, program, kind=KIND)
-    return with_prompt(bare, "\n\n".join(said))
+    return with_prompt(bare, prompt)

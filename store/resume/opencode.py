@@ -11,11 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from store.database import Database
-from store.errors import Refused
 from store.exports.opencode.session_file import OpencodeFile, opencode_file
 from store.exports.reading import read_session
 from store.locations import cache_dir
-from store.resume.planning import ResumePlan, draft_prompt, unchanged, with_prompt
+from store.resume.planning import ResumePlan, opening_prompt, unchanged, with_prompt
 from store.rows import SessionRow
 
 PROGRAM = "opencode"
@@ -52,12 +51,10 @@ def plan(
         command = (PROGRAM, "--session", known[0])
         return ResumePlan(command, cwd, None, known[1], program, kind=KIND)
     file = opencode_file(read_session(db, session.id, "display"), cwd=cwd, hand_over_prompt=True)
-    said = [text for text in (file.prompt, draft_prompt(db, session)) if text]
-    if not file.lines and not said:
-        raise Refused("this session has no message that an agent could go on from")
+    prompt = opening_prompt(db, session, file)
     path = cache_dir() / "exports" / f"{file.session_id}.json"
     bare = ResumePlan(_command(file, path), cwd, file, path, program, kind=KIND)
-    return with_prompt(bare, "\n\n".join(said))
+    return with_prompt(bare, prompt)
 
 
 def _command(file: OpencodeFile, path: Path) -> tuple[str, ...]:

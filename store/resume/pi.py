@@ -12,10 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from store.database import Database
-from store.errors import Refused
 from store.exports.pi.session_file import pi_file
 from store.exports.reading import read_session
-from store.resume.planning import ResumePlan, draft_prompt, unchanged, with_prompt
+from store.resume.planning import ResumePlan, opening_prompt, unchanged, with_prompt
 from store.rows import SessionRow
 
 PROGRAM = "pi"
@@ -58,10 +57,8 @@ def plan(
         command = (PROGRAM, "--session", str(own[1]))
         return ResumePlan(command, cwd, None, own[1], program, kind=KIND)
     file = pi_file(read_session(db, session.id, "context"), cwd=cwd)
-    said = [text for text in (file.prompt, draft_prompt(db, session)) if text]
-    if not file.lines and not said:
-        raise Refused("this session has no message that an agent could go on from")
+    prompt = opening_prompt(db, session, file)
     path = project_folder(sessions_folder(environment, home), cwd) / file.name
     resumed = (PROGRAM, "--session", str(path)) if file.lines else (PROGRAM,)
     bare = ResumePlan(resumed, cwd, file, path, program, kind=KIND)
-    return with_prompt(bare, "\n\n".join(said))
+    return with_prompt(bare, prompt)

@@ -13,6 +13,7 @@ from typing import Protocol
 import orjson
 
 from store.database import Database
+from store.errors import Refused
 from store.ids import derived_session_id
 from store.rows import SessionRow
 
@@ -28,6 +29,11 @@ class ResumeFile(Protocol):
     @property
     def lines(self) -> list[str]:
         """Its lines without their newline."""
+        ...
+
+    @property
+    def prompt(self) -> str | None:
+        """A person's own prompt at the session's end, which is said again instead."""
         ...
 
 
@@ -50,13 +56,25 @@ class ResumePlan:
     file: ResumeFile | None
     path: Path
     program: str | None
+    kind: str
     prompt: str | None = None
-    kind: str = "claude-code"
 
     @property
     def started(self) -> str:
         """The agent's program, by name; where a shell starts it, it is the script's ``$0``."""
         return self.command[3] if self.command[:2] == ("sh", "-c") else self.command[0]
+
+
+def opening_prompt(db: Database, session: SessionRow, file: ResumeFile) -> str:
+    """Return what is said first: the prompt that ends the session, and a fork's draft.
+
+    Raises:
+        Refused: There is neither that nor anything in the file.
+    """
+    said = [text for text in (file.prompt, draft_prompt(db, session)) if text]
+    if not file.lines and not said:
+        raise Refused("this session has no message that an agent could go on from")
+    return "\n\n".join(said)
 
 
 def with_prompt(plan: ResumePlan, prompt: str | None) -> ResumePlan:

@@ -16,7 +16,8 @@ from store.exports.reading import read_session
 from store.ids import IdMinter
 from store.queries.context import context_ids, visible_ids
 from store.queries.sessions import get, resolve
-from store.resume.claude_code import plan, project_folder, write_file
+from store.resume.claude_code import plan, project_folder
+from store.resume.planning import write_file
 from store.sources.registry import source
 from store.store import in_transaction
 from store.sync.engine import Sync

@@ -12,7 +12,8 @@ from store.database import open_database
 from store.queries.context import visible_ids
 from store.queries.lineage import family
 from store.queries.sessions import resolve
-from store.resume.claude_code import note_exported, plan, write_file
+from store.resume.claude_code import plan
+from store.resume.planning import note_exported, write_file
 from store.sources.registry import source
 from store.store import in_transaction
 from store.sync.engine import Sync
