@@ -24,7 +24,7 @@ def mistakes_of(config: Config, themes: Collection[str]) -> list[Mistake]:
             at = line_of(text, ("keys", name))
             found.append(Mistake(config.path, at, f"keys: there is no command {name}"))
     theme = config.ui.theme
-    if theme not in themes and theme not in CHOSEN_BY_ITSELF:
+    if theme is not None and theme not in themes and theme not in CHOSEN_BY_ITSELF:
         at = line_of(text, ("ui", "theme"))
         found.append(Mistake(config.path, at, f"ui.theme: there is no theme {theme}"))
     return found

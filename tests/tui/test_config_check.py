@@ -29,8 +29,9 @@ def test_names_that_do_not_exist_are_told_with_their_line(tmp_path: Path) -> Non
         "7: keys: there is no command list.detials",
         "2: ui.theme: there is no theme mauve",
     ]
-    path.write_text('[ui]\ntheme = "light"\n[keys]\n"app.quit" = []\n')
-    assert told(path) == []
+    for text in ('[ui]\ntheme = "light"\n[keys]\n"app.quit" = []\n', ""):
+        path.write_text(text)
+        assert told(path) == []
 
 
 async def test_the_app_says_so(tmp_path: Path) -> None:
