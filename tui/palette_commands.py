@@ -44,11 +44,13 @@ class CommandProvider(SystemCommandsProvider):
 
 
 def palette_commands(app: BackscrollApp) -> Iterator[SystemCommand]:
-    """Yield what the palette lists: the focused pane's commands first."""
+    """Yield what the palette lists: the focused pane's commands first, ways to move last."""
     main = app.main
     focused: Scope = {"sessions": "list", "transcript": "transcript", "inspector": "inspector"}[
         main.focused_pane]  # type: ignore[assignment]
-    ranked = sorted(COMMANDS, key=lambda c: (c.scope != focused, c.scope != "app"))
+    ranked = sorted(
+        COMMANDS, key=lambda c: (c.scope != focused, c.scope != "app", c.group == "Move")
+    )
     owners: dict[Scope, Any] = {
         "app": main, "list": main.sessions, "transcript": main.transcript,
         "inspector": main.inspector,

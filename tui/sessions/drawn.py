@@ -13,8 +13,9 @@ from textual.widget import Widget
 
 from store.queries.listing import ListQuery, ListRow
 from tui.glyphs import glyphs
+from tui.sessions.empty import message
 from tui.sessions.model import ListModel
-from tui.sessions.painter import ONE_LINE_FROM, Entry, RowPainter, blank, message
+from tui.sessions.painter import ONE_LINE_FROM, Entry, RowPainter, blank
 from tui.theme import palette_of
 
 CACHED_ROWS = 4_096
@@ -39,7 +40,7 @@ class DrawnList(ScrollView, inherit_bindings=False):
         self.rows: OrderedDict[int, ListRow] = OrderedDict()
         self.marked: set[int] = set()
         self.cursor: int | None = None
-        self.when_empty: list[tuple[str, str]] = []
+        self.when_empty: list[str] = []
         self._clock = clock
         self._drawn: dict[tuple[int, int, int | None, Entry], tuple[ListRow, Strip]] = {}
         self._drawn_by: RowPainter | None = None
@@ -92,7 +93,7 @@ class DrawnList(ScrollView, inherit_bindings=False):
         line = y + self.scroll_offset.y
         width, ground = painter.width, painter.palette.panel
         if not len(self.model):
-            return message(self.when_empty, y, width, ground)
+            return message(self.when_empty, y, width, painter.palette)
         if line >= self.model.lines(painter.height):
             return blank(width, ground)
         number, entry, part = self.model.at_line(line, painter.height)

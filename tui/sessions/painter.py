@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import date
 from functools import lru_cache
 from typing import NamedTuple
@@ -279,20 +278,3 @@ class RowPainter(NamedTuple):
 def blank(width: int, ground: str) -> Strip:
     """Return an empty line."""
     return Strip([Segment(" " * width, style("#000000", ground))], width)
-
-
-def message(lines: Iterable[tuple[str, str]], y: int, width: int, ground: str) -> Strip:
-    """Return a line of a few that stand alone in an empty list.
-
-    Args:
-        lines: Text and colour of each.
-        y: The line that is wanted.
-        width: Columns.
-        ground: Background.
-    """
-    for number, (text, colour) in enumerate(lines, start=1):
-        if number == y:
-            cut = fit(f" {text}", width)
-            pad = " " * (width - cells(cut))
-            return Strip([Segment(cut + pad, style(colour, ground))], width)
-    return blank(width, ground)

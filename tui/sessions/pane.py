@@ -10,17 +10,18 @@ from textual.containers import Vertical
 
 from store.queries import activities, listing
 from store.queries.listing import ListKeys, ListQuery
+from store.queries.summary import totals
 from tui.commands.registry import BY_ID
 from tui.library import Library
 from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
 from tui.panes.base import CommandPane
+from tui.sessions.empty import empty_words
 from tui.sessions.header import ListHeader, ListOrder, ListTitle, Tally, _Facts
 from tui.sessions.loader import ListLoader
 from tui.sessions.model import ListModel, build_model
 from tui.sessions.view import SessionList
 from tui.state import ViewState
 from tui.text import one_line
-from tui.theme import palette_of
 
 FIRST_PAGE = 64
 READ_WHOLE_UP_TO = 3_000
@@ -65,6 +66,7 @@ class SessionListPane(CommandPane, Vertical):
         """Show the first page; the rest is read once that is painted."""
         self.watch(self.app, "theme", self._on_theme, init=False)
         self._show_header()
+        self.view.when_empty = self._empty_words(self.view.model)
         self.call_after_refresh(self._start)
 
     def _on_theme(self) -> None:
@@ -178,20 +180,13 @@ class SessionListPane(CommandPane, Vertical):
         self.view.show(model, self.list_query, self.view.selected)
         self._show_header(looked_at)
 
-    def _empty_words(self, model: ListModel) -> list[tuple[str, str]]:
-        palette = palette_of(self.app)
-        if self.filter_text and model.total:
-            return [
-                (f"No session matches “{self.filter_text}”", palette.text),
-                (f"{model.total:,} are hidden by the filter; esc clears it", palette.muted),
-            ]
-        if self.list_query.shelf == "archived":
-            return [("No session is archived", palette.text),
-                    ("V shows the active ones", palette.muted)]
-        where = self.list_query.workspace
-        if where:
-            return [(f"No sessions below {where}", palette.text)]
-        return [("There are no sessions in this store", palette.text)]
+    def _empty_words(self, model: ListModel) -> list[str]:
+        if len(model):
+            return []
+        return empty_words(
+            self.list_query, self.filter_text, model.total, totals(self.library.database),
+            syncs=self.library.sync_targets is not None,
+        )
 
     def _show_header(self, looked_at: int | None = None) -> None:
         model = self.view.model

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from store.queries.listing import ListQuery
+from store.queries.summary import Totals
+from tests.tui.stores import NOW, Told, browser, put, settled
+from tui.app import BackscrollApp
+from tui.library import Library
+from tui.quick_settings import QuickSettings
+from tui.sessions.empty import empty_words
+
+
+@pytest.mark.parametrize(
+    ("query", "filter_text", "matched_of", "store", "syncs", "words"),
+    [
+        (ListQuery(), "", 0, Totals(0, 0, 0, None, None), False,
+         ["There are no sessions in this store"]),
+        (ListQuery(), "", 0, Totals(0, 0, 0, None, None), True,
+         ["There are no sessions in this store", "Sessions appear here as they are read"]),
+        (ListQuery(), "", 0, Totals(2, 2, 1, 5, None), True,
+         ["No active session; 2 archived", "V shows them"]),
+        (ListQuery(shelf="archived"), "", 0, Totals(2, 0, 1, 5, 5), True,
+         ["No session is archived", "V shows the active ones"]),
+        (ListQuery(workspace="/w/x"), "", 0, Totals(1, 0, 1, 5, 5), True,
+         ["No sessions below /w/x", "The store has 1 session of other folders; "
+          "backscroll without a folder shows them"]),
+        (ListQuery(), "zebra", 1200, Totals(1200, 0, 1, 5, 5), True,
+         ["No session matches “zebra”", "1,200 are hidden by the filter; esc clears it"]),
+    ],
+)
+def test_each_empty_list_says_why(
+    query: ListQuery, filter_text: str, matched_of: int, store: Totals, syncs: bool,
+    words: list[str],
+) -> None:
+    assert empty_words(query, filter_text, matched_of, store, syncs=syncs) == words
+
+
+async def test_it_is_read_whole_on_a_narrow_list(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", [Told("ses_a", workspace="/w/api")])
+    library = Library.open(path, "test", clock=lambda: NOW)
+    library.workspace = "/w/other"
+    app = BackscrollApp(library, QuickSettings(), poll_ms=0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        drawn = [pane.view.render_line(y).text.strip() for y in range(8)]
+        assert drawn[1] == "No sessions below /w/other"
+        assert " ".join(drawn[2:]).strip().endswith("backscroll without a folder shows them")
+
+
+async def test_archived_ones_are_not_called_missing(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", [Told("ses_a", archived=True)]))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        assert pane.view.render_line(1).text.strip() == "No active session; 1 archived"

@@ -1,0 +1,67 @@
+"""What stands in a list that shows no session: why, and which key or command shows some."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+from textual.strip import Strip
+
+from store.queries.listing import ListQuery
+from store.queries.summary import Totals
+from tui.inspector.figures import count_of
+from tui.palette import Palette
+from tui.sessions.painter import blank, style
+from tui.sessions.wording import folder
+from tui.text import fit_path, one_line, wrap
+
+MOST_PATH = 60
+
+
+def empty_words(
+    query: ListQuery, filter_text: str, matched_of: int, store: Totals, *, syncs: bool
+) -> list[str]:
+    """Say why a list is empty; the first of the lines is the reason.
+
+    Args:
+        query: What the list shows.
+        filter_text: What is typed into the filter.
+        matched_of: Sessions that the list has without the filter.
+        store: Counts of the whole store.
+        syncs: Whether a sync fills this store.
+    """
+    if filter_text and matched_of:
+        return [f"No session matches “{one_line(filter_text, 200)}”",
+                f"{matched_of:,} are hidden by the filter; esc clears it"]
+    coming = ["Sessions appear here as they are read"] if syncs and not store.synced_at else []
+    if not store.sessions:
+        return ["There are no sessions in this store", *coming]
+    if query.workspace:
+        where = fit_path(folder(query.workspace), MOST_PATH)
+        shelf = {"active": "", "archived": "archived ", "all": ""}[query.shelf]
+        return [f"No {shelf}sessions below {where}", *coming,
+                f"The store has {count_of(store.sessions, 'session')} of other folders; "
+                "backscroll without a folder shows them"]
+    if query.shelf == "archived":
+        return ["No session is archived", "V shows the active ones"]
+    return [f"No active session; {store.archived:,} archived", "V shows them"]
+
+
+def message(words: Sequence[str], y: int, width: int, palette: Palette) -> Strip:
+    """Return a line of some words that stand alone in an empty list, the first ones brighter.
+
+    Args:
+        words: Paragraphs; each takes as many lines as it needs.
+        y: The line that is wanted.
+        width: Columns.
+        palette: Of the theme.
+    """
+    at = 1
+    for number, text in enumerate(words):
+        for start, end in wrap(text, width - 1):
+            if at == y:
+                look = style(palette.muted if number else palette.text, palette.panel)
+                piece = Segment(f" {text[start:end].strip()}", look)
+                return Strip([piece]).adjust_cell_length(width, look)
+            at += 1
+    return blank(width, palette.panel)
