@@ -11,9 +11,9 @@ from typing import Any
 from store.sources.aider.blocks import Block, blocks_of
 from store.sources.aider.regions import Region
 from store.sources.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
+from store.sources.titles import shortened
 
 KIND = "aider"
-TITLE_LENGTH = 300
 _COUNT = r"([\d.,]+)([kM]?)"
 _TOKENS = re.compile(rf"^Tokens: {_COUNT} sent(.*?)(?:, {_COUNT} received)?\.(?:\s|$)", re.M)
 _CACHED = re.compile(rf", {_COUNT} cache (hit|write)")
@@ -207,8 +207,7 @@ def _title(messages: list[MessageDraft]) -> str | None:
     """Return the first prompt, else the first command."""
     for origins in (("human",), ("command", "shell")):
         for message in messages:
-            if message.metadata.get("origin") in origins:
-                line = " ".join(str(message.parts[0].data["text"])[: TITLE_LENGTH * 4].split())
-                if line:
-                    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+            said = message.metadata.get("origin") in origins
+            if said and (line := shortened(str(message.parts[0].data["text"]))):
+                return line
     return None

@@ -18,11 +18,12 @@ from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.rows import Row, mapping, string
 from store.sources.claude_code.sidechains import calls_of_sidechains, split_sidechains
 from store.sources.claude_code.sidefiles import SideFiles
-from store.sources.claude_code.titles import first_prompt, shortened, title_of
+from store.sources.claude_code.titles import first_prompt, title_of
 from store.sources.claude_code.transcript import Transcript
 from store.sources.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
 from store.sources.json_lines import LINE_LIMIT
 from store.sources.protocol import Problem
+from store.sources.titles import shortened
 
 
 class _Calls:

@@ -12,9 +12,7 @@ from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.rows import Row, mapping, string
 from store.sources.claude_code.transcript import Transcript
 from store.sources.drafts import MessageDraft
-
-TITLE_LENGTH = 300
-"""Characters of a prompt that serve as a title."""
+from store.sources.titles import shortened
 
 
 def title_of(
@@ -82,9 +80,3 @@ def _typed(message: MessageDraft) -> str | None:
     command = mapping(extra.get("command"))
     name = string(command.get("name"))
     return shortened(f"{name} {command.get('args') or ''}") if name else None
-
-
-def shortened(text: str) -> str:
-    """Return a text on one line, cut where it is too long for a title."""
-    line = " ".join(text[: TITLE_LENGTH * 4].split())
-    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"

@@ -12,10 +12,10 @@ from store.sources.codex.names import rollout_name
 from store.sources.codex.rollout import Rollout
 from store.sources.codex.setting import Setting
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
+from store.sources.titles import shortened
 from store.sources.values import mapping, string
 
 KIND = "codex"
-TITLE_LENGTH = 300
 """Characters of a prompt that serve as a title."""
 
 
@@ -107,9 +107,8 @@ def first_prompt(messages: Sequence[MessageDraft]) -> str | None:
         if message.metadata.get("origin") != "human" or "hidden_at" in message.metadata:
             continue
         text = " ".join(part.data["text"] for part in message.parts if part.type == "text")
-        line = " ".join(text[: TITLE_LENGTH * 4].split())
-        if line:
-            return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+        if line := shortened(text):
+            return line
     return None
 
 

@@ -17,10 +17,11 @@ import orjson
 
 from store.access import open_for_reading, read_header
 from store.errors import StoreError
-from store.sources.copilot.session import KIND, shortened
+from store.sources.copilot.session import KIND
 from store.sources.copilot.usage import buckets
 from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sources.protocol import Problem
+from store.sources.titles import shortened
 from store.sources.values import epoch_ms, number, string
 
 NAME = "session-store.db"

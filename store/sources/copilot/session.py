@@ -9,10 +9,10 @@ from store.sources.copilot.thread import Thread
 from store.sources.copilot.usage import TYPES, Spent, Used
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.growing import Line
+from store.sources.titles import shortened
 from store.sources.values import epoch_ms, mapping, string
 
 KIND = "copilot"
-TITLE_LENGTH = 300
 
 
 class Session:
@@ -169,12 +169,6 @@ def _first_prompt(messages: list[MessageDraft]) -> str | None:
             if words.strip():
                 return shortened(words)
     return None
-
-
-def shortened(text: str) -> str:
-    """Return a text on one line, cut where it is too long for a title."""
-    line = " ".join(text[: TITLE_LENGTH * 4].split())
-    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
 
 
 def _link_fork(draft: SessionDraft, session: Session) -> None:

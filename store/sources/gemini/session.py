@@ -19,10 +19,10 @@ from store.sources.drafts import (
 )
 from store.sources.gemini.history import History, text_of
 from store.sources.gemini.messages import Messages
+from store.sources.titles import shortened
 from store.sources.values import epoch_ms, mapping, string
 
 KIND = "gemini"
-TITLE_LENGTH = 300
 _WORKSPACE = re.compile(r"\*\*Workspace Directories:\*\*\s*\n\s*- (\S[^\n]*)")
 
 
@@ -209,12 +209,6 @@ def _first_prompt(messages: list[MessageDraft]) -> str | None:
             if isinstance(words, str) and words.strip():
                 return shortened(words)
     return None
-
-
-def shortened(text: str) -> str:
-    """Return a text on one line, cut where it is too long for a title."""
-    line = " ".join(text[: TITLE_LENGTH * 4].split())
-    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
 
 
 def link_agent(child: SessionDraft, parent_id: str, parent: Built | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from store.sources.databases import decoded, rows
 from store.sources.opencode.opening import columns
 from store.sources.opencode.second_engine import read_second_engine, read_waiting
 from store.sources.opencode.stored import (
@@ -16,7 +17,6 @@ from store.sources.opencode.stored import (
     StoredPart,
     StoredSession,
     in_order,
-    parsed,
 )
 from store.sources.values import mapping, number, string
 
@@ -50,24 +50,24 @@ def read_session(
         session_id: Its id.
         path: The database's path, to name in what comes of it.
     """
-    rows = _rows(connection, "SELECT * FROM session WHERE id = ?", session_id)
-    if not rows:
+    found = rows(connection, "SELECT * FROM session WHERE id = ?", (session_id,))
+    if not found:
         return None
-    row = {key: _decoded(value) if key in _JSON else value for key, value in rows[0].items()}
+    row = {key: decoded(value) if key in _JSON else value for key, value in found[0].items()}
     stored = StoredSession(session_id, _info(row), path)
     stored.keep({"table": "session", **row})
     _messages(connection, stored)
     if columns(connection, "session_message"):
-        second = _rows(
+        second = rows(
             connection, "SELECT * FROM session_message WHERE session_id = ? ORDER BY seq",
-            session_id,
+            (session_id,),
         )  # fmt: skip
         if second:
             stored.engine = 1 if stored.messages else 2
             read_second_engine(stored, second)
     if columns(connection, "session_input"):
         waiting = "SELECT * FROM session_input WHERE session_id = ? ORDER BY admitted_seq"
-        read_waiting(stored, _rows(connection, waiting, session_id))
+        read_waiting(stored, rows(connection, waiting, (session_id,)))
     if columns(connection, "todo"):
         _todos(connection, stored)
     return stored
@@ -98,24 +98,24 @@ def _info(row: dict[str, Any]) -> dict[str, Any]:
 def _messages(connection: sqlite3.Connection, stored: StoredSession) -> None:
     """Read messages and parts in order; parts without a message stand in one of their own."""
     messages: dict[str, StoredMessage] = {}
-    rows: dict[str, dict[str, Any]] = {}
-    for row in _rows(connection, "SELECT * FROM message WHERE session_id = ?", stored.id):
+    by_id: dict[str, dict[str, Any]] = {}
+    for row in rows(connection, "SELECT * FROM message WHERE session_id = ?", (stored.id,)):
         data = _object(stored, "message", row)
         at = number(row.get("time_created")) or number(mapping(data.get("time")).get("created"))
         name = str(row["id"])
         messages[name] = StoredMessage(name, data, at, number(row.get("time_updated")) or at)
-        rows[name] = row
-    for row in _rows(connection, "SELECT * FROM part WHERE session_id = ?", stored.id):
+        by_id[name] = row
+    for row in rows(connection, "SELECT * FROM part WHERE session_id = ?", (stored.id,)):
         _take_part(stored, messages, row)
-        rows[str(row["id"])] = row
+        by_id[str(row["id"])] = row
     stored.messages = in_order(messages.values(), _id_of, lambda message: message.created_at)
     for message in stored.messages:
-        if message.id in rows:
-            row = {"table": "message", **rows[message.id], "data": message.data}
+        if message.id in by_id:
+            row = {"table": "message", **by_id[message.id], "data": message.data}
             message.records = (stored.keep(row),)
         message.parts = in_order(message.parts, _id_of, lambda part: 0)
         for part in message.parts:
-            part.record = stored.keep({"table": "part", **rows[part.id], "data": part.data})
+            part.record = stored.keep({"table": "part", **by_id[part.id], "data": part.data})
 
 
 def _take_part(
@@ -132,31 +132,15 @@ def _take_part(
 
 
 def _todos(connection: sqlite3.Connection, stored: StoredSession) -> None:
-    for row in _rows(
-        connection, "SELECT * FROM todo WHERE session_id = ? ORDER BY position", stored.id
-    ):
+    todos = "SELECT * FROM todo WHERE session_id = ? ORDER BY position"
+    for row in rows(connection, todos, (stored.id,)):
         stored.keep({"table": "todo", **row})
         stored.todos.append({key: row.get(key) for key in ("content", "status", "priority")})
 
 
 def _object(stored: StoredSession, table: str, row: dict[str, Any]) -> dict[str, Any]:
-    data = _decoded(row.get("data"))
+    data = decoded(row.get("data"))
     if isinstance(data, dict):
         return data
     stored.complain(f"{table} {row.get('id')} holds no JSON object")
     return {"unreadable": string(row.get("data")) or ""}
-
-
-def _decoded(value: Any) -> Any:
-    if not isinstance(value, str | bytes):
-        return value
-    try:
-        return parsed(value)
-    except ValueError:
-        return value if isinstance(value, str) else value.decode("utf-8", "replace")
-
-
-def _rows(connection: sqlite3.Connection, sql: str, session_id: str) -> list[dict[str, Any]]:
-    cursor = connection.execute(sql, (session_id,))
-    names = [column[0] for column in cursor.description]
-    return [dict(zip(names, row, strict=True)) for row in cursor]

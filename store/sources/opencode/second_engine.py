@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession, parsed
+from store.sources.databases import decoded
+from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession
 from store.sources.values import epoch_ms, mapping, number, string
 
 Data = dict[str, Any]
@@ -25,7 +26,7 @@ def read_second_engine(stored: StoredSession, rows: list[dict[str, Any]]) -> Non
     ended = max((message.updated_at for message in stored.messages), default=-1)
     found: list[StoredMessage] = []
     for row in rows:
-        data = _decoded(row.get("data"))
+        data = decoded(row.get("data"))
         if not isinstance(data, dict):
             stored.complain(f"session_message {row.get('id')} holds no JSON object")
             data = {"unreadable": string(data) or ""}
@@ -51,7 +52,7 @@ def read_waiting(stored: StoredSession, rows: list[dict[str, Any]]) -> None:
     """Add the prompts that wait for their turn: rows of ``session_input``, not yet promoted."""
     known = {message.id for message in stored.messages}
     for row in rows:
-        prompt, name = _decoded(row.get("prompt")), str(row.get("id"))
+        prompt, name = decoded(row.get("prompt")), str(row.get("id"))
         if row.get("promoted_seq") is not None or name in known or not isinstance(prompt, dict):
             continue
         at = number(row.get("time_created"))
@@ -61,13 +62,6 @@ def read_waiting(stored: StoredSession, rows: list[dict[str, Any]]) -> None:
         for index, part in enumerate(parts):
             message.parts.append(StoredPart(f"{name}:{index}", part, at, at, record))
         stored.messages.append(message)
-
-
-def _decoded(value: Any) -> Any:
-    try:
-        return parsed(value) if isinstance(value, str | bytes) else value
-    except ValueError:
-        return value
 
 
 def _user(kind: str, data: Data) -> tuple[Data, list[Data]]:

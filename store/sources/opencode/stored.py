@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from store.sources.databases import record_bytes
 from store.sources.ordering import in_order as in_order
 from store.sources.protocol import Problem
 
@@ -93,11 +94,3 @@ def parsed(text: str | bytes) -> Any:
             return json.loads(text)
         except RecursionError:
             raise ValueError("is nested too deep") from None
-
-
-def record_bytes(value: Any) -> bytes:
-    """Return a value as one line of JSON."""
-    try:
-        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
-    except TypeError:
-        return json.dumps(value).encode()

@@ -10,12 +10,12 @@ from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.growing import Line
 from store.sources.pi.messages import Messages, words_of
 from store.sources.pi.tree import Tree, build_tree
+from store.sources.titles import shortened
 from store.sources.values import epoch_ms, mapping, string
 
 KIND = "pi"
 EXPORTED = "backscroll"
 """The ``customType`` of the entry in which an export of ours says what was copied."""
-TITLE_LENGTH = 300
 _ID_IN_NAME = re.compile(r"_([0-9a-zA-Z-]{8,})\.jsonl$")
 
 
@@ -59,12 +59,6 @@ def _title(tree: Tree, messages: list[MessageDraft]) -> tuple[str | None, str | 
     shown = [message for message in prompts if "hidden_at" not in message.metadata]
     first = next(iter(shown or prompts), None)
     return (shortened(words_of(first)), "first-prompt") if first else (None, None)
-
-
-def shortened(text: str) -> str:
-    """Return a text on one line, cut where it is too long for a title."""
-    line = " ".join(text[: TITLE_LENGTH * 4].split())
-    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
 
 
 def _model(tree: Tree, messages: list[MessageDraft]) -> dict[str, Any] | None:

@@ -11,6 +11,7 @@ from store.sources.databases import record_bytes
 from store.sources.drafts import AttachmentDraft, MessageDraft, PartDraft, SessionDraft
 from store.sources.growing import GrowingFile, UnitFiles
 from store.sources.protocol import Problem, Unit
+from store.sources.titles import shortened
 from store.sources.values import epoch_ms, mapping, string
 from store.sources.viben.lines import Event, events_of, older_events
 from store.sources.viben.messages import Thread
@@ -18,7 +19,6 @@ from store.sources.viben.places import AGENT, BOARD, CONFIG, META, ROLLOUT, TASK
 from store.sources.viben.settings import parse_object, parse_settings
 
 KIND = "viben"
-_TITLE = 200
 _TASK_STATES = {
     "running": "running", "in_progress": "running", "ai_review": "running", "queue": "queued",
     "backlog": "queued", "human_review": "waiting-input", "completed": "idle", "done": "ended",
@@ -134,9 +134,8 @@ def _name(draft: SessionDraft, config: dict[str, Any]) -> None:
     prompts = [m for m in draft.messages if m.role == "user" and m.parts]
     first = prompts[0].parts[0].data.get("text") if prompts else None
     named = string(config.get("title")) or string(config.get("prompt")) or string(first) or ""
-    title = " ".join(named.split())
-    if title:
-        draft.title = title if len(title) <= _TITLE else f"{title[: _TITLE - 1]}…"
+    if title := shortened(named):
+        draft.title = title
         draft.title_from = "title" if string(config.get("title")) else "first-prompt"
 
 

@@ -16,13 +16,13 @@ from store.sources.databases import record_bytes
 from store.sources.drafts import LineageDraft, LineageKind, MessageDraft, SessionDraft
 from store.sources.growing import GrowingFile
 from store.sources.protocol import Problem
+from store.sources.titles import shortened
 from store.sources.values import mapping, number, string, utc_ms
 from store.sources.y_agent.beside import add_file_history, add_traces
 from store.sources.y_agent.messages import Transcript, text_part
 from store.sources.y_agent.stored import StoredSession
 
 KIND = "y-agent"
-_TITLE = 200
 _LINEAGE: dict[str, LineageKind] = {
     "branch": "fork", "sub_agent": "subagent", "ephemeral": "subagent",
     "canonical": "continuation",
@@ -144,9 +144,9 @@ def _name(draft: SessionDraft, stored: StoredSession) -> None:
         draft.title, draft.title_from = manual or title, "manual-title" if manual else "title"
         return
     prompts = [m for m in draft.messages if m.role == "user" and m.parts]
-    text = " ".join(str(prompts[0].parts[0].data.get("text", "")).split()) if prompts else ""
+    text = shortened(str(prompts[0].parts[0].data.get("text", ""))) if prompts else ""
     draft.title, draft.title_from = (
-        (text[:_TITLE], "first-prompt") if text else ("Untitled session", "placeholder")
+        (text, "first-prompt") if text else ("Untitled session", "placeholder")
     )
 
 
