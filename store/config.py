@@ -215,7 +215,8 @@ def _checked(path: Path, text: str, decoded: dict[str, Any]) -> Config:
                 _remove(decoded, item["loc"])
     return Config(
         store=settings.store, ui=settings.ui, live=settings.live, notify=settings.notify,
-        sources=settings.sources, tools=settings.tools, keys=settings.keys, path=path, mistakes=mistakes,
+        sources=settings.sources, tools=settings.tools, keys=settings.keys,
+        path=path, mistakes=mistakes,
     )  # fmt: skip
 
 
