@@ -63,12 +63,22 @@ def tool_state(data: Mapping[str, Any]) -> str:
     state = _STATES.get(str(data.get("state")), str(data.get("state", "")))
     if extras.get("status") in ("denied", "interrupted"):
         state = str(extras["status"])
+    elif has_failed(data):
+        state = _STATES["output-error"]
     words = [state]
     if isinstance(extras.get("exit_code"), int) and extras["exit_code"] != 0:
         words.append(f"exit {extras['exit_code']}")
     if isinstance(extras.get("duration_ms"), int | float):
         words.append(f"{extras['duration_ms'] / 1000:.1f} s")
     return ", ".join(word for word in words if word)
+
+
+def has_failed(data: Mapping[str, Any]) -> bool:
+    """Tell whether a call failed, also where its agent named it completed."""
+    settled = data.get("state") in ("output-available", "output-error")
+    return settled and (
+        data.get("state") == "output-error" or tool_extras(data).get("status") == "error"
+    )
 
 
 def tool_output(data: Mapping[str, Any]) -> str:

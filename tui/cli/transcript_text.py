@@ -7,7 +7,14 @@ from typing import Any
 
 from store.exports.encoding import encode
 from store.exports.reading import MessageReading, Row
-from store.exports.tool_line import tool_extras, tool_name, tool_output, tool_state, tool_subject
+from store.exports.tool_line import (
+    has_failed,
+    tool_extras,
+    tool_name,
+    tool_output,
+    tool_state,
+    tool_subject,
+)
 from tui.cli.output import Printer, local_time, short_number
 
 OUTPUT_LINES = 8
@@ -76,7 +83,8 @@ class TranscriptText:
 
     def _tool(self, data: Mapping[str, Any]) -> Iterator[str]:
         paint = self.printer.paint
-        mark, style = _STATE_MARKS.get(str(data.get("state")), ("○", "tool"))
+        state = "output-error" if has_failed(data) else str(data.get("state"))
+        mark, style = _STATE_MARKS.get(state, ("○", "tool"))
         yield "".join([
             paint("  ▸ ", "tool"),
             paint(tool_name(data), "tool", "bold"),
