@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
+from weakref import WeakKeyDictionary
 
 from textual import events, on
 from textual.app import App, SystemCommand
@@ -76,6 +77,7 @@ class BackscrollApp(App[None]):
         self.library = library
         self.settings = settings
         self._uncaught = 0
+        self._typed_into: WeakKeyDictionary[events.Key, Screen[object]] = WeakKeyDictionary()
         self._toast = "", 0.0
         self._main: MainScreen | None = None
         self._syncing = Syncing(library.path, self._sync_said, self.report)
@@ -160,6 +162,12 @@ class BackscrollApp(App[None]):
         """
         if isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
             self._hold_filter()
+        if isinstance(event, events.Key):
+            if not event.is_forwarded:
+                self._typed_into[event] = self.screen
+            elif self._typed_into.get(event, self.screen) is not self.screen:
+                # The key before it opened or left a screen while this one was on its way.
+                event = events.Key(event.key, event.character)
         await super().on_event(event)
 
     def _hold_filter(self) -> None:

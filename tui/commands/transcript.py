@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from tui.commands.declaration import Command
-from tui.verbs.doing import cannot_write
+from tui.verbs.doing import cannot_write, still_opening
 
 
 def _has_session(pane: Any) -> str | None:
-    return None if pane.has_session else "No session is shown"
+    if pane.has_session:
+        return None
+    return "The session is still being opened" if still_opening(pane) else "No session is shown"
 
 
 def _has_needle(pane: Any) -> str | None:
-    if not pane.has_session:
-        return "No session is shown"
+    reason = _has_session(pane)
+    if reason is not None:
+        return reason
     found = pane.search is not None or pane._last_needle
     return None if found else "Nothing is searched for; / starts a search"
 

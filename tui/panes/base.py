@@ -28,8 +28,12 @@ class CommandPane:
         """Run a command of this pane, or say why it cannot be run now."""
         await self.run_command(BY_ID[command_id])
 
+    async def catch_up(self, command: Command) -> None:
+        """Wait for what earlier keys began and this command acts on; a pane says what it is."""
+
     async def run_command(self, command: Command) -> None:
         """Run a command that this pane owns, or toast why it cannot be run now."""
+        await self.catch_up(command)
         reason = command.available(self)
         if reason is not None:
             app = cast("App[None]", self.app)  # type: ignore[attr-defined]

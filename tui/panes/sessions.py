@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from store.queries import activities, listing
+from tui.commands.declaration import Command
 from tui.commands.registry import bindings
-from tui.messages import SessionOpened
 from tui.sessions.filtering import FilteredPane
 from tui.sessions.verbs import ListVerbs
+from tui.verbs.doing import open_now
 
 T = TypeVar("T")
 
@@ -24,6 +25,23 @@ class SessionsPane(ListVerbs, FilteredPane):
 
     SCOPE = "list"
     BINDINGS = bindings("list")
+
+    async def catch_up(self, command: Command | None = None) -> None:
+        """Know which session the cursor is on, however fast it came there.
+
+        Its row may still be on the way from the store; what is done next must not be done to
+        the session that was selected before.
+        """
+        rowid = self.view.selected
+        if rowid is None or (command is not None and command.group == "Move"):
+            return
+        row = self.view.rows.get(rowid)
+        if row is None:
+            found = await self.library.read(activities.rows, [rowid], (), self.library.clock())
+            self.view.add_rows(found.values())
+            row = found.get(rowid)
+        if row is not None and rowid == self.view.selected:
+            self._highlight(row.id)
 
     def _move(self, by: int) -> None:
         self.view.select((self.view.cursor or 0) + by)
@@ -71,7 +89,7 @@ class SessionsPane(ListVerbs, FilteredPane):
     def do_open(self) -> None:
         """Open the selected session in the transcript."""
         if self.selected_id:
-            self.post_message(SessionOpened(self.selected_id))
+            open_now(self, self.selected_id)
 
     async def do_details(self) -> None:
         """Show the details of the selected session."""

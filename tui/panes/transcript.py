@@ -6,6 +6,7 @@ from typing import Any
 
 from textual import on
 
+from tui.commands.declaration import Command
 from tui.commands.registry import bindings
 from tui.messages import InspectRequested, SessionOpened
 from tui.panes.take_out import TakeOutActions
@@ -16,6 +17,7 @@ from tui.transcript.folding import FoldingPane
 from tui.transcript.headings import FactLines
 from tui.transcript.verbs import TranscriptVerbs
 from tui.transcript.view import TranscriptView
+from tui.verbs.doing import open_now, opened
 
 
 class TranscriptPane(TranscriptVerbs, TakeOutActions, FoldingPane):
@@ -27,6 +29,10 @@ class TranscriptPane(TranscriptVerbs, TakeOutActions, FoldingPane):
     def has_session(self) -> bool:
         """Whether a session with anything in it is shown."""
         return self.reader is not None and len(self.document) > 0
+
+    async def catch_up(self, command: Command | None = None) -> None:
+        """Wait for the session that is being opened: keys are meant for it."""
+        await opened(self)
 
     # Lines and pages
 
@@ -194,7 +200,7 @@ class TranscriptPane(TranscriptVerbs, TakeOutActions, FoldingPane):
     def open_child(self, session_id: str) -> None:
         """Open the session of a subagent; escape comes back."""
         self._returns = self.session
-        self.post_message(SessionOpened(session_id))
+        open_now(self, session_id)
 
     def go_back(self) -> bool:
         """Go back one step: the prompt, the search, the parent; False where there is none."""

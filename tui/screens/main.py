@@ -99,10 +99,14 @@ class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
 
     @on(SessionOpened)
     def _opened(self, event: SessionOpened) -> None:
+        self.go_into(event.session_id, event.message_id)
+
+    def go_into(self, session_id: str, message_id: str | None = None) -> None:
+        """Show a session and give the transcript the focus."""
         if self._preview is not None:
             self._preview.stop()
         self.focus_pane("transcript")
-        self.open_session(event.session_id, event.message_id)
+        self.open_session(session_id, message_id)
 
     def open_session(self, session_id: str, message_id: str | None = None) -> None:
         """Show a session in the transcript; one that is shown already stays as it is."""

@@ -13,7 +13,6 @@ from tui.commands.declaration import Scope
 from tui.commands.registry import BY_ID, commands, keys_of
 from tui.inspector.bar import LineBar
 from tui.inspector.view import LineView
-from tui.messages import SessionOpened
 from tui.panes.base import CommandPane
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class StackedScreen(CommandPane, Screen[None]):
         """Close, and show a session."""
         main = self.backscroll.main
         self.dismiss()
-        main.post_message(SessionOpened(session_id, message_id))
+        main.go_into(session_id, message_id)
 
     def do_down(self) -> None:
         """Go to the next line."""

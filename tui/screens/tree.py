@@ -239,7 +239,7 @@ class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
         if message_id is None:
             self.app.notify("This session has no message to label", markup=False)
             return
-        self.flow(change_label(self.backscroll, session_id, message_id))
+        await self.flow(change_label(self.backscroll, session_id, message_id))
 
     def do_compare(self) -> None:
         """Compare the session with the one that is shown."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
-from tui.messages import SessionOpened
 from tui.text import one_line
 from tui.transcript.headings import FactLines
 from tui.transcript.lines import Run
 from tui.transcript.plain import as_dict, decode
-from tui.verbs.doing import shown_app
+from tui.verbs.doing import asking, open_now, shown_app
 
 if TYPE_CHECKING:
     from tui.panes.transcript import TranscriptPane
@@ -28,9 +27,9 @@ class TranscriptVerbs:
     def _pane(self) -> TranscriptPane:
         return cast("TranscriptPane", self)
 
-    def flow(self, work: Coroutine[Any, Any, None]) -> None:
+    async def flow(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something that asks the user in between."""
-        self._pane.run_worker(work, group="verb", exit_on_error=False)
+        await asking(self._pane, work)
 
     @property
     def session_id(self) -> str:
@@ -54,45 +53,45 @@ class TranscriptVerbs:
 
     # Fork, rewind, restore
 
-    def do_fork(self) -> None:
+    async def do_fork(self) -> None:
         """Fork the session at the selected message."""
         from tui.verbs.forking import fork_at
 
-        self.flow(fork_at(shown_app(self), self.session_id, self.message_id))
+        await self.flow(fork_at(shown_app(self), self.session_id, self.message_id))
 
-    def do_fork_before(self) -> None:
+    async def do_fork_before(self) -> None:
         """Fork before the user message of the selected turn."""
         from tui.verbs.forking import fork_at
 
         turn, _latest = self.turn_here()
         message_id = turn or self.message_id
-        self.flow(fork_at(shown_app(self), self.session_id, message_id, before=True))
+        await self.flow(fork_at(shown_app(self), self.session_id, message_id, before=True))
 
-    def do_rewind(self) -> None:
+    async def do_rewind(self) -> None:
         """Hide what comes after the selected message, or the turn too."""
         from tui.verbs.rewinding import rewind_to
 
         turn, latest = self.turn_here()
-        self.flow(rewind_to(shown_app(self), self.session_id, self.message_id, turn,
+        await self.flow(rewind_to(shown_app(self), self.session_id, self.message_id, turn,
                             latest=latest))
 
-    def do_restore(self) -> None:
+    async def do_restore(self) -> None:
         """Show again what a rewind has hidden."""
         from tui.verbs.rewinding import restore_batch
 
-        self.flow(restore_batch(shown_app(self), self.session_id))
+        await self.flow(restore_batch(shown_app(self), self.session_id))
 
     # Labels
 
-    def do_label(self) -> None:
+    async def do_label(self) -> None:
         """Label the selected message."""
         from tui.verbs.labels import change_label
 
-        self.flow(change_label(shown_app(self), self.session_id, self.message_id))
+        await self.flow(change_label(shown_app(self), self.session_id, self.message_id))
 
-    def do_labels(self) -> None:
+    async def do_labels(self) -> None:
         """Choose a label and go there."""
-        self.flow(self._to_label())
+        await self.flow(self._to_label())
 
     async def _to_label(self) -> None:
         from tui.verbs.labels import choose_label
@@ -101,7 +100,7 @@ class TranscriptVerbs:
         if message_id is not None:
             part = self._pane.document.skeleton.locate(message_id)
             if part is None:
-                self._pane.post_message(SessionOpened(self.session_id, message_id))
+                open_now(self._pane, self.session_id, message_id)
             else:
                 await self._pane.jump(part, top=True)
 
@@ -114,7 +113,7 @@ class TranscriptVerbs:
         other = await neighbour(app, self.session_id, step)
         if other is not None:
             app.main.sessions.go_to(other)
-            self._pane.post_message(SessionOpened(other))
+            open_now(self._pane, other)
 
     async def do_next_branch(self) -> None:
         """Open the next branch of the family."""
@@ -130,9 +129,9 @@ class TranscriptVerbs:
 
         self._pane.app.push_screen(TreeScreen(self.session_id))
 
-    def do_compare(self) -> None:
+    async def do_compare(self) -> None:
         """Compare with another branch."""
-        self.flow(self._compare())
+        await self.flow(self._compare())
 
     async def _compare(self) -> None:
         from tui.screens.compare import CompareScreen

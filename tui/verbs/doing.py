@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+from weakref import WeakSet
 
 from store.errors import BackscrollError, NotFound, Refused
+from tui.messages import SessionOpened
 from tui.text import fit, one_line
 
 if TYPE_CHECKING:
     from textual.app import App
+    from textual.widget import Widget
+    from textual.worker import Worker
 
     from tui.app import BackscrollApp
 
 T = TypeVar("T")
 
 TITLE_CELLS = 40
+OPENING = "open"
+"""The group of the worker that opens a session."""
+WAITS_AT_MOST_S = 3.0
+LOOK_S = 0.005
 
 
 class Done(NamedTuple, Generic[T]):
@@ -27,6 +36,57 @@ class Done(NamedTuple, Generic[T]):
 def shown_app(widget: Any) -> BackscrollApp:
     """Return the app of a widget."""
     return cast("BackscrollApp", widget.app)
+
+
+def open_now(widget: Widget, session_id: str, message_id: str | None = None) -> None:
+    """Have a session shown, before the next key is looked at.
+
+    The message that asks for it takes a few hops to the screen; a key that follows closely
+    would be taken by the pane, or done to the session, that was there before.
+    """
+    go_into = getattr(widget.screen, "go_into", None)
+    if go_into is not None:
+        go_into(session_id, message_id)
+    else:
+        widget.post_message(SessionOpened(session_id, message_id))
+
+
+async def _until(true: Callable[[], bool]) -> None:
+    """Wait until something is so; not for long, as the keyboard waits with it."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + WAITS_AT_MOST_S
+    while not true() and loop.time() < until:
+        await asyncio.sleep(LOOK_S)
+
+
+async def asking(widget: Widget, work: Coroutine[Any, Any, None]) -> None:
+    """Run something that asks the user in between; come back when it asks, or is done.
+
+    Keys that were typed ahead are then for what it asks, and not for what is below it.
+    """
+    app: App[Any] = widget.app
+    before = app.screen
+    worker = widget.run_worker(work, group="verb", exit_on_error=False)
+    await _until(lambda: worker.is_finished or app.screen is not before)
+
+
+def still_opening(widget: Widget) -> Worker[Any] | None:
+    """Return what is opening a session now, None where nothing is."""
+    found = (w for w in widget.workers if w.group == OPENING and not w.is_finished)
+    return next(found, None)
+
+
+async def opened(widget: Widget) -> None:
+    """Wait for a session that is being opened, so that a key acts on it and not before it."""
+    worker = still_opening(widget)
+    if worker is not None and worker not in _slow:
+        await _until(lambda: still_opening(widget) is None)
+        if not worker.is_finished:
+            _slow.add(worker)
+
+
+_slow: WeakSet[Worker[Any]] = WeakSet()
+"""What was waited for in vain: the keys after the first do not wait for it again."""
 
 
 def cannot_write(owner: Any) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from tui.verbs.doing import perform, shown_app
+from tui.verbs.doing import asking, perform, shown_app
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -47,11 +47,12 @@ class ContinueVerb:
         """Return the session to go on with."""
         raise NotImplementedError
 
-    def do_continue(self) -> None:
+    async def do_continue(self) -> None:
         """Go on with the session in its agent."""
         from tui.verbs.resuming import go_on
 
+        await shown_app(self).main.sessions.catch_up()
         session_id = self.session_meant()
         if session_id is not None:
             work: Any = go_on(shown_app(self), session_id)
-            cast("Widget", self).run_worker(work, group="verb", exit_on_error=False)
+            await asking(cast("Widget", self), work)

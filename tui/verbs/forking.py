@@ -11,7 +11,6 @@ from store.verbs.guards import refuse_while_running
 from tui.dialogs.choose import ChooseDialog
 from tui.dialogs.notes import facts, gap, words
 from tui.inspector.blocks import Block, Text
-from tui.messages import SessionOpened
 from tui.text import one_line
 from tui.verbs.doing import counted, perform, quoted, refuse, told
 
@@ -62,7 +61,7 @@ async def fork_at(
         return
     made = done.value.session_id
     app.main.sessions.go_to(made)
-    app.main.post_message(SessionOpened(made))
+    app.main.go_into(made)
     if before and draft:
         from tui.clipboard import copy
 

@@ -20,7 +20,6 @@ from store.resume.registry import AGENTS, plan
 from tui.dialogs.choose import ChooseDialog
 from tui.dialogs.notes import facts, gap, words
 from tui.inspector.blocks import Block, Text
-from tui.messages import SessionOpened
 from tui.text import one_line
 from tui.verbs.doing import ask_store, refuse
 
@@ -149,4 +148,4 @@ async def _come_back(app: BackscrollApp, session_id: str, made: ResumePlan) -> N
     target = continued if row is not None else session_id
     await app.main.show_written()
     app.main.sessions.go_to(target)
-    app.main.post_message(SessionOpened(target))
+    app.main.go_into(target)

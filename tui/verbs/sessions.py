@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from store.queries import chosen
 from store.queries.chosen import Chosen
-from tui.verbs.doing import ask_store, counted, perform, quoted, shown_app, told
+from tui.verbs.doing import ask_store, asking, counted, perform, quoted, shown_app, told
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -42,9 +42,9 @@ class SessionVerbs:
         found = await ask_store(shown_app(self), chosen.by_id, session_ids)
         return found.value if found else []
 
-    def flow(self, work: Coroutine[Any, Any, None]) -> None:
+    async def flow(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something that asks the user in between."""
-        cast("Widget", self).run_worker(work, group="verb", exit_on_error=False)
+        await asking(cast("Widget", self), work)
 
     async def do_archive(self) -> None:
         """Archive the chosen sessions; bring them back where all of them are archived."""
@@ -67,9 +67,9 @@ class SessionVerbs:
         what = quoted(going[0].title) if one else counted(len(going), "session")
         told(app, f"archived {what}" if archiving else f"unarchived {what}")
 
-    def do_rename(self) -> None:
+    async def do_rename(self) -> None:
         """Give the session another title."""
-        self.flow(self._rename())
+        await self.flow(self._rename())
 
     async def _rename(self) -> None:
         from store.verbs.marks import rename
@@ -101,9 +101,9 @@ class SessionVerbs:
                 title = quoted(known[0].title)
                 told(app, f"starred {title}" if done.value else f"took the star off {title}")
 
-    def do_tag(self) -> None:
+    async def do_tag(self) -> None:
         """Change the session's tags."""
-        self.flow(self._tag())
+        await self.flow(self._tag())
 
     async def _tag(self) -> None:
         from store.verbs.marks import tag, user_marks

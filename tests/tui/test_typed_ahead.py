@@ -1,0 +1,82 @@
+"""Keys that come faster than the app answers: none is lost, none acts on what was before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual import events
+
+from tests.tui.seeded import SESSION, Said, make_store, text
+from tests.tui.stores import put, some
+from tests.tui.verbs_app import Running, query, running
+from tui.dialogs.frame import Dialog
+from tui.messages import SessionOpened
+
+OTHER = "ses_other_zz"
+NAMED = {"escape", "enter", "down", "end"}
+
+
+async def burst(run: Running, *keys: str) -> None:
+    """Give keys to the app without waiting for what the ones before do."""
+    for key in keys:
+        run.app.post_message(events.Key(key, None if key in NAMED else key))
+    await run.quiet()
+
+
+def two_talks(path: Path) -> Path:
+    said = [Said(role, [text(f"{role} {n}")]) for n in range(6) for role in ("user", "assistant")]
+    make_store(path, said)
+    return make_store(path, said, session_id=OTHER, session={
+        "metadata_json": '{"title":"Other"}', "updated_at": 1, "created_at": 1})
+
+
+async def test_keys_typed_while_a_session_opens_act_on_it(tmp_path: Path) -> None:
+    path = two_talks(tmp_path / "s.db")
+    async with running(path) as run:
+        assert run.app.main.shown_session == SESSION
+        await burst(run, "G", "enter", "K", "K", "f")
+        assert run.app.main.shown_session == OTHER
+        assert "Other (2)" in run.dialog()
+        assert "10 messages" in run.dialog()
+        assert not any("No session is shown" in told for told in run.told)
+        await burst(run, "enter")
+        assert query(path, "SELECT parent_id FROM chat_sessions WHERE parent_id IS NOT NULL") \
+            == [(OTHER,)]
+
+
+async def test_a_key_typed_after_a_verb_answers_its_dialog(tmp_path: Path) -> None:
+    path = two_talks(tmp_path / "s.db")
+    async with running(path) as run:
+        await burst(run, "G", "enter", "f", "enter")
+        assert not isinstance(run.app.screen, Dialog)
+        assert run.app.main.focused_pane == "transcript"
+        assert query(path, "SELECT count(*) FROM chat_sessions WHERE parent_id = ?", OTHER) \
+            == [(1,)]
+
+
+async def test_a_verb_acts_on_the_session_the_cursor_came_to(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(9_000))
+    last = f"ses_{8999:026d}"
+    async with running(path) as run:
+        view = run.sessions.view
+        assert view.model.rowids[-1] not in view.rows
+        await burst(run, "G", "a")
+        assert query(path, "SELECT id FROM chat_sessions WHERE archived_at IS NOT NULL") \
+            == [(last,)]
+
+
+async def test_enter_opens_the_session_the_cursor_came_to(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(9_000))
+    async with running(path) as run:
+        await burst(run, "G", "enter")
+        assert run.app.main.shown_session == f"ses_{8999:026d}"
+        assert run.app.main.focused_pane == "transcript"
+
+
+async def test_what_is_asked_for_by_message_opens_too(tmp_path: Path) -> None:
+    path = two_talks(tmp_path / "s.db")
+    async with running(path) as run:
+        run.sessions.post_message(SessionOpened(OTHER))
+        await run.quiet()
+        assert run.app.main.shown_session == OTHER
+        assert run.app.main.focused_pane == "transcript"
