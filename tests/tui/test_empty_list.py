@@ -11,6 +11,8 @@ from tui.app import BackscrollApp
 from tui.library import Library
 from tui.quick_settings import QuickSettings
 from tui.sessions.empty import empty_words
+from tui.sessions.header import ListTitle, Tally
+from tui.text import cells
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,24 @@ async def test_archived_ones_are_not_called_missing(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         pane = await settled(app, pilot)
         assert pane.view.render_line(1).text.strip() == "No active session; 1 archived"
+
+
+async def test_a_session_without_messages_says_so(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", [Told("ses_a")]))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(app, pilot)
+        assert app.main.transcript is not None
+        status = app.main.transcript.status.render_line(0).text
+        assert status.strip().startswith("This session has no messages")
+
+
+@pytest.mark.parametrize("width", [24, 30, 36, 60])
+async def test_the_tally_is_never_cut(width: int, tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", [Told("ses_a")]))
+    async with app.run_test(size=(width, 20)) as pilot:
+        await settled(app, pilot)
+        title = app.main.sessions.query_one(ListTitle)
+        title.tally = Tally(0, 90_000, None, 0, filtered=True)
+        drawn = title.render_line(0).text
+        assert " 0 of 90,000 " in drawn
+        assert cells(drawn) == width

@@ -79,7 +79,10 @@ class ListTitle(_Facts):
         name = SHELF_NAMES[self.list_query.shelf]
         group = GROUP_NAMES[self.list_query.group] + " "
         width, ground = self.size.width, palette.panel
-        words = fit("  " + self.tally.words(), width - cells(name) - cells(group) - 2)
+        words = "  " + self.tally.words()
+        if cells(name) + cells(words) + cells(group) + 2 > width:
+            group = " "  # A number that is cut is a wrong one.
+        words = fit(words, width - cells(name) - cells(group) - 1)
         gap = " " * max(0, width - 1 - cells(name) - cells(words) - cells(group))
         return Strip([
             Segment(f" {name}", style(palette.text, ground, bold=True)),

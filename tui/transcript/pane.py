@@ -117,6 +117,8 @@ class TranscriptBase(CommandPane, Vertical):
         search = self.search
         if search is not None:
             return _search_runs(search, self.document)
+        if not len(self.document):
+            return [("This session has no messages", "muted")]
         runs: list[Run] = []
         runs += self._follow_runs()
         known = self.document.message_row(self.cursor) if len(self.document) else None
