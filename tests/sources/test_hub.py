@@ -79,7 +79,11 @@ def test_what_a_killed_writer_left_is_read(hub: Path) -> None:
     row_sources.check_killed(HubSource, hub, grow)
 
 
-def test_each_kind_of_write_moves_its_session_alone(hub: Path) -> None:
+@pytest.mark.parametrize("large", [0, 1 << 30])
+def test_each_kind_of_write_moves_its_session_alone(
+    hub: Path, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.sources.hub.source._LARGE", large)
     source = HubSource()
     source.units_at(hub, [str(hub)])
     for change in (

@@ -8,6 +8,7 @@ never asked.
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,10 @@ _COLUMNS = {
 _BYTES_PER_PART = 1024
 _LAST = 2
 """Messages at the end whose rows' times are looked at ..."""
-_LARGE = 64 << 20
+_LARGE = 8 << 20
 """... in a database of so many bytes; in a smaller one all times are."""
+_NEWEST = 2
+"""The newest times of messages and parts stand first in a session's list of times."""
 
 
 class HubSource(DatabaseSource):
@@ -55,15 +58,15 @@ class HubSource(DatabaseSource):
         Parts are only ever added, by the tables' reference; where a hub updates them all the
         same, their times tell.
         """
-        last = _LAST if path.stat().st_size > _LARGE else -1
+        all_times = None if path.stat().st_size > _LARGE else _all_times(connection)
         messages = _counted(connection, "messages", "max(created_at)")
         parts = _counted(connection, "parts", "max(rowid)")
         for row in rows(connection, "SELECT * FROM sessions ORDER BY id"):
             name = str(row["id"])
-            times = _last_times(connection, name, last)
+            times = _last_times(connection, name) if all_times is None else all_times.get(name, [])
             counted = parts.pop(name, None)
             sign = (sorted(row.items()), messages.pop(name, None), counted, times)
-            at = max(utc_ms(time) or 0 for time in (row.get("updated_at"), *times))
+            at = max(utc_ms(time) or 0 for time in (row.get("updated_at"), *times[:_NEWEST]))
             size = _BYTES_PER_PART * (1 + (counted[0] if counted else 0))
             yield Unit(f"{path.name}/{name}", (stamp_of_rows(path, sign, at=at, size=size),), at)
         for table, left in (("messages", messages), ("parts", parts)):
@@ -95,18 +98,30 @@ def _counted(connection: sqlite3.Connection, table: str, newest: str) -> dict[st
     return {str(row[0]): (row[1], row[2]) for row in connection.execute(sql)}
 
 
-def _last_times(connection: sqlite3.Connection, session_id: str, last: int) -> list[Any]:
+def _all_times(connection: sqlite3.Connection) -> dict[str, list[Any]]:
+    """Return by session the newest times of its messages and parts, and a sum of all."""
+    found: dict[str, list[Any]] = {}
+    for place, table in enumerate(("messages", "parts")):
+        for name, updated in connection.execute(f"SELECT session_id, updated_at FROM {table}"):
+            held = found.setdefault(str(name), ["", "", 0])
+            held[place] = max(held[place], str(updated))
+            held[2] += zlib.crc32(str(updated).encode("utf-8", "surrogatepass"))
+    return found
+
+
+def _last_times(connection: sqlite3.Connection, session_id: str) -> list[Any]:
     """Return when the last messages of a session and their parts were updated."""
-    found: list[Any] = []
+    found: list[Any] = ["", ""]
     for message_id, updated in connection.execute(
         "SELECT id, updated_at FROM messages WHERE session_id = ?"
         " ORDER BY created_at DESC, id DESC LIMIT ?",
-        (session_id, last),
+        (session_id, _LAST),
     ).fetchall():
         row = connection.execute(
             "SELECT max(updated_at), min(updated_at) FROM parts WHERE message_id = ?",
             (message_id,),
         ).fetchone()
+        found[:_NEWEST] = [max(found[0], str(updated)), max(found[1], str(row[0] or ""))]
         found += [updated, *row]
     return found
 

@@ -66,13 +66,14 @@ class YAgentSource(DatabaseSource):
         """Yield a unit for each session: its rows, and the files that belong to it."""
         counts = _counts(connection)
         pinned = _pins(path.parent, problems)
+        with_history = {entry.name for entry in entries_of(str(path.parent / "file-history"))}
         known: set[str] = set()
         for row in rows(connection, "SELECT * FROM session_metadata ORDER BY id"):
             name = str(row["id"])
             sign = (sorted(row.items()), counts.get(name), pinned.get(name))
             at = max(utc_ms(row.get(key)) or 0 for key in ("created_at", "updated_at"))
             stamps = [stamp_of_rows(path, sign, at=at, size=1024)]
-            files = list(_files_of(path.parent, row, problems))
+            files = list(_files_of(path.parent, row, name in with_history, problems))
             known.update(stamp.path for stamp in files)
             stamps += files
             newest = max((stamp.mtime_ns // 1_000_000 for stamp in files), default=0)
@@ -179,7 +180,9 @@ def _transcript(folder: Path, row: Row) -> str:
     )  # fmt: skip
 
 
-def _files_of(folder: Path, row: Row, problems: list[Problem]) -> Iterator[FileStamp]:
+def _files_of(
+    folder: Path, row: Row, has_history: bool, problems: list[Problem]
+) -> Iterator[FileStamp]:
     context = _transcript(folder, row)
     for path in (context, display_path(context)):
         try:
@@ -188,7 +191,8 @@ def _files_of(folder: Path, row: Row, problems: list[Problem]) -> Iterator[FileS
             continue  # A session that was never used has none.
         except OSError as error:
             problems.append(Problem(path, 0, error.strerror or str(error)))
-    for entry in entries_of(os.path.join(folder, "file-history", str(row["id"]))):
+    history = os.path.join(folder, "file-history", str(row["id"]))
+    for entry in entries_of(history) if has_history else ():
         yield from stamped(entry, problems)
 
 
