@@ -10,6 +10,7 @@ from pathlib import Path
 from store.database import open_database
 from store.errors import StoreError
 from store.locations import cache_dir, library_path, private_folder
+from store.queries.sessions import has_sessions
 from tui.library import Library
 
 
@@ -42,10 +43,9 @@ def is_empty(path: Path) -> bool:
     """Say whether a store has no session."""
     database = open_database(path, write=False)
     try:
-        found = database.connection.execute("SELECT 1 FROM chat_sessions LIMIT 1").fetchone()
+        return not has_sessions(database)
     finally:
         database.close()
-    return found is None
 
 
 def found_sources() -> tuple[list[Path], list[Path]]:

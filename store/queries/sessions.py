@@ -157,6 +157,11 @@ def total(db: Database, filter: SessionFilter) -> int:
     return number(db.connection.execute(sql, parameters).fetchone()[0])
 
 
+def has_sessions(db: Database) -> bool:
+    """Say whether there is any session."""
+    return db.connection.execute("SELECT 1 FROM chat_sessions LIMIT 1").fetchone() is not None
+
+
 def get(db: Database, session_id: str) -> SessionRow | None:
     """Return a session by its id, or None."""
     sql = f"SELECT {session_columns(db)} FROM chat_sessions s WHERE s.id = $1"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import pkgutil
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,9 @@ LIGHT = (
     "store.locations", "store.config", "store.prompts", "store.queries.reading",
     "store.queries.sessions", "store.queries.messages",
 )  # fmt: skip
+SHARED = {"store.sources.registry", "store.exports.registry"}
+"""They load every source and every format, so no rule of one holds for them."""
+STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|INSERT OR \w+ INTO|UPDATE \w+ SET|DELETE FROM)\s")
 HEAVY = ("textual", "pydantic", "aiosqlite", "markdown_it", "pygments", "rich", "asyncio")
 
 
@@ -52,3 +58,48 @@ def test_the_public_names_come_when_they_are_asked_for() -> None:
     assert set(store.__all__) <= set(dir(store))
     with pytest.raises(AttributeError, match="nothing"):
         _ = store.nothing
+
+
+def modules(package: str) -> Iterator[tuple[str, ast.Module]]:
+    """Yield the name and the code of each module below a package."""
+    for path in sorted((ROOT / package.replace(".", "/")).rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        yield name, ast.parse(path.read_text("utf-8"))
+
+
+def named_in(code: ast.Module) -> Iterator[str]:
+    """Yield the names of all that a module imports, also inside of functions."""
+    for node in ast.walk(code):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("kind", ["sources", "exports"])
+def test_sources_and_exports_know_nothing_of_each_other(kind: str) -> None:
+    package = f"store.{kind}"
+    folders = {path.name for path in (ROOT / "store" / kind).iterdir() if path.is_dir()}
+    other = {"sources": "store.exports", "exports": "store.sources"}[kind]
+    found = []
+    for name, code in modules(package):
+        own = name.split(".")[2] if name.count(".") > 1 else ""
+        for imported in named_in(code):
+            steps = imported.split(".")
+            is_folder = imported.startswith(f"{package}.") and steps[2] in folders
+            if imported.startswith(other) or (is_folder and steps[2] != own):
+                found.append((name, imported))
+    assert [pair for pair in found if pair[0] not in SHARED] == []
+
+
+def test_sql_stands_in_the_store_only() -> None:
+    assert STATEMENT.match("SELECT 1 FROM chat_sessions") and not STATEMENT.match("Select a part")
+    found = [
+        (name, node.value)
+        for name, code in modules("tui")
+        for node in ast.walk(code)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        and STATEMENT.match(node.value)
+    ]
+    assert found == []

@@ -9,7 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from store.clock import system_clock
 from store.database import Database
-from store.queries.messages import resolve_message
+from store.queries.messages import get, resolve_message
 from store.queries.sessions import resolve
 from store.store import in_transaction
 from tui.cli.output import Printer, print_json
@@ -61,10 +61,8 @@ class Work:
 
         A message of another session goes on to the verb, whose refusal says so.
         """
-        row = self.database.connection.execute(
-            "SELECT id FROM chat_messages WHERE id = $1", {"1": name}
-        ).fetchone()
-        return str(row[0]) if row else resolve_message(self.database, session_id, name).id
+        row = get(self.database, name) or resolve_message(self.database, session_id, name)
+        return row.id
 
     def do(
         self, verb: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
