@@ -134,7 +134,7 @@ def header_lines(
     if document.complete and turns:
         number = document.skeleton.turn_of(document.skeleton.message[cursor])
         gap = "  " if first.right else ""
-        first.right.append((f"{gap}turn {number} of {len(turns):,}", "faint"))
+        first.right.append((f"{gap}turn {number:,} of {len(turns):,}", "faint"))
     source = as_dict(metadata.get("source")).get("kind") or row.agent
     model = as_dict(decode(row.model_json or "{}")).get("model_id")
     facts = [
