@@ -39,6 +39,8 @@ def _rows(
     player: Player, role: str, message_id: str, data: dict[str, Any], begun: int, ended: int
 ) -> list[dict[str, Any]]:
     """Return the rows of one part; a tool call has a second one, with its result."""
+    if str(data["type"]).startswith("data-"):
+        return []  # No message of an API holds such a part.
     content = _content(data)
     message: dict[str, Any] = {"role": role, "content": [content]}
     if role == "assistant":
@@ -46,7 +48,8 @@ def _rows(
                     "model": player.scene.model["model_id"]}
     rows = [_row(player, role, message, begun)]
     if content["type"] == "tool_use" and data["state"].startswith("output"):
-        output = data.get("output", data.get("errorText", "The user does not want this."))
+        reason = data.get("approval", {}).get("reason", "The user does not want this.")
+        output = data.get("output", data.get("errorText", reason))
         result = {"type": "tool_result", "tool_use_id": content["id"], "content": output}
         if data["state"] != "output-available":
             result["is_error"] = True
@@ -61,7 +64,7 @@ def _content(data: dict[str, Any]) -> dict[str, Any]:
                 "input": data["input"]}
     if kind == "reasoning":
         return {"type": "thinking", "thinking": data["text"], "signature": "demo"}
-    return {"type": "text", "text": str(data.get("text", data.get("data", "")))}
+    return {"type": "text", "text": str(data.get("text", ""))}
 
 
 def _row(player: Player, kind: str, message: dict[str, Any], at: int) -> dict[str, Any]:

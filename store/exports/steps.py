@@ -60,6 +60,12 @@ def steps_of(parts: Iterable[Part]) -> Iterator[Step]:
         yield step
 
 
+def is_aside(metadata: object, role: str) -> bool:
+    """Tell whether a user row holds what a program told the model, not a person's turn."""
+    origin = metadata.get("origin") if isinstance(metadata, dict) else None
+    return role == "user" and origin in ("meta", "notification")
+
+
 def is_tool(part: Part) -> bool:
     """Tell whether a part is a tool call."""
     kind = part.get("type")

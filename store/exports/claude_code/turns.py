@@ -17,6 +17,7 @@ from store.exports.claude_code.blocks import (
 from store.exports.claude_code.originals import content_blocks, results
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, Row
+from store.exports.steps import is_aside
 
 SUMMARY = "The conversation so far was compacted. This is the summary of it:\n\n"
 
@@ -29,7 +30,8 @@ class Turn:
         content: Its blocks; never empty.
         prompt: Whether a human's own prompt it is.
         source: The message's row, None for a line of tool results.
-        original: The record it was first written as, where one is kept.
+        original: The record it was first written as, where one is kept; else the marks by
+            which Claude Code knows a summary, and what no person said.
     """
 
     role: Literal["user", "assistant"]
@@ -73,7 +75,8 @@ def _summary(item: MessageReading, rows: list[dict[str, Any]]) -> Iterator[Turn]
         bag = data.get("data")
         if data.get("type") == "data-compaction" and isinstance(bag, dict) and bag.get("summary"):
             content = [{"type": "text", "text": SUMMARY + str(bag["summary"])}]
-            yield Turn("user", content, item.message["created_at"], source=item.message)
+            yield Turn("user", content, item.message["created_at"], source=item.message,
+                       original={"isCompactSummary": True})  # fmt: skip
 
 
 def _user(item: MessageReading, rows: list[dict[str, Any]]) -> Iterator[Turn]:
@@ -82,9 +85,11 @@ def _user(item: MessageReading, rows: list[dict[str, Any]]) -> Iterator[Turn]:
     ] or [block for data in _data(item) if (block := plain_block(data))]
     blocks = [block for block in blocks if block != {"type": "text", "text": ""}]
     if blocks:
-        human = _metadata(item.message).get("origin", "human") == "human"
+        metadata = _metadata(item.message)
+        human = metadata.get("origin", "human") == "human"
+        made = {"isMeta": True} if is_aside(metadata, "user") else {}
         yield Turn("user", blocks, item.message["created_at"], human, item.message,
-                   rows[0] if rows else {})  # fmt: skip
+                   rows[0] if rows else made)  # fmt: skip
 
 
 def _verbatim(item: MessageReading, rows: list[dict[str, Any]], ids: CallIds) -> Iterator[Turn]:

@@ -14,6 +14,7 @@ from store.exports.codex.originals import kept_lines
 from store.exports.encoding import encode
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, Row, SessionReading
+from store.exports.steps import is_aside
 
 VERSION = "0.171.0"
 """The newest version whose resume the recipe was tested with."""
@@ -120,7 +121,8 @@ def _said(item: MessageReading, records: KeptRecords, ids: CallIds) -> _Said:
         said.lines += _kept(kept, ids, human=human)
     else:
         # What a person did in another agent, a command say, is a turn here too.
-        turn = item.message["role"] == "user" and metadata.get("origin") != "meta"
+        role = item.message["role"]
+        turn = role == "user" and not is_aside(metadata, role)
         said.lines += _made(item, ids, human=turn)
     if human:
         texts = [part["data"].get("text") for part in item.parts if part["type"] == "text"]

@@ -49,7 +49,8 @@ class Records:
             parts = [part["data"] for part in item.parts if isinstance(part["data"], dict)]
             summary = compaction_summary(parts)
             if summary is not None:
-                yield _compacted(item, summary)
+                if summary.strip():
+                    yield _compacted(item, summary)
             elif item.message["role"] == "user":
                 yield from self._prompt(item, parts)
             elif item.message["role"] == "assistant":

@@ -9,6 +9,7 @@ from store.exports.opencode.ids import Ids
 from store.exports.opencode.originals import Original, original_of
 from store.exports.opencode.parts import part_of
 from store.exports.reading import MessageReading, Row
+from store.exports.steps import is_aside
 
 Data = dict[str, Any]
 
@@ -70,6 +71,9 @@ class Messages:
         if not any(part["type"] != "step-start" for part in parts):
             return
         if item.message["role"] == "user":
+            if is_aside(item.message["metadata"], "user"):
+                parts = [part | {"synthetic": True} if part["type"] == "text" else part
+                         for part in parts]  # fmt: skip
             self._append(self._user(item.message), parts, item.message)
             return
         if parts[0]["type"] != "step-start":

@@ -18,6 +18,7 @@ from store.exports.steps import (
     call_result,
     file_name,
     inline_data,
+    is_aside,
     is_tool,
     steps_of,
 )
@@ -28,6 +29,8 @@ _APIS = {
     "google": "google-generative-ai",
     "openai": "openai-responses",
 }
+ASIDE = "backscroll-context"
+"""The ``customType`` of what another agent told its model by itself."""
 _SAID = ("message", "custom_message", "branch_summary")
 
 
@@ -85,7 +88,9 @@ class Entries:
             return
         if role == "user":
             content = [block for part in parts if (block := _content(part)) is not None]
-            if content:
+            if content and is_aside(item.message["metadata"], role):
+                self._aside(item, content)
+            elif content:
                 message = {"role": "user", "content": content}
                 self._add(self._new(item, "message"), item, message)
         elif role == "assistant":
@@ -159,6 +164,12 @@ class Entries:
     def _add(self, entry: Entry, item: MessageReading, message: Entry) -> None:
         message["timestamp"] = item.message["created_at"]
         self.made.append(entry | {"message": message})
+        self.copies[entry["id"]] = item.message["id"]
+
+    def _aside(self, item: MessageReading, content: list[Entry]) -> None:
+        """Add what a program told the model: sent to it, and no prompt of a person's."""
+        entry = self._new(item, "custom_message")
+        self.made.append(entry | {"customType": ASIDE, "content": content, "display": False})
         self.copies[entry["id"]] = item.message["id"]
 
     def _answer(self, item: MessageReading, content: list[Entry], calls: bool) -> Entry:

@@ -1,0 +1,126 @@
+"""Every session of every sample, to every agent and back: it says the same.
+
+For each pair of where a session is from and what it is exported to: each file keeps its
+agent's recipe (its checker), and what that agent's source reads from it into a fresh store
+tells the same turns, texts, summaries and tool calls, in the same order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.database import Database, open_database
+from store.demo import make_demo
+from store.exports.reading import SessionReading, read_session
+from store.exports.registry import FORMATS, file_name, writer
+from store.ids import derived_session_id
+from store.sources.registry import source
+from store.sync.engine import Settings, Sync
+from store.sync.targets import Target
+from tests.exports import (
+    claude_checker,
+    codex_checker,
+    gemini_checker,
+    opencode_checker,
+    pi_checker,
+)
+from tests.exports.normal_form import NOT_CARRIED, Event, told, view_of
+from tests.sources.samples import DATA, SAMPLES
+
+NOW = 1_790_000_000_000
+CHECKERS: dict[str, Callable[[str, str], Any]] = {
+    "claude-code": claude_checker.check,
+    "codex": lambda text, name: codex_checker.check(text.splitlines(), name),
+    "opencode": lambda text, name: opencode_checker.check(text),
+    "gemini": gemini_checker.check,
+    "pi": pi_checker.check,
+}
+FOLDERS = {
+    "claude-code": "projects/-home-mira-code",
+    "codex": "sessions/2026/09/21",
+    "opencode": "exports",
+    "gemini": "tmp/project/chats",
+    "pi": "--home-mira-code--",
+}
+"""Where each agent keeps its sessions below the folder that is synced."""
+KINDS = list(dict.fromkeys(sample.kind for sample in SAMPLES))
+
+
+@pytest.fixture(scope="module", params=[*KINDS, "demo", "grida"])
+def origin(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Database]:
+    folder = tmp_path_factory.mktemp("origin")
+    if request.param == "demo":
+        database = open_database(make_demo(folder / "demo.db", lambda: NOW), write=False)
+    elif request.param == "grida":
+        database = open_database(DATA / "grida" / "sessions.db", write=False)
+    else:
+        database = open_database(folder / "library.db", create=True)
+        targets = [each.target() for each in SAMPLES if each.kind == request.param]
+        Sync(database, Settings(helpers=0)).run(targets)
+    yield database
+    database.close()
+
+
+@pytest.mark.parametrize("form", CHECKERS)
+def test_a_session_says_the_same_there_and_back(
+    origin: Database, form: str, tmp_path: Path
+) -> None:
+    ids = [row[0] for row in origin.connection.execute("SELECT id FROM chat_sessions")]
+    expected: dict[str, list[Event]] = {}
+    for session_id in ids:
+        reading = read_session(origin, session_id, view_of(form))
+        text = "".join(writer(form)(reading))
+        before = _without_prompt(told(origin, session_id, form), reading)
+        if _is_empty(form, text):
+            assert before == []
+            continue
+        CHECKERS[form](text, reading.export_id)
+        path = tmp_path / FOLDERS[form] / file_name(FORMATS[form], reading.export_id,
+                                                    reading.session)  # fmt: skip
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        name = json.loads(text)["info"]["id"] if form == "opencode" else reading.export_id
+        expected[derived_session_id(form, name)] = before
+    assert expected
+    back = _synced(form, tmp_path)
+    names = {row[0] for row in back.connection.execute("SELECT id FROM chat_sessions")}
+    assert names == set(expected)
+    for session_id, events in expected.items():
+        assert told(back, session_id, form) == events
+    back.close()
+
+
+def _without_prompt(events: list[Event], reading: SessionReading) -> list[Event]:
+    """Take the last prompt out where the export says that it is handed over instead."""
+    if not reading.remarks:
+        return events
+    (remark,) = reading.remarks
+    kind, role, text = events[-1]
+    assert (kind, role) == ("said", "user") and remark.endswith(text)
+    return events[:-1]
+
+
+def _is_empty(form: str, text: str) -> bool:
+    return not (json.loads(text)["messages"] if form == "opencode" else text)
+
+
+def _synced(form: str, root: Path) -> Database:
+    """Read what was exported into a store that knows nothing of it."""
+    roots = sorted((root / FOLDERS[form]).iterdir()) if form == "opencode" else [root]
+    targets = [Target(source(form), each) for each in roots]
+    database = open_database(root / "back.db", create=True)
+    Sync(database, Settings(helpers=0)).run(targets)
+    assert database.connection.execute("SELECT * FROM source_problems").fetchall() == []
+    return database
+
+
+def test_what_is_not_carried_is_named_for_agents_only() -> None:
+    assert set(NOT_CARRIED) <= set(CHECKERS)
+    assert set(CHECKERS) == {name for name, each in FORMATS.items() if each.context} | {"opencode"}

@@ -1,0 +1,56 @@
+"""The sample of every source: which root to read, and which program wrote it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+from store.sources.registry import source
+from store.sync.targets import Target
+
+DATA = Path(__file__).parent.parent / "data"
+
+
+class Sample(NamedTuple):
+    """A sample.
+
+    Attributes:
+        kind: The source's kind.
+        root: Relative to the folder of all samples.
+    """
+
+    kind: str
+    root: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}: {self.root}"
+
+    def target(self, folder: Path = DATA) -> Target:
+        return Target(source(self.kind), folder / self.root)
+
+    def copied(self, folder: Path) -> Target:
+        """Return the root of a copy of the sample, with all that lies beside it."""
+        top = Path(self.root).parts[0]
+        if not (folder / top).exists():
+            shutil.copytree(DATA / top, folder / top)
+        return self.target(folder)
+
+
+SAMPLES = (
+    Sample("claude-code", "claude-code/home/.claude"),
+    Sample("codex", "codex/home"),
+    Sample("codex", "codex/0.171.0"),
+    Sample("codex", "codex/0.98.0"),
+    Sample("opencode", "opencode"),
+    Sample("opencode", "opencode/legacy"),
+    Sample("gemini", "gemini"),
+    Sample("pi", "pi/sessions"),
+    Sample("copilot", "copilot"),
+    Sample("aider", "aider/.aider.chat.history.md"),
+    Sample("y-agent", "y-agent/data"),
+    Sample("hub", "hub/hub.db"),
+    Sample("lionagi", "lionagi/state.db"),
+    Sample("viben", "viben/.viben"),
+)
