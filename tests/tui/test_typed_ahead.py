@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 from textual import events
 
+from store.queries import listing
 from tests.tui.seeded import SESSION, Said, make_store, text
 from tests.tui.stores import put, some
 from tests.tui.verbs_app import Running, query, running
@@ -80,3 +83,34 @@ async def test_what_is_asked_for_by_message_opens_too(tmp_path: Path) -> None:
         await run.quiet()
         assert run.app.main.shown_session == OTHER
         assert run.app.main.focused_pane == "transcript"
+
+
+async def test_a_list_that_is_read_again_still_goes_where_it_was_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path / "s.db", some(300))
+    async with running(path) as run:
+        pane, library = run.sessions, run.app.library
+        read, again = library.read, [True, True, True]
+
+        async def broken_off(*args: Any) -> Any:
+            if args[0] is listing.rowid_of and again:
+                again.pop()
+                pane.reload()
+            return await read(*args)
+
+        monkeypatch.setattr(type(library), "read", staticmethod(broken_off))
+        pane.go_to(f"ses_{250:026d}")
+        await run.quiet()
+        monkeypatch.undo()
+        assert pane.selected_id == f"ses_{250:026d}"
+
+
+async def test_a_cursor_whose_row_is_on_the_way_stays_where_it_is(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(9_000))
+    async with running(path) as run:
+        pane, view = run.sessions, run.sessions.view
+        last = view.model.rowids[-1]
+        view.select(len(view.model) - 1)
+        assert last not in view.rows
+        assert await pane._wanted_rowid(view.model, None) == last

@@ -152,17 +152,23 @@ class SessionListPane(CommandPane, Vertical):
             self.keys, self._folds, matching, headed=query.group != "none"
         )
         if query == self.list_query:
-            before = self.view.selected
-            selected = await self._wanted_rowid(model)
+            before, wanted = self.view.selected, self._going_to
+            selected = await self._wanted_rowid(model, wanted)
             moved = self.view.selected != before
             self._show(model, looked_at)
             # A key that came while the store was asked has chosen anew.
             if selected is not None and not moved:
                 self._select_rowid(selected)
+            # Only now: what breaks this off and reads the list again still has to go there.
+            if self._going_to == wanted:
+                self._going_to = None
 
-    async def _wanted_rowid(self, model: ListModel) -> int | None:
+    async def _wanted_rowid(self, model: ListModel, wanted: str | None) -> int | None:
         """Return the session to select: the one that was asked for, else the same as before."""
-        wanted, self._going_to = self._going_to, None
+        here = self.view.selected
+        if wanted is None and here is not None and here not in self.view.rows:
+            # The cursor has just come here: the id of the session is not read yet.
+            return here
         for session_id in (wanted, self.selected_id):
             if session_id is not None:
                 rowid = await self.library.read(listing.rowid_of, session_id)
