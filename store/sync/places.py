@@ -68,7 +68,20 @@ def places(database: Database | None, environment: Mapping[str, str], home: Path
         )  # fmt: skip
         _count(database, source, root, place)
         found.append(place)
-    return found
+    return found + [*_unknown(database, counted)]
+
+
+def _unknown(
+    database: Database | None, counted: Mapping[tuple[str, str], int]
+) -> Iterator[Place]:
+    """Yield the places of kinds that only another version of this program reads."""
+    known = {source.kind for source in all_sources()}
+    for kind, root in _synced(database):
+        if kind not in known:
+            place = Place(kind, kind, root, Path(root).exists(), False,
+                          problems=counted.get((kind, root), 0))  # fmt: skip
+            place.sessions = _sessions(database, kind, Path(root))
+            yield place
 
 
 def _roots(
@@ -111,8 +124,12 @@ def _count(database: Database | None, source: Source, root: Path, place: Place) 
             place.files += 1
             place.size_bytes += unit.size
             place.changed_at = max(place.changed_at or 0, unit.changed_at)
-    if database is not None and database.form.name == "own":
-        sessions: set[str] = set()
-        for state in stored_units(database, source.kind, root).values():
-            sessions.update(UnitState.parse(state).sessions)
-        place.sessions = len(sessions)
+    place.sessions = _sessions(database, source.kind, root)
+
+
+def _sessions(database: Database | None, kind: str, root: Path) -> int:
+    """Return how many sessions the store has from a root."""
+    if database is None or database.form.name != "own":
+        return 0
+    states = stored_units(database, kind, root).values()
+    return len({name for state in states for name in UnitState.parse(state).sessions})

@@ -34,6 +34,18 @@ def test_names_that_do_not_exist_are_told_with_their_line(tmp_path: Path) -> Non
         assert told(path) == []
 
 
+def test_sources_that_do_not_exist_are_told_with_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('''[sources]
+disabled = ["pi", "gemni"]
+enabled = ["codex"]
+[sources.paths]
+codex = ["/a"]
+clade-code = ["/b"]
+''')
+    assert told(path) == ["2: there is no source gemni", "6: there is no source clade-code"]
+
+
 async def test_the_app_says_so(tmp_path: Path) -> None:
     from store.locations import config_path
 
