@@ -14,8 +14,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.commands.keys import key_label, key_name
+from tui.figures import count_of
 from tui.glyphs import glyphs
-from tui.inspector.figures import count_of
 from tui.sessions.painter import style
 from tui.text import cells, fit, wrap
 from tui.theme import palette_of

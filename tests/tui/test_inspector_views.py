@@ -6,9 +6,9 @@ import pytest
 from rich.cells import cell_len
 from rich.style import Style
 
+from tui.figures import duration, money, size, tokens
 from tui.glyphs import ASCII
 from tui.inspector.blocks import Columns, Fixed, Stack, Text
-from tui.inspector.figures import duration, money, size, tokens
 from tui.inspector.lines import Line, Value, arrange, cut, middle_cut, set_width, width_of
 from tui.inspector.output import media_of, output_text, shrink_rulers
 from tui.inspector.paint import marked, strip_of, style_of

@@ -94,24 +94,6 @@ def local_time(milliseconds: Any, pattern: str = "%Y-%m-%d %H:%M") -> str:
         return str(milliseconds)
 
 
-def short_number(number: float) -> str:
-    """Return a number as one reads it: 940, 12k, 1.2M."""
-    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if number >= size:
-            digits = 1 if number < 10 * size else 0
-            return f"{number / size:.{digits}f}{unit}"
-    return str(round(number))
-
-
-def size_text(size: float) -> str:
-    """Return bytes as one reads them."""
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
-
-
 def home_path(path: str | None) -> str:
     """Return a path with the home folder as ``~``."""
     if not path:

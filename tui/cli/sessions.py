@@ -25,7 +25,8 @@ from store.clock import system_clock
 from store.database import Database
 from store.queries import sessions
 from store.queries.summaries import Summary, summaries
-from tui.cli.output import Printer, home_path, local_time, note, short_number
+from tui import figures
+from tui.cli.output import Printer, home_path, local_time, note
 from tui.cli.stores import store_for_reading
 
 _ABSOLUTE = re.compile(r"^(/|[A-Za-z]:\\|\\\\)")
@@ -127,7 +128,7 @@ def _line(printer: Printer, summary: Summary) -> list[str]:
         printer.paint(summary["id"], "faint"),
         printer.paint(f"  {local_time(summary['updated_at'])}", "faint"),
         printer.paint(f"{summary['message_count']:>6} msgs"),
-        printer.paint(f"{short_number(summary['total_tokens']):>6} tok"),
+        printer.paint(f"{figures.tokens(summary['total_tokens']):>6} tok"),
         printer.paint(f"  {summary['agent']:<12}", "tool"),
         printer.paint(f"{home_path(summary['workspace_root']) or '-':<18}", "faint"),
         printer.paint(f"  {mark}", "fork"),

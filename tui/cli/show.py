@@ -20,8 +20,9 @@ from store.exports.encoding import encode_for_output
 from store.exports.reading import SessionReading, queued_messages, read_session
 from store.queries.sessions import resolve
 from store.queries.summaries import Summary, summaries_of
+from tui import figures
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
-from tui.cli.output import Printer, home_path, local_time, short_number
+from tui.cli.output import Printer, home_path, local_time
 from tui.cli.stores import needs_store, store_for_reading
 from tui.cli.transcript_text import TranscriptText
 
@@ -94,7 +95,7 @@ def _print_head(printer: Printer, summary: Summary) -> None:
     cost = f" · ${summary['cost_usd']:.2f}" if summary["cost_usd"] else ""
     printer.line(printer.paint(
         f"{summary['message_count']} messages{hidden}{waiting} · "
-        f"{short_number(summary['total_tokens'])} tokens{cost} · "
+        f"{figures.tokens(summary['total_tokens'])} tokens{cost} · "
         f"{local_time(summary['created_at'])} to {local_time(summary['updated_at'])} · "
         f"{summary['id']}", "faint",
     ))  # fmt: skip

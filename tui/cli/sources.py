@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from store.database import Database
-from tui.cli.output import Printer, home_path, local_time, print_json, size_text
+from tui import figures
+from tui.cli.output import Printer, home_path, local_time, print_json
 from tui.cli.stores import store_for_reading
 
 Place = dict[str, Any]
@@ -69,7 +70,7 @@ def _print_place(printer: Printer, place: Place) -> None:
     else:
         pieces.append(printer.paint(
             f"{place['sessions']:,} sessions, {place['files']:,} files, "
-            f"{size_text(place['size_bytes'])}"
+            f"{figures.size(place['size_bytes'])}"
         ))  # fmt: skip
     if place["changed_at"] is not None:
         pieces.append(printer.paint(f", last change {local_time(place['changed_at'])}", "faint"))

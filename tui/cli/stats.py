@@ -15,7 +15,8 @@ from typing import Any
 
 from store.queries.sessions import resolve
 from store.queries.stats import GROUPINGS, KEYS, Spending, context_tokens, spending
-from tui.cli.output import Printer, home_path, print_json, short_number
+from tui import figures
+from tui.cli.output import Printer, home_path, print_json
 from tui.cli.stores import needs_store, store_for_reading
 
 
@@ -81,6 +82,6 @@ def _table(printer: Printer, spent: Spending, groups: list[Spending]) -> None:
 
 def _figures(printer: Printer, group: Spending, *styles: str) -> str:
     values = [str(group.sessions), str(group.answers)]
-    values += [short_number(group.spent[key]) for key in KEYS]
-    values += [short_number(group.total), f"${group.cost_usd:.2f}" if group.cost_usd else ""]
+    values += [figures.tokens(group.spent[key]) for key in KEYS]
+    values += [figures.tokens(group.total), f"${group.cost_usd:.2f}" if group.cost_usd else ""]
     return printer.paint("".join(f"{value:>13}" for value in values), *styles)

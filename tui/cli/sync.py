@@ -42,7 +42,8 @@ from store.sync.process import (
     start_sync,
 )
 from store.sync.progress import Progress, Summary
-from tui.cli.output import Printer, note, print_json, size_text
+from tui import figures
+from tui.cli.output import Printer, note, print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -149,10 +150,10 @@ def _progress_line(progress: Progress) -> str:
     if progress.eta_s is not None and progress.files_done < progress.files_total:
         minutes, seconds = divmod(round(progress.eta_s), 60)
         left = f", {minutes}:{seconds:02} left"
-    rate = f", {size_text(progress.rate)}/s" if progress.rate else ""
+    rate = f", {figures.size(progress.rate)}/s" if progress.rate else ""
     return (
         f"{progress.files_done:,} of {progress.files_total:,} files, "
-        f"{size_text(progress.bytes_done)} of {size_text(progress.bytes_total)}{rate}{left}"
+        f"{figures.size(progress.bytes_done)} of {figures.size(progress.bytes_total)}{rate}{left}"
     )
 
 

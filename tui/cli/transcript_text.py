@@ -15,7 +15,8 @@ from store.exports.tool_line import (
     tool_state,
     tool_subject,
 )
-from tui.cli.output import Printer, local_time, short_number
+from tui import figures
+from tui.cli.output import Printer, local_time
 
 OUTPUT_LINES = 8
 REASONING_LINES = 3
@@ -157,7 +158,7 @@ def _facts(row: Row, metadata: Mapping[str, Any], queued: bool) -> Iterator[str]
     if row["role"] == "assistant" and isinstance(model, Mapping):
         yield str(model.get("model_id", ""))
     if isinstance(usage, Mapping) and isinstance(usage.get("output"), int | float):
-        yield f"{short_number(usage['output'])} out"
+        yield f"{figures.tokens(usage['output'])} out"
     if row.get("hidden_at") or metadata.get("hidden_at"):
         yield "hidden"
     if metadata.get("inherited_from"):

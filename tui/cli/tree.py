@@ -16,7 +16,8 @@ from store.database import Database
 from store.queries.lineage import FamilyNode, families, family, turn_counts, turn_number
 from store.queries.sessions import resolve
 from store.verbs.marks import user_marks
-from tui.cli.output import Printer, print_json, short_number
+from tui import figures
+from tui.cli.output import Printer, print_json
 from tui.cli.stores import needs_store, store_for_reading
 
 GLYPHS = {"fork": "↱", "subagent": "↳", "continuation": "→", "unknown": "·", "root": ""}
@@ -82,7 +83,7 @@ def _lines(
             open_lines.append(not node.last_of_parent)
         glyph = f"{GLYPHS[node.kind]} " if GLYPHS[node.kind] else ""
         at = _fork_turn(db, node)
-        facts = [f"{turns[node.id]} turns", short_number(node.total_tokens)]
+        facts = [f"{turns[node.id]} turns", figures.tokens(node.total_tokens)]
         facts += [f"at turn {at}"] if at else []
         facts += ["archived"] if node.archived_at is not None else []
         title = " ".join((node.title or "(no title)").split())

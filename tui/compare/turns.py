@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import groupby
 
 from store.queries.compare import BranchTurn
+from tui import figures
 from tui.glyphs import glyphs
 from tui.inspector.blocks import Block, Fixed
 from tui.inspector.lines import Line, Run
 from tui.text import one_line
 from tui.transcript.lines import Line as ProseLine
 from tui.transcript.markdown import layout, plain_lines
-from tui.transcript.plain import count
 from tui.verbs.doing import counted
 
 PROMPT_LINES, CALL_LINES, ANSWER_LINES = 3, 6, 8
@@ -83,7 +83,7 @@ def _calls(turn: BranchTurn) -> list[Line]:
 
 def _usage(turn: BranchTurn) -> Line:
     words: list[str] = [counted(len(turn.calls), "call")] if turn.calls else []
-    words += [f"{count(turn.tokens)} tokens"] if turn.tokens else []
+    words += [f"{figures.tokens(turn.tokens)} tokens"] if turn.tokens else []
     runs: list[Run] = [(" " * BAR + f" {glyphs().dot} ".join(words), "faint")]
     if turn.failed:
         runs.append((f"  {glyphs().failed} {turn.failed} failed", "error"))

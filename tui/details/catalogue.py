@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from store.queries.details import Overview, Timeline
+from tui.figures import count_of, size
 from tui.inspector.blocks import Block, Fixed, Text, plain
 from tui.inspector.borrowed import prose
-from tui.inspector.figures import count_of, size
 from tui.inspector.lines import BLANK, Line, Run, Value, heading
 from tui.inspector.tree import Node, open_at_first
 from tui.inspector.tree_block import Tree

@@ -7,8 +7,8 @@ from typing import Any
 
 from store.queries.details import Overview, Timeline, model_name
 from store.queries.inspection import Spent
+from tui.figures import count_of, duration, moment, money, tokens
 from tui.inspector.blocks import Block, Fixed
-from tui.inspector.figures import count_of, duration, moment, money, tokens
 from tui.inspector.lines import BLANK, Line, Link, Run, Value, heading, middle_cut, pair
 from tui.inspector.spent import bar_lines
 from tui.inspector.tree_block import Tree

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui.details.chart import Chart
-from tui.inspector.figures import count_of, duration, tokens
+from tui.figures import count_of, duration, tokens
 from tui.inspector.lines import Line, Run, cut, width_of
 
 SHORT_NAMES = {"cache read": "read", "cache write": "write", "output": "out", "input": "in",

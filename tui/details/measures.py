@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from store.queries.details import Turn
-from tui.inspector.figures import duration, money, tokens
+from tui.figures import duration, money, tokens
 from tui.inspector.spent import BUCKETS
 
 Stacked = tuple[tuple[float, str], ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tui.figures import clock, count_of, duration, moment, size
 from tui.inspector.blocks import (
     Block,
     Columns,
@@ -12,7 +13,6 @@ from tui.inspector.blocks import (
     plain,
 )
 from tui.inspector.borrowed import changes, diff_text, prose
-from tui.inspector.figures import clock, count_of, duration, moment, size
 from tui.inspector.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
 from tui.inspector.output import media_of, output_text, result_of, shrink_rulers
 from tui.inspector.spent import session_lines, turn_lines

@@ -10,7 +10,7 @@ from typing import Any
 from store.database import Database
 from store.queries.inspection import decoded
 from store.rows import PartRow
-from tui.inspector.figures import count_of
+from tui.figures import count_of
 from tui.text import one_line
 from tui.transcript.calls import describe
 from tui.transcript.plain import output_text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tui.figures import count_of, moment, money, size
 from tui.inspector.blocks import Block, Fixed, Text
-from tui.inspector.figures import count_of, moment, money, size
 from tui.inspector.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
 from tui.inspector.spent import BUCKETS
 from tui.inspector.subject import Subject

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from tui.figures import count_of, size
 from tui.inspector.blocks import Block, Fixed, Text, plain
-from tui.inspector.figures import count_of, size
 from tui.inspector.lines import BLANK, Value, heading
 from tui.inspector.subject import Subject
 from tui.inspector.tree_block import Tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from store.queries.inspection import Spent
-from tui.inspector.figures import count_of, money, tokens
+from tui.figures import count_of, money, tokens
 from tui.inspector.lines import BLANK, Line, Run, cut, heading
 from tui.inspector.subject import Subject
 

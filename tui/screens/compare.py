@@ -9,6 +9,7 @@ from textual import events
 from store.database import Database
 from store.queries.compare import BranchTurn, Comparison, compare
 from store.queries.sessions import get
+from tui import figures
 from tui.commands.registry import bindings
 from tui.compare.turns import turn_blocks
 from tui.glyphs import glyphs
@@ -17,7 +18,6 @@ from tui.inspector.blocks import Block, Columns, Fixed
 from tui.inspector.lines import BLANK, Line, Run, heading
 from tui.screens.stacked import StackedScreen
 from tui.text import fit, one_line
-from tui.transcript.plain import count
 from tui.verbs.doing import ask_store, counted
 
 SIDE_BY_SIDE_FROM = 90
@@ -132,7 +132,7 @@ class CompareScreen(StackedScreen):
         sides = (cells - Columns.GAP) // 2
         runs: list[Run] = []
         for n in (0, 1):
-            facts = f"  {counted(turns[n], 'turn')} {count(own[n])}"
+            facts = f"  {counted(turns[n], 'turn')} {figures.tokens(own[n])}"
             chosen = n == self.side
             mark = f"{glyphs().thick_bar} " if chosen else "  "
             title = fit(self._titles[n], max(8, sides - len(facts) - 2))

@@ -13,8 +13,8 @@ from textual.widgets import Input
 
 from store.errors import Refused
 from tui.external import save_text
+from tui.figures import size
 from tui.inspector.bar import LineBar
-from tui.inspector.figures import size
 from tui.inspector.lines import Line
 from tui.text import one_line
 from tui.theme import palette_of

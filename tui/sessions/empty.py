@@ -9,7 +9,7 @@ from textual.strip import Strip
 
 from store.queries.listing import ListQuery
 from store.queries.summary import Totals
-from tui.inspector.figures import count_of
+from tui.figures import count_of
 from tui.palette import Palette
 from tui.sessions.painter import blank, style
 from tui.sessions.wording import folder

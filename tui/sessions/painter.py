@@ -11,8 +11,8 @@ from rich.style import Style
 from textual.strip import Strip
 
 from store.queries.listing import ListQuery, ListRow
+from tui import figures
 from tui.glyphs import Glyphs
-from tui.inspector import figures
 from tui.palette import Palette
 from tui.sessions.model import GroupSpan
 from tui.sessions.wording import activity_of, age, folder, heading, model_name, short_kind

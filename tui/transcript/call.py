@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from tui import figures
 from tui.text import one_line
-from tui.transcript.plain import duration
 
 Status = Literal["running", "waiting", "ok", "failed", "denied", "interrupted", "pending"]
 BodyKind = Literal["text", "diff", "todo", "markdown", "code"]
@@ -70,4 +70,4 @@ def shortened(text: str, root: str | None) -> str:
 
 def ended_in(call: Call) -> str:
     """Return the call's duration for people, "" where it is unknown or nothing."""
-    return duration(call.milliseconds) if call.milliseconds is not None else ""
+    return figures.duration(call.milliseconds) if call.milliseconds is not None else ""

@@ -10,13 +10,13 @@ from store.queries.context import context_ids
 from store.queries.filling import KINDS, Filling, Kind
 from store.queries.transcript import Keyset, Outline
 from store.store import Store
+from tui import figures
 from tui.glyphs import glyphs
 from tui.transcript.document import Document
 from tui.transcript.heights import Heights
 from tui.transcript.item import Setting
 from tui.transcript.lines import Line, Run, width_of
 from tui.transcript.measures import estimates
-from tui.transcript.plain import count
 from tui.transcript.reader import PAGE_MESSAGES, SessionReader
 from tui.transcript.skeleton import Skeleton
 
@@ -121,7 +121,7 @@ def meter_lines(meter: Meter | None, messages: int, width: int) -> list[Line]:
         words = "counting" + glyphs().more if meter is None else "nothing"
         return [Line([*title, (f"  {words}", "faint")], right=right), Line([]), Line([])]
     about = "counted by it" if meter.counted else "guessed from characters"
-    title += [(f"  {count(meter.tokens)} tokens", "text b"), (f", {about}", "muted"),
+    title += [(f"  {figures.tokens(meter.tokens)} tokens", "text b"), (f", {about}", "muted"),
               (f"  {messages:,} message{'s' * (messages != 1)}", "faint")]
     kinds = [(kind, size) for kind in KINDS if (size := meter.kinds[kind])]
     return [Line(title, right=right), Line(_bar(kinds, width)), *_legend(meter, kinds, width)]
@@ -147,7 +147,7 @@ def _legend(meter: Meter, kinds: list[tuple[Kind, int]], width: int) -> list[Lin
         name = "system, tools" if kind == "system" and meter.rest else kind
         entries.append([
             (f"{glyphs().thick_bar} ", INKS[kind]), (f"{name} ", "muted"),
-            (f"{max(1, round(100 * size / total))}% ", "text"), (count(size), "faint"),
+            (f"{max(1, round(100 * size / total))}% ", "text"), (figures.tokens(size), "faint"),
         ])
     if meter.counted:
         entries.append([("shares by characters", "faint")])

@@ -7,13 +7,14 @@ from typing import Any
 
 import orjson
 
+from tui import figures
 from tui.glyphs import glyphs
 from tui.text import clean, one_line
 from tui.transcript import diff
 from tui.transcript.item import Item, Setting
 from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
 from tui.transcript.markdown import layout, plain_lines
-from tui.transcript.plain import as_dict, count, duration, media_line, readable
+from tui.transcript.plain import as_dict, media_line, readable
 from tui.transcript.prose import CAP_CHARACTERS, capped_lines, indented
 from tui.transcript.tools import todo_items
 
@@ -95,7 +96,7 @@ def _retry(item: Item, setting: Setting) -> Laid:
     facts = [f"status {data['status']}"] if data.get("status") else []
     delay = data.get("delay_ms")
     if isinstance(delay, int | float):
-        facts.append(f"again after {duration(delay)}")
+        facts.append(f"again after {figures.duration(delay)}")
     reason = one_line(str(data.get("message") or data.get("error") or ""))
     runs: list[Run] = [(f"{glyphs().failed} ", "error"), ("retry  ", "error b"), (words, "text"),
                        (f"  {reason}", "muted")]
@@ -108,9 +109,9 @@ def _compaction(item: Item, setting: Setting) -> Laid:
     words: list[Run] = [("compacted", "reasoning b")]
     before, after = data.get("pre_tokens"), data.get("post_tokens", data.get("summary_tokens"))
     if isinstance(before, int):
-        words.append((f"  {count(before)}", "muted"))
+        words.append((f"  {figures.tokens(before)}", "muted"))
     if isinstance(after, int) and after:
-        words.append((f" to {count(after)} tokens", "muted"))
+        words.append((f" to {figures.tokens(after)} tokens", "muted"))
     words.append(("  by itself" if data.get("auto") else "  on request", "faint"))
     summary = data.get("summary")
     opened = _opened(item)

@@ -6,8 +6,9 @@ import re
 import time
 from typing import Any
 
+from tui import figures
 from tui.text import one_line
-from tui.transcript.plain import as_dict, count
+from tui.transcript.plain import as_dict
 
 _STAMP = re.compile(r"[-@]?(20\d{6}|20\d\d-\d\d-\d\d)$")
 _VERSION = re.compile(r"-(\d{1,2})-(\d{1,2})$")
@@ -46,7 +47,7 @@ def tokens_out(metadata: dict[str, Any]) -> str:
     usage = as_dict(metadata.get("usage"))
     wrote = sum(value for name in ("output", "reasoning")
                 if isinstance(value := usage.get(name), int))
-    return f"{count(wrote)} out" if wrote else ""
+    return f"{figures.tokens(wrote)} out" if wrote else ""
 
 
 def context_tokens(metadata: dict[str, Any]) -> int:

@@ -12,6 +12,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from store.rows import SessionRow
+from tui import figures
 from tui.glyphs import glyphs
 from tui.palette import Palette
 from tui.sessions.wording import folder, model_name
@@ -21,7 +22,7 @@ from tui.transcript.document import Document
 from tui.transcript.lines import Line, Run, fitted, width_of
 from tui.transcript.minimap import minimap
 from tui.transcript.paint import Paint
-from tui.transcript.plain import as_dict, count, decode
+from tui.transcript.plain import as_dict, decode
 from tui.transcript.search import Search
 
 MAP_CELLS = 20
@@ -147,7 +148,7 @@ def header_lines(
     if below:
         second.runs = [(f"esc back to {fit(one_line(below), 32)}  ", "fork"), *second.runs]
     if context:
-        second.right = [(f"context {count(context)}", "faint")]
+        second.right = [(f"context {figures.tokens(context)}", "faint")]
     if row.archived_at:
         first.runs.append(("  archived", "muted"))
     return [first, second]

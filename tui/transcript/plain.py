@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from tui import figures
 from tui.text import without_colour
 
 _ERROR_TAG = re.compile(r"</?tool_use_error>")
@@ -104,47 +105,10 @@ def media_line(block: dict[str, Any]) -> str:
         media, url = media or head.split(";")[0], ""
     name = block.get("filename") or block.get("name") or url.rsplit("/", 1)[-1]
     kind = media if _MEDIA.match(str(media)) else str(block.get("type") or "file")
-    size = byte_size(len(data) * 3 // 4) if isinstance(data, str) and data else ""
+    size = figures.size(len(data) * 3 // 4) if isinstance(data, str) and data else ""
     return "  ".join(str(item) for item in (name, kind, size) if item)
 
 
 def strip_tags(text: str) -> str:
     """Drop the tags that wrap what a command printed."""
     return without_colour(_WRAPPER.sub("", text)).strip("\n")
-
-
-def byte_size(size: int) -> str:
-    """Return a size in bytes for people."""
-    if size < 1000:
-        return f"{size} B"
-    amount, units = size / 1000, iter(("kB", "MB", "GB"))
-    unit = next(units)
-    while amount >= 999.5 and unit != "GB":
-        amount, unit = amount / 1000, next(units)
-    return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
-
-
-def duration(milliseconds: float) -> str:
-    """Return how long something took, for people."""
-    seconds = milliseconds / 1000
-    if seconds < 0.095:
-        return f"{milliseconds:.0f} ms"
-    if seconds < 9.95:
-        return f"{seconds:.1f} s".replace(".0 s", " s")
-    if seconds < 59.5:
-        return f"{seconds:.0f} s"
-    minutes, seconds = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes}:{seconds:02d}"
-    return f"{minutes // 60} h {minutes % 60:02d}"
-
-
-def count(number: int) -> str:
-    """Return a number of tokens or the like in at most four characters."""
-    if number < 1000:
-        return str(number)
-    if number < 9950:
-        return f"{number / 1000:.1f}k"
-    if number < 999_500:
-        return f"{number / 1000:.0f}k"
-    return f"{number / 1_000_000:.1f}M"

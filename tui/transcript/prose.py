@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+from tui import figures
 from tui.glyphs import glyphs
 from tui.text import one_line
 from tui.transcript.item import Item, Setting
 from tui.transcript.lines import Line, Run, fitted, width_of
 from tui.transcript.markdown import layout, plain_lines
-from tui.transcript.plain import as_dict, byte_size, duration
+from tui.transcript.plain import as_dict
 
 CAP_CHARACTERS = 64_000
 CAP_MARKDOWN = 32_000
@@ -28,7 +29,7 @@ def capped(
     cut = text.rfind("\n", limit // 2, limit)
     cut = cut if cut > 0 else limit
     rest = text[cut:]
-    left = f"{rest.count(chr(10)) + 1:,} more lines, {byte_size(len(rest))}"
+    left = f"{rest.count(chr(10)) + 1:,} more lines, {figures.size(len(rest))}"
     return text[:cut], more_line(left)
 
 
@@ -70,7 +71,7 @@ def reasoning_lines(item: Item, setting: Setting) -> tuple[list[Line], bool]:
     took = details.get("duration_ms")
     head = "thought"
     if isinstance(took, int | float) and took > 500:
-        head += f" for {duration(took)}"
+        head += f" for {figures.duration(took)}"
     if not text:
         head += "" if item.data.get("state") == "streaming" else ", not recorded"
     mark = glyphs().open if opened else glyphs().folded

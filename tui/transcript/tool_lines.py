@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tui import figures
 from tui.glyphs import glyphs
 from tui.text import cells, clean, fit, fit_path
 from tui.transcript import diff
@@ -12,7 +13,6 @@ from tui.transcript.highlight import code_lines
 from tui.transcript.item import Item, Level, Setting
 from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
 from tui.transcript.markdown import layout
-from tui.transcript.plain import byte_size
 from tui.transcript.prose import CAP_CHARACTERS, CAP_LINES, capped_lines, indented, more_line
 
 _NUMBERED = re.compile(r"^\s*(\d+)(?:→|\t)(.*)$")
@@ -23,8 +23,6 @@ STATUS_INKS = {
 SPIN_MS = 200
 ROWS_OF_A_LINE = 3
 """How many rows a long line gets while outputs are short."""
-RUNNING_FOR = 60_000
-"""A call without result counts as running for so long after it was last written (ms)."""
 
 
 def status_glyph(call: Call, now: int) -> str:
@@ -128,7 +126,7 @@ def _text_body(call: Call, item: Item, width: int, *, whole: bool) -> list[Line]
         lines = capped_lines(lines, item.pages)
         if len(text) > limit and (not lines or lines[-1].action != "more"):
             rest = text[limit:]
-            left = f"{rest.count(chr(10)) + 1:,} more lines, {byte_size(len(rest))}"
+            left = f"{rest.count(chr(10)) + 1:,} more lines, {figures.size(len(rest))}"
             lines.append(more_line(left))
         return lines
     total = text.count("\n") + 1

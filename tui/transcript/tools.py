@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from tui import figures
 from tui.text import one_line
 from tui.transcript import diff
 from tui.transcript.call import PATHS, Call, shortened
 from tui.transcript.diff import DiffLine
-from tui.transcript.plain import as_dict, as_list, count, readable
+from tui.transcript.plain import as_dict, as_list, readable
 
 _SHELLS = frozenset({
     "bash", "shell", "exec_command", "run_shell_command", "local_shell", "execute", "terminal",
@@ -155,7 +156,7 @@ def _agent(call: Call, given: dict[str, Any], structured: dict[str, Any], root: 
     if isinstance(total, int | float):
         call.milliseconds = total
     tokens = structured.get("totalTokens")
-    call.size = f"{count(tokens)} tokens" if isinstance(tokens, int) else ""
+    call.size = f"{figures.tokens(tokens)} tokens" if isinstance(tokens, int) else ""
     if call.status == "ok":
         call.kind, call.lead_lines = "markdown", 3
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from store.queries.lineage import FamilyNode, LineageKind
 from store.queries.tree_facts import Label, NodeFacts
+from tui import figures
 from tui.glyphs import glyphs
 from tui.inspector.blocks import Spot
 from tui.inspector.lines import Line, Link, Run, cut
 from tui.sessions.wording import age
 from tui.text import one_line
-from tui.transcript.plain import count
 
 DEEPEST = 12
 """Levels whose rails are drawn; deeper ones stand as deep."""
@@ -152,7 +152,7 @@ class TreeBlock:
         at = f"turn {facts.fork_turn}" if facts and facts.fork_turn else ""
         turns = glyphs().more if facts is None else f"{facts.turns:,}"
         values = {
-            "at": at, "turns": turns, "tokens": count(node.total_tokens),
+            "at": at, "turns": turns, "tokens": figures.tokens(node.total_tokens),
             "age": age(node.updated_at, self._now),
         }
         return tuple((values[name].rjust(cells), "muted" if name == "turns" else "faint")

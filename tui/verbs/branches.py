@@ -8,9 +8,9 @@ from store.database import Database
 from store.queries.lineage import siblings
 from store.queries.sessions import get
 from store.rows import SessionRow
+from tui import figures
 from tui.dialogs.choose import ChooseDialog, Option
 from tui.sessions.wording import age
-from tui.transcript.plain import count
 from tui.verbs.doing import ask_store
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ async def choose_branch(app: BackscrollApp, session_id: str) -> str | None:
     now = app.library.clock()
     options = [
         Option(row.title or "untitled", row.id,
-               f"{count(row.total_tokens)} tokens  {age(row.updated_at, now)}")
+               f"{figures.tokens(row.total_tokens)} tokens  {age(row.updated_at, now)}")
         for row in others
     ]
     chosen: str | None = await app.push_screen_wait(

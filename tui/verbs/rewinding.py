@@ -15,10 +15,10 @@ from store.verbs.rewind import (
     restore,
     rewind,
 )
+from tui import figures
 from tui.dialogs.choose import ChooseDialog, Option
 from tui.dialogs.notes import words
 from tui.transcript.facts import clock_time, day
-from tui.transcript.plain import count
 from tui.verbs.doing import ask_store, counted, perform, told
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _dialog(known: Rewinds, message_id: str, *, latest: bool) -> ChooseDialog:
 
 def _words(preview: RewindPreview) -> str:
     words = [counted(preview.messages, "message"), counted(preview.tool_calls, "tool call")]
-    return ", ".join([*words, f"{count(preview.tokens)} tokens"])
+    return ", ".join([*words, f"{figures.tokens(preview.tokens)} tokens"])
 
 
 async def restore_batch(app: BackscrollApp, session_id: str) -> None:

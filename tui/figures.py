@@ -16,20 +16,23 @@ def tokens(count: int) -> str:
     return f"{count / 1_000_000:.1f}M" if count < 999_500_000 else f"{count / 1e9:.1f}G"
 
 
-def size(count: int) -> str:
-    """Return a number of bytes, such as ``1.4 kB``."""
-    if count < 1_000:
-        return f"{count} B"
-    for unit, factor in (("kB", 1e3), ("MB", 1e6), ("GB", 1e9)):
-        if count < factor * 999.5:
-            return f"{count / factor:.1f} {unit}"
-    return f"{count / 1e12:.1f} TB"
+def size(count: float) -> str:
+    """Return a number of bytes, such as ``1.4 kB`` and ``310 kB``."""
+    if count < 999.5:
+        return f"{count:.0f} B"
+    units = iter(("kB", "MB", "GB", "TB"))
+    amount, unit = count / 1_000, next(units)
+    while amount >= 999.5 and unit != "TB":
+        amount, unit = amount / 1_000, next(units)
+    return f"{amount:.1f} {unit}" if amount < 9.95 else f"{amount:.0f} {unit}"
 
 
-def duration(milliseconds: int) -> str:
-    """Return a duration, such as ``0.2 s``, ``48 s``, ``3m 04s``, ``2h 05m``, ``3d 4h``."""
+def duration(milliseconds: float) -> str:
+    """Return a duration, such as ``40 ms``, ``0.2 s``, ``48 s``, ``3m 04s``, ``3d 4h``."""
+    if milliseconds < 95:
+        return f"{milliseconds:.0f} ms"
     if milliseconds < 9_950:
-        return f"{milliseconds / 1_000:.1f} s"
+        return f"{milliseconds / 1_000:.1f} s".replace(".0 s", " s")
     seconds = round(milliseconds / 1_000)
     if seconds < 60:
         return f"{seconds} s"
