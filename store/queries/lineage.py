@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from store.database import Database
+from store.errors import NotFound
 from store.queries.reading import number, text
 
 LineageKind = Literal["root", "fork", "subagent", "continuation", "unknown"]
@@ -75,17 +76,12 @@ def family(db: Database, session_id: str) -> list[FamilyNode]:
 
     One pass over the parent index; 10,000 sessions cost a fraction of a second.
     """
-    first = (
-        "(SELECT min(m.created_at) < s.created_at FROM chat_messages m WHERE m.session_id = s.id)"
-        if db.form.name != "own"
-        else "0"
-    )
     rows = db.connection.execute(
         "WITH RECURSIVE family(id) AS (SELECT $1"
         " UNION SELECT s.id FROM chat_sessions s JOIN family f ON s.parent_id = f.id)"
         f" SELECT s.id, {db.form.title('s')}, s.agent, {db.form.fact('s', 'lineage.kind')},"
         f" s.parent_id, s.parent_message_id, s.total_tokens, s.created_at, s.updated_at,"
-        f" s.archived_at, {first}, CASE WHEN instr(s.metadata_json, '\"labels\"')"
+        f" s.archived_at, {_copies(db)}, CASE WHEN instr(s.metadata_json, '\"labels\"')"
         " AND json_valid(s.metadata_json)"
         " THEN (SELECT count(*) FROM json_each(s.metadata_json, '$.user.labels')) ELSE 0 END"
         " FROM family f CROSS JOIN chat_sessions s ON s.id = f.id"
@@ -179,15 +175,38 @@ def siblings(db: Database, session_id: str) -> list[str]:
     """Return the branches to step through from a session: its parent and the parent's forks.
 
     For a session without a parent these are itself and its own forks. In the order of
-    their age, the session itself among them; subagents are no branches.
+    their age, the session itself among them; subagents are no branches. Reads the parent
+    and its children alone, however large the family is.
     """
-    nodes = family(db, session_id)
-    by_id = {node.id: node for node in nodes}
-    own = by_id[session_id]
-    stem = own.parent_id if own.kind in ("fork", "continuation", "unknown") else session_id
-    stem = stem if stem in by_id else session_id
-    return [
-        node.id
-        for node in nodes
-        if node.id == stem or (node.parent_id == stem and node.kind != "subagent")
-    ]
+    kind, parent = _own_kind(db, session_id)
+    stem = parent if parent is not None and kind in ("fork", "continuation", "unknown") else None
+    stem = session_id if stem is None else stem
+    rows = db.connection.execute(
+        f"SELECT s.id, {db.form.fact('s', 'lineage.kind')}, {_copies(db)} FROM chat_sessions s"
+        " WHERE s.parent_id = $1 AND s.id <> $1 ORDER BY s.created_at, s.id",
+        {"1": stem},
+    )
+    children = [row[0] for row in rows if _kind(db, text(row[1]), stem, bool(row[2])) != "subagent"]
+    return [stem, *children]
+
+
+def _own_kind(db: Database, session_id: str) -> tuple[LineageKind, str | None]:
+    """Return the kind of a session, and its parent where the store still has that."""
+    row = db.connection.execute(
+        f"SELECT {db.form.fact('s', 'lineage.kind')}, p.id, {_copies(db)} FROM chat_sessions s"
+        " LEFT JOIN chat_sessions p ON p.id = s.parent_id AND p.id <> s.id WHERE s.id = $1",
+        {"1": session_id},
+    ).fetchone()
+    if row is None:
+        raise NotFound(f"there is no session {session_id}")
+    parent = text(row[1])
+    return _kind(db, text(row[0]), parent, bool(row[2])), parent
+
+
+def _copies(db: Database) -> str:
+    """Return SQL that tells whether a session ``s`` of a host's begins with older messages."""
+    if db.form.name == "own":
+        return "0"
+    return (
+        "(SELECT min(m.created_at) < s.created_at FROM chat_messages m WHERE m.session_id = s.id)"
+    )

@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from store.errors import NotFound
 from store.queries.context import visible_ids
 from store.queries.lineage import family, root_of, siblings, turn_counts, turn_number
 from store.store import in_transaction
@@ -78,3 +81,33 @@ def test_turns_and_labels(talk: Talk) -> None:
     assert numbers == [1, 1, 2, None]
     in_transaction(talk.db, label, session, first, "start", now=1)
     assert [n.labels for n in family(talk.db, session)] == [1]
+
+
+def test_branches_are_the_parent_and_its_children_not_the_family(talk: Talk) -> None:
+    root = talk.session("Root")
+    message = talk.message(root)
+    one, two = branch(talk, root, message), branch(talk, root, message)
+    below = branch(talk, one, visible_ids(talk.db, one)[0])
+    assert siblings(talk.db, two) == [root, one, two]
+    assert siblings(talk.db, one) == [root, one, two]
+    assert siblings(talk.db, below) == [one, below]
+    read: list[str] = []
+    talk.db.connection.set_trace_callback(read.append)
+    siblings(talk.db, below)
+    talk.db.connection.set_trace_callback(None)
+    assert not any("RECURSIVE" in sql for sql in read)
+
+
+def test_branches_of_a_loop_of_parents_and_of_an_orphan(talk: Talk) -> None:
+    one, two = talk.session("One"), talk.session("Two")
+    orphan, own = talk.session("Orphan", parent_id="ses_gone"), talk.session("Own")
+    for child, parent in ((one, two), (two, one), (own, own)):
+        talk.db.connection.execute(
+            "UPDATE chat_sessions SET parent_id = ? WHERE id = ?", (parent, child)
+        )
+    assert siblings(talk.db, one) == [two, one]
+    assert siblings(talk.db, two) == [one, two]
+    assert siblings(talk.db, own) == [own]
+    assert siblings(talk.db, orphan) == [orphan]
+    with pytest.raises(NotFound):
+        siblings(talk.db, "ses_gone")
