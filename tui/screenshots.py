@@ -1,4 +1,6 @@
-"""``python -m tui.screenshots``: draws the real app on the demo store into SVG files.
+"""``python -m tui.screenshots``: draws the real app into SVG files.
+
+It shows the demo store, and in one picture a library of the tests' samples.
 
 Clock, time zone, home folder, locale and settings are fixed, so the same code draws the
 same bytes on every machine.
@@ -9,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -24,6 +27,7 @@ NOW = 1_790_000_000_000
 """Epoch ms at which the pictures are taken: 2026-09-21 14:13:20 UTC."""
 HOME = "/home/mira"
 FOLDER = Path("screenshots")
+DATA = Path(__file__).parents[1] / "tests" / "data"
 LOOK_S = 0.1
 SAME_LOOKS = 3
 
@@ -36,16 +40,34 @@ class Shot:
         size: Columns and rows.
         keys: What is pressed before it is taken.
         theme: None for the default one.
+        samples: Synced in place of the demo store: kind of source, and place below ``DATA``.
+        now: Epoch ms at which it is taken.
     """
 
     name: str
     size: tuple[int, int]
     keys: tuple[str, ...] = ()
     theme: str | None = None
+    samples: tuple[tuple[str, str], ...] = ()
+    now: int = NOW
 
 
 WHOLE = ("enter", "g", "pagedown", "pagedown", "pagedown", "G")
 """Opens a session and goes through it, so that the scroll bar knows every part's height."""
+
+_CODEX = "codex/0.171.0/sessions/2026/11/28"
+_PI = "pi/sessions/--home-user-project--"
+SAMPLES = (
+    ("claude-code", "claude-code/home/.claude/projects/-home-user-notes-d-my-site-v2"),
+    ("codex", f"{_CODEX}/rollout-2026-11-28T00-57-50-01a21fa8-9280-7132-bc13-799e1c3e81e7.jsonl"),
+    ("opencode", "opencode/legacy"),
+    ("gemini", "gemini/tmp/project/chats/session-2026-11-27T22-38-47bb34e5.jsonl"),
+    ("pi", f"{_PI}/2026-11-27T22-27-45-796Z_01a21f1f-2a04-71ed-bc04-9eae727ff70c.jsonl"),
+    ("copilot", "copilot/session-state/82ca1005-c439-454d-87a4-a18e1e6c1d25"),
+    ("y-agent", "y-agent/data"), ("hub", "hub/hub.db"), ("viben", "viben/.viben"),
+)  # fmt: skip
+LATER = 1_795_832_000_000
+"""Epoch ms after the last of the samples: 2026-11-28 02:13:20 UTC."""
 
 SHOTS = (
     Shot("three-panes", (190, 50), (*WHOLE, "E", "E")),
@@ -53,6 +75,7 @@ SHOTS = (
     Shot("one-pane", (80, 24)),
     Shot("details", (120, 40), ("d",)),
     Shot("light", (120, 40), ("j", "j", "j", *WHOLE), theme="backscroll-light"),
+    Shot("six-sources", (120, 50), WHOLE, samples=SAMPLES, now=LATER),
 )
 
 
@@ -95,6 +118,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _library(shot: Shot, folder: Path) -> Path:
+    """Return a new library with all the samples of a picture."""
+    from store.database import open_database
+    from store.sources.registry import source
+    from store.sync.engine import Settings, Sync
+    from store.sync.targets import Target
+
+    copy = folder / "samples"
+    shutil.copytree(DATA, copy)
+    for path in copy.rglob("*"):
+        os.utime(path, (shot.now / 1000, shot.now / 1000))
+    database = open_database(folder / f"{shot.name}.db", create=True)
+    targets = []
+    for kind, place in shot.samples:
+        root = source(kind).recognise(copy / place)
+        assert root is not None, place
+        targets.append(Target(source(kind), root))
+    Sync(database, Settings(helpers=0), clock=lambda: shot.now).run(targets)
+    database.close()
+    return folder / f"{shot.name}.db"
+
+
 async def _take(shot: Shot, folder: Path) -> str:
     from store.demo import make_demo
     from tui.app import BackscrollApp
@@ -102,10 +147,14 @@ async def _take(shot: Shot, folder: Path) -> str:
     from tui.quick_settings import QuickSettings
 
     def clock() -> int:
-        return NOW
+        return shot.now
 
-    path = make_demo(folder / f"{shot.name}.db", clock)
-    app = BackscrollApp(Library.open(path, "demo", clock=clock), QuickSettings())
+    if shot.samples:
+        path = _library(shot, folder)
+    else:
+        path = make_demo(folder / f"{shot.name}.db", clock)
+    kind = "library" if shot.samples else "demo"
+    app = BackscrollApp(Library.open(path, kind, clock=clock), QuickSettings())
     if shot.theme is not None:
         app.theme = shot.theme
     async with app.run_test(size=shot.size) as pilot:
