@@ -109,6 +109,8 @@ def _browse(request: Request) -> int:
 
     app = BackscrollApp(library, settings)
     app.run(mouse=settings.mouse)
+    if app.failure:
+        print(f"backscroll: {app.failure}", file=sys.stderr)
     return app.return_code or 0
 
 

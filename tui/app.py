@@ -77,6 +77,7 @@ class BackscrollApp(App[None]):
         self.library = library
         self.settings = settings
         self._uncaught = 0
+        self.failure = ""
         self._typed_into: WeakKeyDictionary[events.Key, Screen[object]] = WeakKeyDictionary()
         self._toast = "", 0.0
         self._main: MainScreen | None = None
@@ -213,13 +214,25 @@ class BackscrollApp(App[None]):
     def _handle_exception(self, error: Exception) -> None:
         """Keep running after an error that nothing caught, and say so.
 
-        A test's app ends on it, so that the test fails; so does one that does nothing else.
+        A test's app ends on it, so that the test fails; so does one that does nothing else,
+        and one that has nothing to show yet.
         """
         self._uncaught += 1
-        if self.is_headless or self._uncaught > MOST_UNCAUGHT:
+        if not self.is_headless and (self._main is None or not self._main.is_mounted):
+            self._could_not_start(error)
+        elif self.is_headless or self._uncaught > MOST_UNCAUGHT:
             super()._handle_exception(error)
         else:
             self.report("Something went wrong", error)
+
+    def _could_not_start(self, error: Exception) -> None:
+        """End with exit code 1; ``failure`` is said where the screen has been given back."""
+        self._return_code = 1
+        path = problems.keep("The browser could not start", error)
+        if not self.failure:
+            words = f"the browser could not start: {problems.reason(error)}"
+            self.failure = words if path is None else f"{words}; log: {path}"
+        self._close_messages_no_wait()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """List every command of ours, and the themes."""
