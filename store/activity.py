@@ -144,13 +144,6 @@ def stored_activity(metadata_json: str) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def believed(stored: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a stored activity, ``interrupted`` where it runs by a process that is dead."""
-    if stored.get("state") in _LIVE_STATES and "pid" in stored and is_alive(stored) is False:
-        return {"state": "interrupted", "from": "guessed"}
-    return stored
-
-
 def live_activities(db: Database, session_ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
     """Return what a watcher that lives has seen of sessions, as ``metadata_json.activity``.
 
@@ -185,22 +178,43 @@ def activity_of(
     """
     found = stored if stored is not None else stored_activity(row.metadata_json)
     if found is not None and found.get("state") in STATES:
-        return _from_stored(row, found, now)
+        return judged(found, now, row.updated_at)
     return guessed(unsettled or Unsettled(), now, row.updated_at)
 
 
-def _from_stored(row: SessionRow, stored: Mapping[str, Any], now: int) -> Activity:
+def current(db: Database, row: SessionRow, now: int) -> Activity:
+    """Return what a session does, by all that its store knows of it.
+
+    Args:
+        db: The store.
+        row: The session.
+        now: The present, epoch ms.
+    """
+    return activity_of(
+        row, now=now, unsettled=unsettled_of(db, [row.id]).get(row.id),
+        stored=live_activities(db, [row.id]).get(row.id),
+    )
+
+
+def judged(stored: Mapping[str, Any], now: int, updated_at: int) -> Activity:
+    """Return what a session does of which somebody has stored it.
+
+    Args:
+        stored: Decoded ``metadata_json.activity``, with one of our states.
+        now: The present, epoch ms.
+        updated_at: Of the session.
+    """
     state: ActivityState = stored["state"]
     said = stored.get("since")
-    since = said if isinstance(said, int) else row.updated_at
+    since = said if isinstance(said, int) else updated_at
     came: ActivityFrom = "guessed" if stored.get("from") == "guessed" else "stored"
     if state in _LIVE_STATES and "pid" in stored:
         alive = is_alive(stored)
         if alive is False:
-            return Activity("interrupted", "guessed", row.updated_at)
+            return Activity("interrupted", "guessed", updated_at)
         # Another machine's process cannot be asked; what it writes can be seen.
-        if alive is None and now - row.updated_at > RUNNING_FOR_MS:
-            return Activity("unknown", "guessed", row.updated_at)
+        if alive is None and now - updated_at > RUNNING_FOR_MS:
+            return Activity("unknown", "guessed", updated_at)
     return Activity(state, came, since)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 
-from store.activity import STATES, guessed, unsettled_of
+from store.activity import STATES, Unsettled, guessed, judged, unsettled_of
 from store.database import Database
 from store.queries import listing
 from store.queries.listing import ListKeys, ListQuery, ListRow
 
-GUESSED_WITHIN_MS = 86_400_000
-"""What is open at the end of a session that rests for longer says nothing any more."""
+RECENT_MS = 86_400_000
+"""What a session that rests for longer seems to do is no news any more."""
 _AMONG = 500
 RANKS = (
     "waiting-approval", "waiting-input", "running", "retrying", "queued", "error", "interrupted",
@@ -19,22 +19,24 @@ RANKS = (
 """States in the order in which a list by activity has them; all others come last."""
 
 
-def add_guesses(db: Database, rows: Iterable[ListRow], now: int) -> None:
-    """Fill in what sessions seem to do where nobody has stored it.
+def judge(db: Database, rows: Iterable[ListRow], now: int) -> None:
+    """Say of sessions what they do, as ``store.activity.activity_of`` does.
 
     Args:
         db: The store.
         rows: The sessions; changed in place.
         now: The present, epoch ms.
     """
-    silent = {
-        row.id: row for row in rows
-        if row.activity not in STATES and now - row.updated_at < GUESSED_WITHIN_MS
-    }
-    if not silent:
-        return
-    for session_id, unsettled in unsettled_of(db, list(silent)).items():
-        row = silent[session_id]
+    silent = {}
+    for row in rows:
+        if row.stored is not None and row.activity in STATES:
+            activity = judged(row.stored, now, row.updated_at)
+            row.activity, row.activity_from = activity.state, activity.from_
+        else:
+            silent[row.id] = row
+    open_ends = unsettled_of(db, list(silent)) if silent else {}
+    for session_id, row in silent.items():
+        unsettled = open_ends.get(session_id, Unsettled())
         activity = guessed(unsettled, now, row.updated_at)
         row.activity, row.activity_from = activity.state, activity.from_
         row.active_at = unsettled.touched_at
@@ -48,7 +50,7 @@ def rows(
     if session_ids:
         wanted |= dict.fromkeys(listing.rowids_of(db, session_ids).values())
     found = listing.rows_of(db, list(wanted)) if wanted else {}
-    add_guesses(db, found.values(), now)
+    judge(db, found.values(), now)
     return found
 
 
@@ -56,12 +58,12 @@ def recently_active(db: Database, now: int) -> list[ListRow]:
     """Return the sessions of the last day that do something, the newest first."""
     newest = [rowid for (rowid,) in db.connection.execute(
         "SELECT s.rowid FROM chat_sessions s WHERE s.archived_at IS NULL AND s.updated_at > ?"
-        " ORDER BY s.updated_at DESC LIMIT ?", (now - GUESSED_WITHIN_MS, _AMONG),
+        " ORDER BY s.updated_at DESC LIMIT ?", (now - RECENT_MS, _AMONG),
     ).fetchall()]
     found = rows(db, newest, (), now)
     return [
         row for rowid in newest
-        if (row := found.get(rowid)) is not None and row.activity not in (None, "idle", "ended")
+        if (row := found.get(rowid)) is not None and row.activity not in ("idle", "ended")
     ]
 
 

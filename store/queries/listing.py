@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from store.activity import believed, live_activities
+from store.activity import live_activities
 from store.database import Database
 
 Sort = Literal["recent", "created", "tokens", "cost", "length", "activity"]
@@ -82,11 +82,12 @@ class ListRow:
         title: The user's title, else the stored one, else None.
         model: The model id, or None.
         lineage: ``fork``, ``subagent``, ``continuation`` or ``unknown``; None without parent.
-        activity: As stored, or None.
+        activity: As stored, or None; ``activities.rows`` says what it is worth.
         activity_from: ``stored`` or ``guessed``.
         active_at: Epoch ms of what a guess goes by, where that is newer; else 0.
         messages: Stored messages, hidden ones too.
         turns: Visible messages of the user; None until it is counted.
+        stored: The whole activity as stored, with the process that runs it.
     """
 
     rowid: int
@@ -111,6 +112,7 @@ class ListRow:
     messages: int = 0
     turns: int | None = None
     active_at: int = 0
+    stored: Mapping[str, Any] | None = None
 
 
 def upper_bound(db: Database) -> int:
@@ -335,7 +337,7 @@ def _text(value: Any) -> str | None:
 
 def _list_row(row: tuple[Any, ...], live: Mapping[str, Any] | None) -> ListRow:
     metadata = decoded(row[12])
-    user, activity = _part(metadata, "user"), believed(live or _part(metadata, "activity"))
+    user, activity = _part(metadata, "user"), live or _part(metadata, "activity")
     tags = user.get("tags")
     return ListRow(
         rowid=row[0], id=row[1], title=_text(user.get("title")) or _text(row[2]), agent=row[3],
@@ -347,7 +349,7 @@ def _list_row(row: tuple[Any, ...], live: Mapping[str, Any] | None) -> ListRow:
         star=user.get("star") is True,
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
         activity=_text(activity.get("state")), activity_from=_text(activity.get("from")),
-        messages=row[13],
+        messages=row[13], stored=activity or None,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from store.activity import Activity, activity_of, live_activities, unsettled_of
+from store.activity import Activity, current
 from store.database import Database
 from store.queries.sessions import get
 from store.queries.transcript import Child, Keyset, Outline, children, outline_page, rows_of
@@ -42,10 +42,7 @@ def facts(
     session = get(db, session_id)
     if session is None:
         return None
-    activity = activity_of(
-        session, now=now, unsettled=unsettled_of(db, [session_id]).get(session_id),
-        stored=live_activities(db, [session_id]).get(session_id),
-    )
+    activity = current(db, session, now)
     places = {
         message_id: (created_at, message_id)
         for message_id, created_at in db.connection.execute(

@@ -100,10 +100,28 @@ def outline_page(
     db: Database, session_id: str, after: Keyset | None = None, limit: int = 1000
 ) -> list[Outline]:
     """Return the outlines of up to ``limit`` messages that follow ``after``, in order."""
+    return outline_range(db, session_id, after, None, limit)
+
+
+def outline_range(
+    db: Database, session_id: str, after: Keyset | None, until: Keyset | None, limit: int
+) -> list[Outline]:
+    """Return the outlines of the messages that follow one, up to another one, in order.
+
+    Args:
+        db: The store.
+        session_id: The session.
+        after: The message before the first; None for the beginning of the session.
+        until: The last message, wherever it would stand; None for the session's end.
+        limit: At most so many messages.
+    """
     beyond = "AND (m.created_at, m.id) > ($3, $4)" if after else ""
     values: dict[str, Any] = {"1": session_id, "2": limit}
     if after:
         values |= {"3": after[0], "4": after[1]}
+    if until:
+        beyond += " AND (m.created_at, m.id) <= ($5, $6)"
+        values |= {"5": until[0], "6": until[1]}
     return [Outline._make(row) for row in db.connection.execute(
         f'SELECT o.*, p."index", p.type, coalesce(length(p.data_json), 0), p.tool_state'
         f" FROM (SELECT {_outline_columns(db)} FROM chat_messages m"

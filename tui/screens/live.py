@@ -187,8 +187,18 @@ class LiveScreen(PanesScreen):
         if self.is_attached:
             self.query_one(TopLine).summary = self.freshness.summary(self.poller.health)
 
+    async def _look_at_time(self) -> None:
+        try:
+            if self.transcript is not None:
+                await self.transcript.time_went_by()
+        except StoreError:
+            self.poller.say("busy")
+        except Exception as error:
+            self.post_message(ProblemOccurred("What the session does is not known", error))
+
     def _time_went_by(self) -> None:
         self._show_summary()
         self.sessions.time_went_by()
+        self.run_worker(self._look_at_time(), group="time", exclusive=True, exit_on_error=False)
         if self.freshness.lives:
             self._count_soon()

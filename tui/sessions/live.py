@@ -58,6 +58,10 @@ class LiveListPane(SessionListPane):
             ids = list(moved.sessions)
             fresh = await self.library.read(activities.rows, (), ids, self.library.clock())
             gone = len(fresh) < len(ids)
+            if gone:
+                # Its children have lost their parent, of which nobody tells.
+                await self.look_again(Moved(vague=True))
+                return
         reorder = vague or gone or bool(self.filter_text.strip())
         for row in fresh.values():
             reorder = self._take(row, recount=vague) or reorder

@@ -71,12 +71,11 @@ def folder(path: str) -> str:
 
 
 def activity_of(row: ListRow, now: int) -> str:
-    """Return a session's activity; a guess that is older than its worth is ``idle``."""
+    """Return a session's activity; one that seemed to run when it was read may have ended."""
     state = row.activity or "idle"
-    if row.activity_from == "guessed" and now - max(row.updated_at, row.active_at) > (
-        GUESS_HOLDS_FOR
-    ):
-        return "idle" if state in ("running", "retrying") else state
+    quiet = now - max(row.updated_at, row.active_at) > GUESS_HOLDS_FOR
+    if row.activity_from == "guessed" and row.active_at and state == "running" and quiet:
+        return "interrupted"
     return state
 
 

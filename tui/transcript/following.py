@@ -8,40 +8,37 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from textual.timer import Timer
 
 from store.activity import Activity
 from store.changes import Moved
+from store.errors import StoreError
 from store.queries import transcript as queries
-from tui.glyphs import glyphs
 from tui.messages import ProblemOccurred
 from tui.transcript import rereading
+from tui.transcript.comparing import differs
+from tui.transcript.end import LIVE, EndPane
 from tui.transcript.facts import context_tokens
-from tui.transcript.lines import Run
 from tui.transcript.moving import PREFETCHED
 from tui.transcript.plain import as_dict, decode
-from tui.transcript.running import RunningPane
-from tui.transcript.skeleton import QUEUED
 from tui.transcript.standing import Standing
 
 if TYPE_CHECKING:
     from store.rows import SessionRow
     from store.store import Store
-    from tui.transcript.document import Key
     from tui.transcript.reader import SessionReader
 
 WHOLE_EVERY_S = 0.4
 """At least this long between two readings of the whole skeleton."""
 WHOLE_SHARE = 20
 """So many times as long as such a reading took is waited before the next."""
-MOST_BELOW = 9_999
 MOST_ATTEMPTS = 12
-_LIVE = ("running", "retrying", "waiting-approval", "waiting-input")
 
 
-class FollowingPane(RunningPane):
+class FollowingPane(EndPane):
     """The transcript with its live view."""
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -51,16 +48,15 @@ class FollowingPane(RunningPane):
         self._during_whole = Moved()
         self._changing = asyncio.Lock()
         self._whole_due: Timer | None = None
-        self._whole_running = False
+        self._whole_running = self._whole_sure = False
         self._whole_cost = 0.0
-        self._known_end: Key | None = None
 
     async def open_session(
         self, store: Store, row: SessionRow, *, message_id: str | None = None, place: Any = None
     ) -> None:
         """Show a session, and from then on what happens to it."""
         await super().open_session(store, row, message_id=message_id, place=place)
-        self._moved, self.activity, self._known_end = Moved(), None, None
+        self._moved, self._known_end = Moved(), None
         if self.reader is not None:
             # What moved is read between two pages of the skeleton, not behind all of them.
             self.reader.turn = self._changing
@@ -95,6 +91,18 @@ class FollowingPane(RunningPane):
             if self._whole_running:
                 self._during_whole.merge(own)
         await self._catch_up()
+
+    async def time_went_by(self) -> None:
+        """Ask again what a session does that seemed to run: its process may have died.
+
+        Raises:
+            StoreError: The store is busy or gone.
+        """
+        if self.reader is not None and self.activity is not None and (
+            self.activity.state in LIVE or self.activity.from_ == "guessed"
+        ):
+            self._moved.sessions.setdefault(self.reader.row.id, set())
+            await self._catch_up()
 
     async def _catch_up(self) -> None:
         async with self._changing:
@@ -131,15 +139,14 @@ class FollowingPane(RunningPane):
         if done:
             await self._stand_where(reader, stood)
         if not done or written is None:
+            self._whole_sure = self._whole_sure or not done
             self._read_whole_soon()
         self.told_of_change(stood.row)
 
     def _take_activity(self, activity: Activity) -> None:
         self.activity, setting = activity, self.document.setting
         setting.now = self.reader.store.clock() if self.reader is not None else setting.now
-        running = activity.state in ("running", "retrying")
-        if running != setting.running:
-            setting.running = running
+        if setting.take(activity):
             self.lay_out_unsettled()
 
     async def _stand_where(self, reader: SessionReader, stood: Standing) -> None:
@@ -180,10 +187,14 @@ class FollowingPane(RunningPane):
     def _read_whole_soon(self) -> None:
         if self._whole_due is None:
             pause = max(WHOLE_EVERY_S, WHOLE_SHARE * self._whole_cost)
-            self._whole_due = self.set_timer(pause, self.read_whole_now)
+            self._whole_due = self.set_timer(pause, partial(self.read_whole_now, rested=True))
 
-    def read_whole_now(self) -> None:
-        """Read the whole skeleton again, as rows may have come, gone or changed anywhere."""
+    def read_whole_now(self, *, rested: bool = False) -> None:
+        """Look at the whole skeleton again, as rows may have come, gone or changed anywhere.
+
+        Args:
+            rested: Rest between two slices, so that nothing else has to wait.
+        """
         if self._whole_running:
             self._whole_due = None
             self._read_whole_soon()
@@ -192,25 +203,44 @@ class FollowingPane(RunningPane):
             self._whole_due.stop()
             self._whole_due = None
         if self.reader is not None and self.document.complete:
-            self.background(self._read_whole, group="whole")
+            self.background(partial(self._read_whole, rested), group="whole")
 
     @property
     def whole_is_due(self) -> bool:
         """Whether the whole skeleton is still to be read again."""
         return self._whole_due is not None or self._whole_running
 
-    async def _read_whole(self) -> None:
+    async def _read_whole(self, rested: bool) -> None:
         reader = self.reader
         if reader is None:
             return
-        started, self._whole_running, self._during_whole = time.monotonic(), True, Moved()
+        self._whole_running, self._during_whole, self._whole_cost = True, Moved(), 0.0
+        sure, self._whole_sure = self._whole_sure, False
+        reader.turn = self._changing
         try:
-            await self._replace_whole(reader)
+            if sure or await differs(reader, self.document, rested=rested):
+                sure, started = True, time.monotonic()
+                await self._replace_whole(reader)
+                self._whole_cost = time.monotonic() - started
+            else:
+                await self._renew_rows(reader)
+        except StoreError:
+            # The screen says that the store is busy or gone; what is owed stays owed.
+            self._whole_sure = self._whole_sure or sure
+            self._read_whole_soon()
         except Exception as error:
             self.post_message(ProblemOccurred("The session could not be read again", error))
         finally:
             self._whole_running = False
-            self._whole_cost = time.monotonic() - started
+
+    async def _renew_rows(self, reader: SessionReader) -> None:
+        """Forget rows beside the screen: what they hold may be another of the same length."""
+        async with self._changing:
+            if reader is self.reader:
+                stood = Standing.of(self.document, self.view)
+                await rereading.renew(reader, self.document, self.view.shown_parts())
+                await self._stand_where(reader, stood)
+                self.told_of_change(stood.row)
 
     async def _replace_whole(self, reader: SessionReader) -> None:
         skeleton, heights = await reader.skeleton(self.document.setting)
@@ -226,44 +256,3 @@ class FollowingPane(RunningPane):
                 await self._stand_where(reader, stood)
                 self.told_of_change(stood.row)
         await self._catch_up()
-
-    # Following
-
-    def show_around(self) -> None:
-        """Bring header and status up to date."""
-        if self.document.complete and (self.view.at_end or self._end_is_seen()):
-            self._known_end = self._end_key()
-        super().show_around()
-
-    def _end(self) -> int:
-        """Return the last part that is no queued message's, -1 where there is none."""
-        part = len(self.document) - 1
-        while part >= 0 and self.document.skeleton.flags_of(part) & QUEUED:
-            part -= 1
-        return part
-
-    def _end_key(self) -> Key | None:
-        end = self._end()
-        return self.document.skeleton.key(end) if end >= 0 else None
-
-    def _end_is_seen(self) -> bool:
-        return self._known_end is None or self.view.shown_parts().stop > self._end()
-
-    def below(self) -> int:
-        """Return how many parts have come below since the end was last seen."""
-        document, part, count = self.document, self._end(), 0
-        while part >= 0 and count < MOST_BELOW:
-            if document.skeleton.key(part) == self._known_end:
-                return count
-            count += document.shows(part)
-            part -= 1
-        return 0 if part < 0 else count
-
-    def _follow_runs(self) -> list[Run]:
-        running = self.activity is not None and self.activity.state in _LIVE
-        if self.view.at_end:
-            return [(f"{glyphs().down} {'following' if running else 'end'}  ", "ok")]
-        count = self.below()
-        if not count:
-            return []
-        return [(f"{glyphs().down} {count:,} new below", "tool b"), ("  G  ", "muted")]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from store.activity import RUNNING_FOR_MS, Activity
 from store.queries.transcript import Child
 from store.rows import MessageRow, PartRow
 
@@ -24,6 +25,7 @@ class Setting:
         children: Sessions that a tool call of this one started, by tool call id.
         now: The present, epoch ms.
         running: Whether the session runs, so that calls at its end without result run.
+        ended: Whether it is known that nothing of it runs, however newly it was written.
         labels: The user's labels, by message id.
         parent: Title of the session that inherited messages come from.
     """
@@ -37,7 +39,27 @@ class Setting:
     reasoning: Level = "off"
     parent: str = ""
     running: bool = False
+    ended: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
+
+    def take(self, activity: Activity) -> bool:
+        """Take what the session does; say whether its open calls look different for it."""
+        before = self.running, self.ended
+        self.running = activity.state in ("running", "retrying")
+        self.ended = activity.state in ("interrupted", "error", "ended") or (
+            activity.state == "idle" and activity.from_ == "stored")
+        return before != (self.running, self.ended)
+
+    def runs(self, touched_at: int, *, newest: bool) -> bool:
+        """Say whether a call without result runs.
+
+        Args:
+            touched_at: When it was last written, epoch ms.
+            newest: Whether its message is the last one of the talk.
+        """
+        if self.ended:
+            return False
+        return self.now - touched_at < RUNNING_FOR_MS or (self.running and newest)
 
 
 class Around(NamedTuple):

@@ -15,7 +15,7 @@ from tui.transcript.markdown import plain_lines
 from tui.transcript.plain import as_dict, readable, strip_tags
 from tui.transcript.prose import first_line, reasoning_lines, text_lines
 from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED, SILENT
-from tui.transcript.tool_lines import RUNNING_FOR, tool_lines
+from tui.transcript.tool_lines import tool_lines
 
 _NAMES = {"user": "You", "assistant": "Assistant", "system": "System"}
 _BARS = {"user": "user", "assistant": "assistant", "system": "muted"}
@@ -180,8 +180,8 @@ def _tool(item: Item, setting: Setting, block: Block) -> None:
     assert item.row is not None
     times = (item.row.created_at, item.row.updated_at)
     call = describe(item.data, setting.root, times)
-    fresh = setting.now - item.row.updated_at < RUNNING_FOR
-    if call.status == "pending" and (fresh or (setting.running and item.around.newest)):
+    runs = setting.runs(item.row.updated_at, newest=item.around.newest)
+    if call.status == "pending" and runs:
         call.status, call.word = "running", "running"
         call.milliseconds = max(0, setting.now - item.row.created_at)
     elif call.status == "pending":

@@ -59,6 +59,7 @@ class OpeningPane(MovingPane):
             # Beside the keys: the first import takes as long as several screens.
             await asyncio.to_thread(parser_of_markdown)
         self.reader, self.search, self._context_size, self._told = reader, None, 0, None
+        self.activity = reader.activity
         self.view.show(document)
         self.view.at_end = at_end
         if known is not None:

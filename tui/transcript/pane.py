@@ -9,7 +9,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from store.activity import Activity, activity_of
+from store.activity import Activity
 from store.rows import SessionRow
 from tui.glyphs import glyphs
 from tui.messages import PartSelected
@@ -101,9 +101,8 @@ class TranscriptBase(CommandPane, Vertical):
         row = self.session
         if row is None:
             return
-        now = self.reader.store.clock() if self.reader is not None else 0
         below = (self.parents[-1][0].title or "the parent") if self.parents else ""
-        state = (self.activity or activity_of(row, now=now)).state
+        state = self.activity.state if self.activity is not None else ""
         self.header.show(
             header_lines(row, self.document, self.cursor, state, self._context_size, below))
         line, columns = status_line(

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from store.activity import activity_of
+from store.activity import Activity, current
 from store.database import Database
 from store.queries import transcript as queries
 from store.queries.transcript import Keyset, Opening
@@ -36,6 +36,8 @@ class SessionReader:
         """Take the session; nothing is read yet."""
         self.store = store
         self.row = row
+        self.activity: Activity | None = None
+        """What the session did when it was opened."""
         self.turn = asyncio.Lock()
         """Held for each page of the skeleton; what must not wait for all of them holds it."""
 
@@ -47,13 +49,12 @@ class SessionReader:
             around: The message where the reader stood; None for an end of the session.
             at_end: Which end.
         """
-        row = self.row
-        opening: Opening = await self.store.read(
-            queries.opening, row.id, row.parent_id, around, at_end=at_end
-        )
+        row, setting.now = self.row, self.store.clock()
+        opening, activity = await self.store.read(
+            _open, row, around, setting.now, at_end=at_end)
+        self.activity = activity
         setting.root = row.workspace_root
-        setting.now = self.store.clock()
-        setting.running = activity_of(row, now=setting.now).state in ("running", "retrying")
+        setting.take(activity)
         setting.parent = opening.parent_title or ""
         setting.children = {
             child.tool_call_id: child for child in opening.children if child.tool_call_id
@@ -103,6 +104,13 @@ class SessionReader:
             yield
         search.done = True
         yield
+
+
+def _open(
+    db: Database, row: SessionRow, around: str | None, now: int, *, at_end: bool
+) -> tuple[Opening, Activity]:
+    found = queries.opening(db, row.id, row.parent_id, around, at_end=at_end)
+    return found, current(db, row, now)
 
 
 def _extend(

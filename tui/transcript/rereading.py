@@ -17,7 +17,7 @@ from tui.transcript.document import Document, Key
 from tui.transcript.heights import Heights
 from tui.transcript.measures import newest_message
 from tui.transcript.reader import PAGE_MESSAGES, SessionReader
-from tui.transcript.skeleton import EMPTY_INDEX, QUEUED, Skeleton
+from tui.transcript.skeleton import EMPTY_INDEX, Skeleton
 
 REREAD_MESSAGES = 12
 """Messages at the end that are read again where nobody tells what was written."""
@@ -78,18 +78,23 @@ async def replace(
     reader: SessionReader, document: Document, skeleton: Skeleton, heights: Heights, shown: range
 ) -> None:
     """Take a skeleton that was read whole; the rows on the screen are read again with it."""
+    await renew(reader, document, shown)
+    document.use(skeleton, heights, complete=True, at_start=True)
+
+
+async def renew(reader: SessionReader, document: Document, shown: range) -> None:
+    """Read the rows on the screen again, and forget all others: they may be others now."""
     spans = _spans(document.skeleton.key(part) for part in shown)
     messages, parts = await reader.store.read(rows_of, spans)
     document.keep_rows(_keys(parts, messages))
     document.put(messages, parts)
-    document.use(skeleton, heights, complete=True, at_start=True)
 
 
 def first_moved(
     skeleton: Skeleton, written: set[str] | None, places: Mapping[str, Keyset]
 ) -> int:
     """Return the first message from which on a skeleton is to be read again."""
-    ordered = _queue(skeleton)
+    ordered = skeleton.ordered
     start = ordered
     if written is None:
         start = max(0, newest_message(skeleton) - REREAD_MESSAGES)
@@ -107,14 +112,6 @@ def first_moved(
         own = skeleton.created[message], skeleton.message_ids[message]
         start = min(start, _place(skeleton, own, ordered))
     return start
-
-
-def _queue(skeleton: Skeleton) -> int:
-    """Return the first of the queued messages, which stand at the end."""
-    message = len(skeleton.flags)
-    while message and skeleton.flags[message - 1] & QUEUED:
-        message -= 1
-    return message
 
 
 def _place(skeleton: Skeleton, place: Keyset, ordered: int) -> int:

@@ -11,7 +11,6 @@ from tui.transcript.calls import describe
 from tui.transcript.lines import Line
 from tui.transcript.opening import OpeningPane
 from tui.transcript.skeleton import UNSETTLED, WAITING
-from tui.transcript.tool_lines import RUNNING_FOR
 
 TICK_S = 0.2
 """Pace of a running call's spinner; nothing ticks while none is on the screen."""
@@ -44,13 +43,13 @@ class RunningPane(OpeningPane):
         """Return the calls on the screen that run."""
         if self.reader is None:
             return []
-        states, now = self.document.skeleton.states, self.reader.store.clock()
+        document, now = self.document, self.reader.store.clock()
+        states, document.setting.now = document.skeleton.states, now
         found = []
         for part in self.view.shown_parts():
-            row = self.document.row(part) if states[part] == UNSETTLED else None
-            if row is not None and (
-                now - row.updated_at < RUNNING_FOR
-                or (self.document.setting.running and self.document.around(part).newest)
+            row = document.row(part) if states[part] == UNSETTLED else None
+            if row is not None and document.setting.runs(
+                row.updated_at, newest=document.around(part).newest
             ):
                 found.append(part)
         return found

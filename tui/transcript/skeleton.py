@@ -87,6 +87,28 @@ class Skeleton:
         self.hidden_at.append(outline.hidden_at or 0)
         self.first.append(len(self.message))
 
+    @property
+    def ordered(self) -> int:
+        """How many messages stand before the queued ones, in the store's order."""
+        message = len(self.flags)
+        while message and self.flags[message - 1] & QUEUED:
+            message -= 1
+        return message
+
+    def holds(self, start: int, stop: int, other: Skeleton) -> bool:
+        """Say whether some messages are exactly those of another skeleton."""
+        first = self.first[start] if start < len(self.first) else len(self)
+        last = self.first[stop] if stop < len(self.first) else len(self)
+        return (
+            all(getattr(self, name)[start:stop] == getattr(other, name) for name in (
+                "message_ids", "roles", "origins", "flags", "created", "hidden_at"))
+            and all(getattr(self, name)[first:last] == getattr(other, name)
+                    for name in ("index", "sizes", "states"))
+            and [self.type_of(part) for part in range(first, last)]
+            == [other.type_of(part) for part in range(len(other))]
+            and [part - first for part in self.first[start:stop]] == list(other.first)
+        )
+
     def _type_code(self, name: str) -> int:
         code = self._type_codes.get(name)
         if code is None:
