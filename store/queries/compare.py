@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
 from store.database import Database
 from store.errors import Refused
 from store.queries.context import visible_ids
-
-USAGE_KEYS = ("input", "output", "reasoning", "cache_read", "cache_write")
+from store.queries.reading import USAGE_KEYS, decoded
 
 
 @dataclass(slots=True)
@@ -109,7 +107,7 @@ def _turns(db: Database, session_id: str, message_ids: list[str]) -> list[Branch
     for message_id, role, metadata, kind, state, data in rows:
         if message_id not in wanted:
             continue
-        bag = _decoded(metadata)
+        bag = decoded(metadata)
         if message_id != current:
             current = message_id
             prompt = role == "user" and bag.get("origin", "human") == "human"
@@ -128,22 +126,14 @@ def _add_part(
     turn: BranchTurn, role: str, kind: str | None, state: str | None, data: str | None
 ) -> None:
     if kind == "text":
-        words = _decoded(data).get("text")
+        words = decoded(data).get("text")
         if isinstance(words, str) and role == "user":
             turn.prompt += words
         elif isinstance(words, str):
             turn.answer = f"{turn.answer}\n{words}" if turn.answer else words
     elif kind == "dynamic-tool":
-        turn.calls.append(str(_decoded(data).get("toolName", "tool")))
+        turn.calls.append(str(decoded(data).get("toolName", "tool")))
     elif kind is not None and kind.startswith("tool-"):
         turn.calls.append(kind.removeprefix("tool-"))
     if state in ("output-error", "output-denied"):
         turn.failed += 1
-
-
-def _decoded(text: str | None) -> dict[str, object]:
-    try:
-        value = json.loads(text or "{}")
-    except ValueError:
-        return {}  # A host's text that is no JSON has nothing to compare.
-    return value if isinstance(value, dict) else {}

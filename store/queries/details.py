@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from store.database import Database
 from store.errors import NotFound
 from store.queries import sessions
-from store.queries.inspection import LinkedSession, Spent, decoded, linked, spent_of, starts_turn
+from store.queries.inspection import LinkedSession, Spent, linked, spent_of, starts_turn
+from store.queries.reading import decoded
 from store.rows import SessionRow
 
 PROMPT_CHARACTERS = 200

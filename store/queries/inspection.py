@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from store.database import Database
 from store.errors import NotFound
-from store.queries.reading import PART_COLUMNS, message_columns, message_row, part_row
+from store.queries.reading import (
+    PART_COLUMNS,
+    USAGE_KEYS,
+    decoded,
+    message_columns,
+    message_row,
+    part_row,
+)
 from store.rows import MessageRow, PartRow
 
-USAGE_KEYS = ("input", "output", "reasoning", "cache_read", "cache_write")
 PROMPT_ORIGINS = ("human", "command", "shell")
 """Values of ``metadata_json.origin`` whose user rows start a turn, as does a missing one."""
 
@@ -88,21 +91,6 @@ class PartDetail:
     children: list[LinkedSession] = field(default_factory=list)
     parent: LinkedSession | None = None
     attachments: dict[str, tuple[str, int]] = field(default_factory=dict)
-
-
-def decoded(text: str | None) -> dict[str, Any]:
-    """Return a JSON column as an object; a host's text that is none gives an empty one.
-
-    What orjson refuses (a lone surrogate, NaN) the standard library reads.
-    """
-    try:
-        value = orjson.loads(text or "{}")
-    except orjson.JSONDecodeError:
-        try:
-            value = json.loads(text or "{}")
-        except ValueError:
-            return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _count(value: Any) -> int:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+import orjson
+
 from store.database import Database
 from store.rows import MessageRow, PartRow, SessionRow
 
+USAGE_KEYS = ("input", "output", "reasoning", "cache_read", "cache_write")
+"""The five disjoint buckets of a usage."""
 Column = str | int | float | bytes | None
 
 
@@ -25,6 +32,21 @@ def number(value: Column) -> int:
 def number_or_none(value: Column) -> int | None:
     """Return a value as a whole number, and NULL as None."""
     return None if value is None else number(value)
+
+
+def decoded(text: str | None) -> dict[str, Any]:
+    """Return a JSON column as an object; a host's text that is none gives an empty one.
+
+    What orjson refuses (a lone surrogate, NaN) the standard library reads.
+    """
+    try:
+        value = orjson.loads(text or "{}")
+    except orjson.JSONDecodeError:
+        try:
+            value = json.loads(text or "{}")
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
 
 
 _SESSION_COLUMNS = (

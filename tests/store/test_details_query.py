@@ -6,7 +6,8 @@ import pytest
 
 from store.errors import NotFound
 from store.queries import details
-from store.queries.inspection import Spent, decoded, part_detail, spent_of, starts_turn
+from store.queries.inspection import Spent, part_detail, spent_of, starts_turn
+from store.queries.reading import decoded
 from tests.tui.inspected import START, USAGE, Talk, bash, make_long, make_store, part_id, text
 
 

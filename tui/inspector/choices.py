@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.database import Database
-from store.queries.inspection import decoded
+from store.queries.reading import decoded
 from store.rows import PartRow
 from tui.figures import count_of
 from tui.text import one_line

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.queries.inspection import PartDetail, decoded
+from store.queries.inspection import PartDetail
+from store.queries.reading import decoded
 from tui.inspector.tree import Node, open_at_first
 from tui.text import one_line
 from tui.transcript.call import Call
