@@ -149,12 +149,9 @@ async def _take(shot: Shot, folder: Path) -> str:
     def clock() -> int:
         return shot.now
 
-    if shot.samples:
-        path = _library(shot, folder)
-    else:
-        path = make_demo(folder / f"{shot.name}.db", clock)
-    kind = "library" if shot.samples else "demo"
-    app = BackscrollApp(Library.open(path, kind, clock=clock), QuickSettings())
+    place, name = folder / f"{shot.name}.db", "library" if shot.samples else "demo"
+    path = _library(shot, folder) if shot.samples else make_demo(place, clock)
+    app = BackscrollApp(Library.open(path, name, clock=clock), QuickSettings())
     if shot.theme is not None:
         app.theme = shot.theme
     async with app.run_test(size=shot.size) as pilot:
