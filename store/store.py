@@ -53,8 +53,19 @@ class _Thread:
         return self._opened
 
     async def start(self) -> Self:
-        await self._connection
+        opening = asyncio.ensure_future(self._wait_for_connection())
+        try:
+            await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            # Left alone, the thread would answer to a loop that may be closed by then.
+            await asyncio.wait([opening])
+            if not opening.exception():
+                await self.close()
+            raise
         return self
+
+    async def _wait_for_connection(self) -> None:
+        await self._connection
 
     async def run(self, work: Callable[[], T]) -> T:
         # aiosqlite offers no public way to run one function on its thread.
@@ -181,6 +192,10 @@ class Store:
             return
         self._closed = True
         self._reader.interrupt()
+        async with self._changing:
+            await self._close_threads()
+
+    async def _close_threads(self) -> None:
         # The writer last: only a writing connection can take away the -wal it has made.
         try:
             await self._reader.close()
@@ -203,7 +218,7 @@ class Store:
 
     async def _reopen(self, stale: _Thread) -> None:
         async with self._changing:
-            if self._reader is not stale:
+            if self._reader is not stale or self._closed:
                 return
             fresh = await _Thread(self.path, write=False).start()
             self._reader = fresh

@@ -112,6 +112,7 @@ class BackscrollApp(App[None]):
         self._main = MainScreen(
             self.library, self.view_state, changed_keys=self.settings.keys, poll_ms=self._poll_ms,
             unfocused_poll_ms=self.settings.unfocused_poll_ms,
+            repaint_ms=self.settings.repaint_ms,
         )
         return self._main
 

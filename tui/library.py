@@ -92,7 +92,8 @@ class Library:
         stale.close()
 
     async def close(self) -> None:
-        """Close every connection and thread."""
-        if self._store is not None:
-            await self._store.close()
+        """Close every connection and thread; one that is being opened is waited for."""
+        async with self._opening:
+            if self._store is not None:
+                await self._store.close()
         self.database.close()

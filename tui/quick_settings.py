@@ -21,6 +21,7 @@ class QuickSettings(NamedTuple):
         store: The store to open in place of the library, or None.
         poll_ms: Between two looks at the store.
         unfocused_poll_ms: The same while the terminal has not the focus.
+        repaint_ms: At least this long between two repaints of what grows.
     """
 
     theme: str = "auto"
@@ -28,6 +29,7 @@ class QuickSettings(NamedTuple):
     store: str | None = None
     poll_ms: int = 50
     unfocused_poll_ms: int = 250
+    repaint_ms: int = 50
     mouse: bool = True
 
 
@@ -55,6 +57,7 @@ def quick_settings() -> QuickSettings:
         store=store if isinstance(store, str) else None,
         poll_ms=_positive(live, "poll_ms", defaults.poll_ms),
         unfocused_poll_ms=_positive(live, "unfocused_poll_ms", defaults.unfocused_poll_ms),
+        repaint_ms=_positive(live, "repaint_ms", defaults.repaint_ms),
         mouse=ui.get("mouse") is not False,
     )
 

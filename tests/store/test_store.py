@@ -4,13 +4,14 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from store import prompts, schema
-from store.database import Database
+from store.database import Database, open_database
 from store.errors import Refused, StoreError
 from store.queries import sessions
 from store.store import Store, in_transaction
@@ -250,3 +251,27 @@ class TestSystemPrompts:
     async def test_a_file_without_the_table_has_none(self, tmp_path: Path) -> None:
         async with await Store.open(grida(tmp_path / "s.db")) as store:
             assert await store.read(prompts.get, "0" * 64) is None
+
+
+async def test_an_opening_that_is_cancelled_is_closed_before_it_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await (await Store.open(tmp_path / "s.db", create=True)).close()
+    begun, go_on = threading.Event(), threading.Event()
+    opened: list[Database] = []
+
+    def slow(path: Path, **kwargs: bool) -> Database:
+        begun.set()
+        go_on.wait()
+        opened.append(open_database(path, **kwargs))
+        return opened[-1]
+
+    monkeypatch.setattr("store.store.open_database", slow)
+    task = asyncio.create_task(Store.open(tmp_path / "s.db"))
+    await asyncio.to_thread(begun.wait)
+    task.cancel()
+    asyncio.get_running_loop().call_soon(go_on.set)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opened[0].connection.execute("SELECT 1")

@@ -17,8 +17,6 @@ from tui.notifying import Notifier
 from tui.polling import Health, Poller
 from tui.screens.panes import PanesScreen
 
-REPAINT_S = 0.05
-"""At least this long between two passes over what moved; the first one is done at once."""
 COUNTED_EVERY_S = 1.0
 """Pace at which the store is counted for the top line while somebody writes."""
 AGES_EVERY_S = 5.0
@@ -28,8 +26,18 @@ AGES_EVERY_S = 5.0
 class LiveScreen(PanesScreen):
     """Holds the panes, and follows the store for them."""
 
-    def __init__(self, *args: Any, unfocused_poll_ms: int = 250, **kwargs: Any) -> None:
-        """Make the screen; what is written from now on is shown."""
+    def __init__(
+        self, *args: Any, unfocused_poll_ms: int = 250, repaint_ms: int = 50, **kwargs: Any
+    ) -> None:
+        """Make the screen; what is written from now on is shown.
+
+        Args:
+            args: As ``PanesScreen``'s; the library first.
+            unfocused_poll_ms: Between two looks at the store while the terminal has no focus.
+            repaint_ms: At least this long between two passes over what moved; the first one
+                is done at once.
+            kwargs: As ``PanesScreen``'s.
+        """
         library = args[0]
         # Before anything is read, so that nothing can be written in between unseen.
         self.poller = Poller(library, self._noticed, self._said, self._reopen)
@@ -38,6 +46,7 @@ class LiveScreen(PanesScreen):
         self.freshness = Freshness(library)
         self.notifier = Notifier(self)
         self._unfocused_poll_ms = unfocused_poll_ms
+        self._repaint_s = repaint_ms / 1000
         self._due = self._all_moved = self._following = False
         self._owed = Moved()
         self._passed_at = self._counted_at = 0.0
@@ -97,7 +106,7 @@ class LiveScreen(PanesScreen):
     def _pass_soon(self) -> None:
         if self._following or self._pass_due is not None or not self.is_attached:
             return
-        pause = self._passed_at + REPAINT_S - time.monotonic()
+        pause = self._passed_at + self._repaint_s - time.monotonic()
         if pause <= 0:
             self.run_worker(self._follow(), group="live", exit_on_error=False)
         else:
