@@ -23,24 +23,16 @@ class UiSettings:
 
     Attributes:
         theme: A Textual theme's name; None follows the terminal's and the last choice.
-        layout: Which panes stand side by side; ``auto`` decides by the width.
         group: How the list is grouped at the first start.
         sort: How the list is sorted at the first start.
-        tool_output: How much of a tool's output shows at first.
-        reasoning: Whether reasoning is folded at first.
         mouse: Whether the mouse is used.
-        restore: Whether the last session and place are opened again.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     theme: str | None = None
-    layout: Literal["auto", "wide", "medium", "narrow"] = "auto"
-    group: Literal["none", "workspace", "day", "source"] = "none"
+    group: Literal["none", "workspace", "day", "source"] = "workspace"
     sort: Literal["recent", "created", "tokens", "cost", "length", "activity"] = "recent"
-    tool_output: Literal["off", "folded", "whole"] = "folded"
-    reasoning: Literal["folded", "whole"] = "folded"
     mouse: bool = True
-    restore: bool = True
 
 
 @dataclass(slots=True)
@@ -114,16 +106,6 @@ class SourceSettings:
 
 
 @dataclass(slots=True)
-class ToolSettings:
-    """``[tools]``: other programs; None takes ``$PAGER`` and ``$EDITOR``."""
-
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
-    pager: str | None = None
-    editor: str | None = None
-    clipboard: Literal["auto", "tmux", "osc52", "system", "file"] = "auto"
-
-
-@dataclass(slots=True)
 class Settings:
     """The whole ``config.toml``.
 
@@ -138,7 +120,6 @@ class Settings:
     live: LiveSettings = field(default_factory=LiveSettings)
     notify: NotifySettings = field(default_factory=NotifySettings)
     sources: SourceSettings = field(default_factory=SourceSettings)
-    tools: ToolSettings = field(default_factory=ToolSettings)
     keys: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -215,8 +196,7 @@ def _checked(path: Path, text: str, decoded: dict[str, Any]) -> Config:
                 _remove(decoded, item["loc"])
     return Config(
         store=settings.store, ui=settings.ui, live=settings.live, notify=settings.notify,
-        sources=settings.sources, tools=settings.tools, keys=settings.keys,
-        path=path, mistakes=mistakes,
+        sources=settings.sources, keys=settings.keys, path=path, mistakes=mistakes,
     )  # fmt: skip
 
 

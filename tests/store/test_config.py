@@ -36,7 +36,7 @@ def test_every_setting_can_be_set(tmp_path: Path) -> None:
 store = "/s.db"
 [ui]
 theme = "nord"
-layout = "narrow"
+group = "day"
 mouse = false
 [live]
 poll_ms = 100
@@ -46,8 +46,6 @@ excluded_workspaces = ["/secret"]
 keep_originals = false
 [sources.paths]
 claude-code = ["/a", "/b"]
-[tools]
-pager = "less"
 [keys]
 "list.open" = ["o", "enter"]
 app.quit = "Q"
@@ -55,10 +53,9 @@ list.archive = []
 '''))
     assert config.mistakes == []
     assert config.store == "/s.db"
-    assert (config.ui.theme, config.ui.layout, config.ui.mouse) == ("nord", "narrow", False)
+    assert (config.ui.theme, config.ui.group, config.ui.mouse) == ("nord", "day", False)
     assert config.live.poll_ms == 100
     assert config.sources.paths == {"claude-code": ["/a", "/b"]}
-    assert config.tools.pager == "less"
     assert config.keys == {"list.open": ["o", "enter"], "app.quit": ["Q"], "list.archive": []}
 
 
@@ -66,8 +63,8 @@ def test_each_mistake_names_its_line_and_the_rest_holds(tmp_path: Path) -> None:
     path = written(tmp_path, '''store = 3
 [ui]
 theme = "nord"
-layot = "wide"
-layout = "sideways"
+grup = "day"
+group = "sideways"
 [keys]
 list.open = "o"
 x.y = 3
@@ -79,14 +76,14 @@ a = 1
 ''')
     config = load_config(path)
     assert config.ui.theme == "nord"
-    assert config.ui.layout == "auto"
+    assert config.ui.group == "workspace"
     assert config.keys == {"list.open": ["o"]}
     assert config.sources.paths == {"claude-code": ["/a"]}
     assert {mistake.line for mistake in config.mistakes} == {1, 4, 5, 8, 10, 12}
     lines = {mistake.line: str(mistake) for mistake in config.mistakes}
-    assert lines[4] == f"{path}:4: there is no setting ui.layot"
-    assert lines[5].startswith(f"{path}:5: ui.layout: ")
-    assert "wide" in lines[5]
+    assert lines[4] == f"{path}:4: there is no setting ui.grup"
+    assert lines[5].startswith(f"{path}:5: ui.group: ")
+    assert "workspace" in lines[5]
 
 
 def test_what_is_no_toml_names_its_line(tmp_path: Path) -> None:
