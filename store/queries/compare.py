@@ -10,6 +10,9 @@ from store.errors import Refused
 from store.queries.context import visible_ids
 from store.queries.reading import USAGE_KEYS, decoded
 
+_TOLD = ("toolName", "toolCallId", "input", "rawInput")
+"""What of a tool part tells which call it was; what came out may be long, and is left."""
+
 
 @dataclass(slots=True)
 class BranchTurn:
@@ -19,9 +22,10 @@ class BranchTurn:
         message_id: The turn's first message.
         prompt: The text of the user message; empty where the turn has none.
         answer: The text of the assistant, joined.
-        calls: Names of its tools, in order.
+        calls: Its tool calls in order: the names of the tools.
         failed: How many of the calls ended in an error or were denied.
         tokens: Sum of all five buckets.
+        parts: The same calls, as their parts without what came out of them.
     """
 
     message_id: str
@@ -30,6 +34,7 @@ class BranchTurn:
     calls: list[str] = field(default_factory=list)
     failed: int = 0
     tokens: int = 0
+    parts: list[dict[str, object]] = field(default_factory=list, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +136,10 @@ def _add_part(
             turn.prompt += words
         elif isinstance(words, str):
             turn.answer = f"{turn.answer}\n{words}" if turn.answer else words
-    elif kind == "dynamic-tool":
-        turn.calls.append(str(decoded(data).get("toolName", "tool")))
-    elif kind is not None and kind.startswith("tool-"):
-        turn.calls.append(kind.removeprefix("tool-"))
+    elif kind is not None and (kind == "dynamic-tool" or kind.startswith("tool-")):
+        part = decoded(data)
+        dynamic = kind == "dynamic-tool"
+        turn.calls.append(str(part.get("toolName", "tool")) if dynamic else kind[5:])
+        turn.parts.append({"type": kind, "state": state} | {k: part[k] for k in _TOLD if k in part})
     if state in ("output-error", "output-denied"):
         turn.failed += 1

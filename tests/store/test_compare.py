@@ -36,7 +36,12 @@ def test_turns_after_the_common_beginning(talk: Talk) -> None:
         ),
         (None, BranchTurn(more, "and more")),
     ]
-
+    mine = found.rows[0][0]
+    assert mine is not None
+    assert [(part["type"], part["state"]) for part in mine.parts] == [
+        ("tool-Read", "output-available"), ("tool-Bash", "output-error"),
+    ]
+    assert all("output" not in part for part in mine.parts)
 
 def test_copies_of_copies_are_the_same_message(talk: Talk) -> None:
     root = talk.session()

@@ -229,11 +229,12 @@ async def test_branches_are_compared_from_where_they_part(
         assert "Prompt 0" not in shown
         line = next(row for row in shown.split("\n") if "Prompt 2" in row)
         assert ("user of own" in line) is (width == 140)
-        usage = [row for row in shown.split("\n") if "tokens" in row and "call" in row]
-        assert "2 calls · 1.2k tokens" in usage[0]
+        assert shown.count("2 calls · 1.2k tokens") == 2
         if width == 140:
-            assert "1 call · 1.2k tokens" in usage[0] and "1 failed" in usage[0]
-            assert "Read ×2" in shown
+            failed = next(row for row in shown.split("\n") if "1 failed" in row)
+            assert "1 call · 1.2k tokens" in failed
+            assert "✗ Bash" in shown
+            assert shown.count("Read a.py") == 2
         await run.press("enter")
         assert run.app.main.shown_session == first
         assert run.transcript.message_id == "msg_own0"

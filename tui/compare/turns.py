@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import groupby
-
 from store.queries.compare import BranchTurn
 from tui import figures
 from tui.glyphs import glyphs
 from tui.inspector.blocks import Block, Fixed
 from tui.inspector.lines import Line, Run
 from tui.text import one_line
+from tui.transcript.calls import describe
 from tui.transcript.lines import Line as ProseLine
 from tui.transcript.markdown import layout, plain_lines
 from tui.verbs.doing import counted
@@ -71,14 +70,16 @@ def _barred(lines: list[Line], role: str, most: int, whole: bool) -> list[Line]:
     return [Line((bar, *line.runs), ground=line.ground) for line in lines]
 
 
-def call_words(calls: list[str]) -> list[str]:
-    """Return the names of tools, each run of one tool once with how often: ``Read ×3``."""
-    runs = [(name, len(list(same))) for name, same in groupby(calls)]
-    return [one_line(name) + (f" ×{times}" if times > 1 else "") for name, times in runs]
-
-
 def _calls(turn: BranchTurn) -> list[Line]:
-    return [Line(((name, "text bold"),)) for name in call_words(turn.calls)]
+    """Return a line for each call: the tool, what it was to do, and whether that failed."""
+    lines = []
+    for part in turn.parts:
+        call = describe(part)
+        runs: list[Run] = [(one_line(call.name), "text bold"), (f" {one_line(call.what)}", "muted")]
+        if part.get("state") in ("output-error", "output-denied"):
+            runs.insert(0, (f"{glyphs().failed} ", "error"))
+        lines.append(Line(tuple(runs)))
+    return lines
 
 
 def _usage(turn: BranchTurn) -> Line:
