@@ -82,7 +82,9 @@ class BackscrollApp(App[None]):
         self._toast = "", 0.0
         self._main: MainScreen | None = None
         self._syncing = Syncing(library.path, self._sync_said, self.report)
-        self.view_state: ViewState = load_state(state_path(library.path))
+        self.view_state: ViewState = load_state(
+            state_path(library.path), sort=settings.sort, group=settings.group
+        )
         self._poll_ms = settings.poll_ms if poll_ms is None else poll_ms
         for theme in OWN_THEMES:
             self.register_theme(theme)

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from store.locations import config_path
+from store.queries.listing import GROUPS, SORTS
 
 
 class QuickSettings(NamedTuple):
@@ -22,6 +23,9 @@ class QuickSettings(NamedTuple):
         poll_ms: Between two looks at the store.
         unfocused_poll_ms: The same while the terminal has not the focus.
         repaint_ms: At least this long between two repaints of what grows.
+        mouse: Whether the mouse is used.
+        sort: How the list is sorted at the first start.
+        group: How it is grouped then.
     """
 
     theme: str = "auto"
@@ -31,6 +35,8 @@ class QuickSettings(NamedTuple):
     unfocused_poll_ms: int = 250
     repaint_ms: int = 50
     mouse: bool = True
+    sort: str = "recent"
+    group: str = "workspace"
 
 
 def quick_settings() -> QuickSettings:
@@ -59,12 +65,18 @@ def quick_settings() -> QuickSettings:
         unfocused_poll_ms=_positive(live, "unfocused_poll_ms", defaults.unfocused_poll_ms),
         repaint_ms=_positive(live, "repaint_ms", defaults.repaint_ms),
         mouse=ui.get("mouse") is not False,
+        sort=_one_of(SORTS, ui.get("sort"), defaults.sort),
+        group=_one_of(GROUPS, ui.get("group"), defaults.group),
     )
 
 
 def _table(found: dict[str, Any], name: str) -> dict[str, Any]:
     value = found.get(name)
     return value if isinstance(value, dict) else {}
+
+
+def _one_of(choices: Collection[str], value: object, default: str) -> str:
+    return value if isinstance(value, str) and value in choices else default
 
 
 def _positive(table: dict[str, Any], key: str, default: int) -> int:

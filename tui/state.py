@@ -48,21 +48,27 @@ def state_path(store: Path) -> Path:
     return state_dir() / f"view-{name}.json"
 
 
-def load_state(path: Path) -> ViewState:
-    """Read a state file; whatever is missing or damaged in it has its default."""
+def load_state(path: Path, *, sort: str = "recent", group: str = "workspace") -> ViewState:
+    """Read a state file; whatever is missing or damaged in it has its default.
+
+    Args:
+        path: As ``state_path`` names it.
+        sort: How the list is sorted where the file does not tell.
+        group: How it is grouped there.
+    """
     try:
         found = orjson.loads(path.read_bytes())
     except (OSError, ValueError):
-        return ViewState()
+        found = None
     if not isinstance(found, dict):
-        return ViewState()
+        return ViewState(sort=sort, group=group)
     layout = found.get("layout")
     session_id = found.get("session_id")
     return ViewState(
         layout=_layout(layout if isinstance(layout, dict) else {}),
         session_id=session_id if isinstance(session_id, str) else None,
-        sort=_choice(found, "sort", "recent"),
-        group=_choice(found, "group", "workspace"),
+        sort=_choice(found, "sort", sort),
+        group=_choice(found, "group", group),
         shelf=_choice(found, "shelf", "active"),
         folds={k: v for k, v in _table(found, "folds").items() if isinstance(v, bool)},
         places=_table(found, "places"),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tui.layout import LayoutState
+from tui.quick_settings import quick_settings
 from tui.state import MOST_PLACES, ViewState, load_state, save_state, state_path
 
 
@@ -31,6 +32,25 @@ def test_damage_gives_defaults(text: str, tmp_path: Path) -> None:
     path = tmp_path / "view.json"
     path.write_bytes(text.encode("latin-1"))
     assert load_state(path) == ViewState()
+
+
+def test_the_settings_hold_until_something_was_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "view.json"
+    first = load_state(path, sort="cost", group="day")
+    assert (first.sort, first.group) == ("cost", "day")
+    save_state(path, ViewState(sort="tokens", group="none"))
+    chosen = load_state(path, sort="cost", group="day")
+    assert (chosen.sort, chosen.group) == ("tokens", "none")
+
+
+def test_the_first_paint_knows_how_the_list_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "config.toml"
+    monkeypatch.setattr("tui.quick_settings.config_path", lambda: path)
+    path.write_text('[ui]\ngroup = "day"\nsort = "sideways"\n')
+    settings = quick_settings()
+    assert (settings.group, settings.sort) == ("day", "recent")
 
 
 def test_part_of_it_survives_damage_of_another(tmp_path: Path) -> None:
