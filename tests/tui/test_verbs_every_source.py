@@ -1,0 +1,75 @@
+"""Sessions of every source go on from the app: in their own agent, else in Claude Code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from store.database import open_database
+from store.resume.registry import AGENTS
+from store.sync.engine import Settings, Sync
+from tests.exports.claude_checker import check
+from tests.sources.samples import SAMPLES, Sample
+from tests.tui.verbs_app import running
+
+COMMANDS = {
+    "claude-code": "claude --resume ", "codex": "codex resume ", "gemini": "gemini --resume ",
+    "opencode": "sh -c 'opencode import ", "pi": "pi --session ",
+}  # fmt: skip
+FIRST = {sample.kind: sample for sample in reversed(SAMPLES)}
+
+
+@pytest.fixture(params=list(FIRST))
+def sample(request: pytest.FixtureRequest) -> Sample:
+    return FIRST[request.param]
+
+
+@pytest.fixture
+def library(sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A library of one source's sessions, in a folder of their own, and no agent on PATH."""
+    target = sample.copied(tmp_path / "samples")
+    path, work = tmp_path / "library.db", tmp_path / "work"
+    work.mkdir()
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    for name in ("CODEX_HOME", "GEMINI_CLI_HOME", "PI_CODING_AGENT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    database = open_database(path, create=True)
+    Sync(database, Settings(helpers=0)).run([target])
+    database.connection.execute("UPDATE chat_sessions SET workspace_root = ?", (str(work),))
+    database.close()
+    return path
+
+
+def longest(path: Path) -> str:
+    """Return the session with the most messages."""
+    database = open_database(path, write=False)
+    (found,) = database.connection.execute(
+        "SELECT session_id FROM chat_messages GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 1"
+    ).fetchone()
+    database.close()
+    return str(found)
+
+
+async def test_it_says_in_which_agent_it_goes_on(
+    sample: Sample, library: Path, tmp_path: Path
+) -> None:
+    async with running(library) as run:
+        await run.open(longest(library))
+        await run.press("C")
+        agent = AGENTS.get(sample.kind, AGENTS["claude-code"])
+        shown = run.dialog()
+        assert f"Continue in {agent.label}" in shown
+        assert "is not on PATH: the file and the command are yours to use." in shown
+        await run.press("enter")
+        folder, _, command = run.app.clipboard.partition(" && ")
+        assert folder == f"cd {tmp_path / 'work'}"
+        assert command.startswith(COMMANDS[agent.kind])
+    made = list((tmp_path / "claude" / "projects").rglob("*.jsonl"))
+    assert len(made) == (0 if sample.kind in AGENTS else 1)
+    if made:
+        named = command.split()
+        check(made[0].read_text(), made[0].stem)
+        assert made[0].stem in named
