@@ -22,6 +22,7 @@ from tui.panes.sessions import SessionsPane
 from tui.panes.transcript import TranscriptPane
 from tui.quick_settings import QuickSettings
 from tui.sessions.model import build_model
+from tui.transcript import search as search_text
 from tui.transcript.document import Document
 from tui.transcript.measures import estimates
 from tui.transcript.skeleton import Skeleton, build
@@ -188,12 +189,27 @@ def _check_transcript(shown: Live, db: Database) -> None:
                 [line.text for line in other.lines])
     assert painted(held, pane) == painted(fresh, pane)
     assert 0 <= pane.cursor < max(1, len(held))
+    _check_search(shown, db, fresh)
     session = pane.session
     assert session is not None
     (title,) = db.connection.execute(
         f"SELECT {db.form.title('s')} FROM chat_sessions s WHERE s.id = ?",
         (shown.session,)).fetchall()[0]
     assert session.title == title
+
+
+def _check_search(shown: Live, db: Database, fresh: Document) -> None:
+    search = shown.transcript.search
+    if search is None:
+        return
+    found = search_text.find(db, fresh.skeleton.message_ids, search.needle, search.pattern)
+    again = search_text.Search(search.needle, search.pattern)
+    again.add(fresh.skeleton, range(len(fresh.skeleton.message_ids)), found)
+    assert search.done
+    assert (list(search.parts), list(search.counts), search.total) == (
+        list(again.parts), list(again.counts), again.total)
+    if search.part is not None:
+        assert search.part in search.parts or fresh.skeleton.key(search.part) == search.key
 
 
 def _check_list(shown: Live, db: Database) -> None:

@@ -50,6 +50,38 @@ async def test_the_end_is_followed_until_the_user_moves_up(tmp_path: Path) -> No
         assert pane.view.at_end and pane.below() == 0
 
 
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_search_goes_on_in_what_is_written(form: str, tmp_path: Path) -> None:
+    async with live(tmp_path / "s.db", form) as shown:
+        pane = shown.transcript
+        shown.app.main.focus_pane("transcript")
+        pane.start_search("Answer 4")
+        await shown.quiet()
+        assert pane.search is not None and pane.search.total == 5
+        await shown.pilot.press("n")
+        await shown.quiet()
+        assert pane.search.number == 2
+        key = pane.search.key
+        shown.write(("late_message", 0))
+        await shown.see()
+        assert (pane.search.number, pane.search.key) == (2, key)
+        assert pane.search.part is not None and (
+            pane.document.skeleton.key(pane.search.part) == key)
+        pane.start_search("Words")
+        await shown.quiet()
+        assert pane.search.part is None and pane.search.done
+        before, seen = pane.search.total, list[int]()
+        for change in (("new_message", 31), ("new_message", 32), ("late_message", 4),
+                       ("delete_message", 0), ("hide", 2), ("rewrite_message", 5),
+                       ("change_part", 3), ("new_message", 37)):
+            shown.write(change)
+            await shown.see()
+            check(shown, tmp_path / "s.db")
+            seen.append(pane.search.total)
+        assert max(seen) > before
+        assert pane.search.part is None
+
+
 async def test_nothing_above_moves_what_is_read(tmp_path: Path) -> None:
     async with live(tmp_path / "s.db", turns=30) as shown:
         shown.app.main.focus_pane("transcript")

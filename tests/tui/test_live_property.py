@@ -30,6 +30,8 @@ def test_the_screen_holds_what_the_file_holds(
     async def play(path: Path) -> None:
         async with live(path, form) as shown:
             shown.app.main.focus_pane("transcript")
+            shown.transcript.start_search("Words")
+            await shown.quiet()
             for changes, key in zip(steps, keys, strict=False):
                 if key:
                     await shown.pilot.press(key)

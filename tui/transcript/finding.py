@@ -99,6 +99,15 @@ class FindingPane(FollowingPane):
         self.show_around()
         return True
 
+    def search_again(self, start: int) -> None:
+        """Look again for what is searched, where the session was written."""
+        search = self.search
+        if search is None:
+            return
+        search.written(self.document.skeleton, start)
+        self.view.hit = (search.part, search.ordinal) if search.part is not None else None
+        self.background(partial(self._scan, search), group="search")
+
     async def _scan(self, search: Search) -> None:
         reader, start = self.reader, self.cursor
         if reader is None:
@@ -110,14 +119,16 @@ class FindingPane(FollowingPane):
             async for _ in reader.scan(search, self.document):
                 if search is not self.search:
                     return
-                if search.part is None and search.parts and (
+                if search.seeks and search.parts and (
                     search.parts[-1] >= start or search.done
                 ):
+                    search.seeks = False
                     await self._first_hit(search, start)
                 clock = asyncio.get_running_loop().time()
                 if search.done or clock - told_at > TOLD_EVERY_S:
                     told_at = clock
                     self.show_around()
+            search.seeks = False
         except Exception as error:
             self.post_message(ProblemOccurred("The search broke off", error))
 
@@ -157,7 +168,7 @@ class FindingPane(FollowingPane):
         await self.reader.have(self.document, range(part, part + 1))
         self._open_for(part, search.count_in(part))
         lines = self._hit_lines(part)
-        search.part = part
+        search.part, search.key = part, self.document.skeleton.key(part)
         search.ordinal = max(0, ordinal if ordinal >= 0 else len(lines) - 1)
         self.view.hit = (part, search.ordinal)
         line = lines[min(search.ordinal, len(lines) - 1)] if lines else 0

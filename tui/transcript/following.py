@@ -130,16 +130,17 @@ class FollowingPane(EndPane):
             child.tool_call_id: child for child in facts.children if child.tool_call_id
         }
         stood = Standing.of(self.document, self.view)
-        done = await rereading.reread(
+        start = await rereading.reread(
             reader, self.document, written, facts.places, at_end=self.view.at_end,
             shown=self.view.shown_parts(),
         )
         if reader is not self.reader:
             return
-        if done:
+        if start is not None:
+            self.search_again(start)
             await self._stand_where(reader, stood)
-        if not done or written is None:
-            self._whole_sure = self._whole_sure or not done
+        if start is None or written is None:
+            self._whole_sure = self._whole_sure or start is None
             self._read_whole_soon()
         self.told_of_change(stood.row)
 
@@ -148,6 +149,9 @@ class FollowingPane(EndPane):
         setting.now = self.reader.store.clock() if self.reader is not None else setting.now
         if setting.take(activity):
             self.lay_out_unsettled()
+
+    def search_again(self, start: int) -> None:
+        """Take it that the session is another from a message on, for a search that is on."""
 
     async def _stand_where(self, reader: SessionReader, stood: Standing) -> None:
         """Stay where the reader stood, or at the end, in a document that has changed."""
@@ -250,6 +254,7 @@ class FollowingPane(EndPane):
             stood = Standing.of(self.document, self.view)
             await rereading.replace(
                 reader, self.document, skeleton, heights, self.view.shown_parts())
+            self.search_again(0)
             # What was written meanwhile was shown, but may be missing in what was read.
             self._moved.merge(self._during_whole)
             if reader is self.reader:

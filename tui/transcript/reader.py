@@ -95,13 +95,19 @@ class SessionReader:
         return True
 
     async def scan(self, search: Search, document: Document) -> AsyncIterator[None]:
-        """Look through the session; yields whenever more of it was looked at."""
+        """Look through what of the session was not looked at yet, or was written since.
+
+        Yields whenever more of it was looked at.
+        """
         skeleton = document.skeleton
-        for messages in chunks(skeleton):
+        start = search.scanned if search.stale is None else min(search.scanned, search.stale)
+        for messages in chunks(skeleton, start):
             ids = skeleton.message_ids[messages.start: messages.stop]
             found = await self.store.read(partial(_find, ids, search))
+            search.cut(skeleton, messages.start)
             search.add(skeleton, messages, found)
             yield
+        search.cut(skeleton, len(skeleton.message_ids))
         search.done = True
         yield
 

@@ -38,7 +38,7 @@ async def facts(reader: SessionReader, message_ids: Collection[str] = ()) -> mov
 async def reread(
     reader: SessionReader, document: Document, written: set[str] | None,
     places: Mapping[str, Keyset], *, at_end: bool, shown: range,
-) -> bool:
+) -> int | None:
     """Bring a complete document up to date from the first written message on.
 
     Args:
@@ -50,14 +50,14 @@ async def reread(
         shown: The parts on the screen.
 
     Returns:
-        False where that is too far up: nothing was changed then.
+        That message's number; None where it is too far up: nothing was changed then.
     """
     if not reader.in_display_order:
-        return False
+        return None
     skeleton = document.skeleton
     start = first_moved(skeleton, written, places)
     if len(skeleton.message_ids) - start > PAGE_MESSAGES:
-        return False
+        return None
     after = (skeleton.created[start - 1], skeleton.message_ids[start - 1]) if start else None
     spans = _spans(skeleton.key(part) for part in shown
                    if written is None or skeleton.key(part)[0] in written)
@@ -65,13 +65,13 @@ async def reread(
         moved.from_here, reader.row.id, after, PAGE_MESSAGES, spans, LAST_PARTS if at_end else 0
     )
     if not again.whole:
-        return False
+        return None
     stale = set(skeleton.message_ids[start:]) if written is None else written
     stale |= {span[0] for span in spans}
     document.forget_rows(stale, _keys(again.parts, again.messages))
     document.put(again.messages, again.parts)
     document.regrow(start, again.outlines)
-    return True
+    return start
 
 
 async def replace(

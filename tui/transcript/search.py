@@ -14,6 +14,7 @@ from store.database import Database
 from store.queries.transcript import matches
 from tui.text import clean
 from tui.transcript.calls import describe
+from tui.transcript.document import Key
 from tui.transcript.plain import as_dict, decode, readable
 from tui.transcript.skeleton import Skeleton
 
@@ -73,6 +74,9 @@ class Search:
         done: Whether all were.
         part: The part of the current hit, None before the first step.
         ordinal: Which of its hits it is, from 0.
+        key: Of the part of the current hit.
+        stale: The first message that was written since it was looked at; None without.
+        seeks: Whether the first hit that is found is still to be gone to.
     """
 
     needle: str
@@ -84,6 +88,9 @@ class Search:
     done: bool = False
     part: int | None = None
     ordinal: int = 0
+    key: Key | None = None
+    stale: int | None = None
+    seeks: bool = True
 
     @property
     def number(self) -> int:
@@ -109,6 +116,35 @@ class Search:
             self.total += count
         self.scanned = messages.stop
 
+    def written(self, skeleton: Skeleton, start: int) -> None:
+        """Take it that a session is another from a message on; it is scanned again from there.
+
+        Args:
+            skeleton: As it is now.
+            start: The message; 0 where parts may have moved anywhere.
+        """
+        self.stale = start if self.stale is None else min(self.stale, start)
+        if start == 0:
+            self.cut(skeleton, 0)
+            self.done = False
+        else:
+            self._drop(len(skeleton))
+        if self.part is not None and self.key is not None:
+            found = skeleton.locate(*self.key)
+            there = found is not None and skeleton.key(found) == self.key
+            self.part = found if there else None
+
+    def cut(self, skeleton: Skeleton, message: int) -> None:
+        """Forget what was found from a message on."""
+        first = skeleton.first
+        self._drop(first[message] if message < len(first) else len(skeleton))
+        self.scanned, self.stale = min(self.scanned, message), None
+
+    def _drop(self, part: int) -> None:
+        place = bisect_left(self.parts, part)
+        self.total -= sum(self.counts[place:])
+        del self.parts[place:], self.counts[place:]
+
     def next_part(self, start: int, step: int) -> int | None:
         """Return the next part with hits, going round at the ends; None where there is none."""
         if not self.parts:
@@ -123,9 +159,9 @@ class Search:
         return self.counts[place] if there else 0
 
 
-def chunks(skeleton: Skeleton) -> Iterable[range]:
-    """Yield ranges of messages that hold some 1,500 parts each."""
-    start, count = 0, len(skeleton.message_ids)
+def chunks(skeleton: Skeleton, start: int = 0) -> Iterable[range]:
+    """Yield ranges of messages, from one on, that hold some 1,500 parts each."""
+    count = len(skeleton.message_ids)
     while start < count:
         stop, first = start + 1, skeleton.first[start]
         while stop < min(count, start + 400) and skeleton.first[stop] - first < PARTS_AT_ONCE:
