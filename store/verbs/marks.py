@@ -119,6 +119,80 @@ def tag(
     return after
 
 
+def star_all(
+    db: Database, session_ids: Sequence[str], *, on: bool | None = None, now: int
+) -> tuple[bool, list[str]]:
+    """Star sessions as one step of undo; returns whether they have one now, and which changed.
+
+    Args:
+        db: The store, inside a write transaction.
+        session_ids: Ids of the sessions.
+        on: None stars them, and where all have a star, takes those off.
+        now: Epoch ms.
+
+    Raises:
+        NotFound: One of the sessions is not there; none is changed then.
+        Refused: All of them are that way already.
+    """
+    names = _all_there(db, session_ids)
+    starred = {name for name in names if user_marks(db, name).get("star") is True}
+    wanted = len(starred) < len(names) if on is None else on
+    targets = [name for name in names if (name in starred) != wanted]
+    if not targets:
+        one = len(names) == 1
+        has = "a star already" if wanted else "no star"
+        raise Refused(f"the session has {has}" if one else f"each of these sessions has {has}")
+    value = True if wanted else None
+    edits = [set_metadata(db, "chat_sessions", name, "$.user.star", value) for name in targets]
+    summary = "starred" if wanted else "took the star off"
+    _finish_all(db, "star", targets, summary, edits, now)
+    return wanted, targets
+
+
+def tag_all(
+    db: Database, session_ids: Sequence[str], *, add: Iterable[str] = (),
+    remove: Iterable[str] = (), now: int,
+) -> list[str]:
+    """Add tags to sessions, and remove some, as one step of undo; returns those that changed.
+
+    Raises:
+        NotFound: One of the sessions is not there; none is changed then.
+        Refused: Nothing changes by it, or a tag is empty.
+    """
+    added = [_one_line(name, "tag") for name in add]
+    gone = {_one_line(name, "tag") for name in remove}
+    edits, targets = [], []
+    for session_id in _all_there(db, session_ids):
+        before = [str(name) for name in user_marks(db, session_id).get("tags") or []]
+        after = list(dict.fromkeys([name for name in before if name not in gone] + added))
+        if after != before:
+            targets.append(session_id)
+            tags = after or None
+            edits.append(set_metadata(db, "chat_sessions", session_id, "$.user.tags", tags))
+    if not targets:
+        raise Refused("the tags of these sessions are that way already")
+    _finish_all(db, "tag", targets, "changed the tags", edits, now)
+    return targets
+
+
+def _all_there(db: Database, session_ids: Sequence[str]) -> list[str]:
+    names = list(dict.fromkeys(session_ids))
+    for name in names:
+        require_session(db, name)
+    if not names:
+        raise Refused("no session was named")
+    return names
+
+
+def _finish_all(
+    db: Database, verb: str, targets: list[str], summary: str, edits: list[CellEdit], now: int
+) -> None:
+    for target in targets[1:]:
+        note_change(db, target, now)
+    words = f"{summary}: {len(targets)} sessions" if len(targets) > 1 else summary
+    _finish(db, verb, targets[0], words, edits, now)
+
+
 def label(db: Database, session_id: str, message_id: str, text: str | None, *, now: int) -> None:
     """Put a label on a message, or take it off with None.
 

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from store.errors import Refused
+from store.errors import NotFound, Refused
 from store.store import in_transaction
-from store.verbs.marks import label, rename, star, tag, user_marks
+from store.verbs.marks import label, rename, star, star_all, tag, tag_all, user_marks
 from store.verbs.undo import undo
 from tests.store.talks import Talk
 
@@ -97,3 +97,34 @@ def test_undo_keeps_what_someone_else_wrote_since(talk: Talk) -> None:
     bag = json.loads(talk.session_row(session)["metadata_json"])
     assert bag["new"] == 5
     assert "star" not in bag.get("user", {})
+
+
+def test_many_are_starred_and_tagged_as_one_step(talk: Talk) -> None:
+    one, two, three = talk.session("1"), talk.session("2"), talk.session("3")
+    in_transaction(talk.db, star, two, now=1)
+    before = [talk.session_row(name) for name in (one, two, three)]
+    assert in_transaction(talk.db, star_all, [one, two, three, one], now=2) == (True, [one, three])
+    assert [user_marks(talk.db, name).get("star") for name in (one, two, three)] == [True] * 3
+    with pytest.raises(Refused, match="each of these sessions has a star already"):
+        in_transaction(talk.db, star_all, [one, two], on=True, now=3)
+    assert in_transaction(talk.db, undo, now=4).summary == "starred: 2 sessions"
+    assert [talk.session_row(name) for name in (one, two, three)] == before
+    in_transaction(talk.db, tag, two, add=["b"], now=5)
+    assert in_transaction(talk.db, tag_all, [one, two], add=["a"], remove=["b"], now=6) \
+        == [one, two]
+    assert [user_marks(talk.db, name).get("tags") for name in (one, two, three)] \
+        == [["a"], ["a"], None]
+    with pytest.raises(Refused):
+        in_transaction(talk.db, tag_all, [one, two], add=["a"], now=7)
+    in_transaction(talk.db, undo, now=8)
+    assert user_marks(talk.db, one).get("tags") is None
+    assert user_marks(talk.db, two)["tags"] == ["b"]
+
+
+def test_none_is_starred_where_one_is_not_there(talk: Talk) -> None:
+    one = talk.session("1")
+    with pytest.raises(NotFound):
+        in_transaction(talk.db, star_all, [one, "ses_gone"], now=1)
+    with pytest.raises(Refused, match="no session was named"):
+        in_transaction(talk.db, star_all, [], now=1)
+    assert user_marks(talk.db, one) == {}

@@ -125,3 +125,22 @@ async def test_a_store_that_is_read_only_says_so(key: str, tmp_path: Path) -> No
         await run.press(key)
         assert "newer" in run.last
         assert run.app.screen is run.app.main
+
+
+async def test_star_and_tags_act_on_the_marked_sessions(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", FIVE)
+    async with running(path) as run:
+        await run.press("space", "j", "space", "asterisk")
+        assert run.last == "Starred 2 sessions · U undoes"
+        starred = "SELECT id FROM chat_sessions WHERE metadata_json ->> '$.user.star' ORDER BY id"
+        assert query(path, starred) == [("ses_a",), ("ses_c",)]
+        assert not run.sessions.view.marked
+        await run.press("U")
+        assert run.last == "Undone: starred: 2 sessions · ctrl+r redoes"
+        assert query(path, starred) == []
+        await run.press("g", "space", "space", "number_sign")
+        assert "Tags of 2 sessions" in run.dialog()
+        await run.press("f", "i", "x", "enter")
+        tagged = "SELECT id, metadata_json -> '$.user.tags' FROM chat_sessions" \
+            " WHERE metadata_json ->> '$.user.tags' IS NOT NULL ORDER BY id"
+        assert query(path, tagged) == [("ses_a", '["fix"]'), ("ses_b", '["fix"]')]

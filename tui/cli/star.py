@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import argparse
 
-from store.database import Database
-from store.verbs.marks import star
+from store.verbs.marks import star_all
 from tui.cli.verbs import add_json, add_sessions, answer, working
 
 
@@ -20,15 +19,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Star them; all of them or none."""
-
-    def star_all(db: Database, sessions: list[str], now: int) -> None:
-        for session in sessions:
-            star(db, session, on=not options.off, now=now)
-
+    """Star them; all of them or none, and as one step of undo."""
     with working(options) as work:
         sessions = list(dict.fromkeys(work.session(name) for name in options.sessions))
-        work.do(star_all, sessions, work.now)
+        work.do(star_all, sessions, on=not options.off, now=work.now)
     word = "star off" if options.off else "starred"
     value = {"session_ids": sessions, "star": not options.off}
     answer(options, value, *(f"{word}  {session}" for session in sessions))

@@ -25,7 +25,7 @@ class SessionVerbs:
         raise NotImplementedError
 
     async def chosen_sessions(self) -> list[Chosen]:
-        """Return the sessions that archive acts on: the marked ones, else the current one."""
+        """Return the sessions that are acted on: the marked ones, else the current one."""
         current = self.current_session()
         return await self._named([current] if current else [])
 
@@ -90,16 +90,17 @@ class SessionVerbs:
             told(app, f"renamed to {quoted(done.value)}")
 
     async def do_star(self) -> None:
-        """Star the session, or take its star off."""
-        from store.verbs.marks import star
+        """Star the chosen sessions; take the stars off where all have one."""
+        from store.verbs.marks import star_all
 
-        app, session_id = shown_app(self), self.current_session()
-        known = await self._named([session_id] if session_id else [])
+        app, known = shown_app(self), await self.chosen_sessions()
         if known:
-            done = await perform(app, star, known[0].id)
+            done = await perform(app, star_all, [one.id for one in known])
             if done is not None:
-                title = quoted(known[0].title)
-                told(app, f"starred {title}" if done.value else f"took the star off {title}")
+                on, changed = done.value
+                title = _what([one for one in known if one.id in set(changed)])
+                self.unmark()
+                told(app, f"starred {title}" if on else f"took the star off {title}")
 
     async def do_tag(self) -> None:
         """Change the session's tags."""
@@ -110,6 +111,11 @@ class SessionVerbs:
         from tui.dialogs.ask import AskDialog
 
         app, session_id = shown_app(self), self.current_session()
+        known = await self.chosen_sessions()
+        if len(known) > 1:
+            await self._tag_many(known)
+            return
+        session_id = known[0].id if known else session_id
         if session_id is None:
             return
         marks = await ask_store(app, user_marks, session_id)
@@ -130,3 +136,29 @@ class SessionVerbs:
         done = await perform(app, tag, session_id, add=add, remove=remove)
         if done is not None:
             told(app, f"tagged {', '.join(done.value)}" if done.value else "took all tags away")
+
+    async def _tag_many(self, known: list[Chosen]) -> None:
+        from store.verbs.marks import tag_all
+        from tui.dialogs.ask import AskDialog
+
+        app = shown_app(self)
+        text = await app.push_screen_wait(
+            AskDialog(f"Tags of {_what(known)}", "", verb="set", placeholder="fix, api, -later",
+                      note="They are added to the tags of each; a minus before one takes it away.")
+        )
+        names = [name for part in (text or "").split(",") if (name := " ".join(part.split()))]
+        if not names:
+            return
+        add = [name for name in names if not name.startswith("-")]
+        remove = [name[1:] for name in names if name.startswith("-")]
+        ids = [one.id for one in known]
+        done = await perform(app, tag_all, ids, add=add, remove=remove)
+        if done is not None:
+            self.unmark()
+            told(app, f"tagged {counted(len(done.value), 'session')}: {', '.join(names)}")
+
+
+def _what(chosen_ones: list[Chosen]) -> str:
+    """Return one session's title, or how many there are."""
+    one = len(chosen_ones) == 1
+    return quoted(chosen_ones[0].title) if one else counted(len(chosen_ones), "session")
