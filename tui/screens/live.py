@@ -208,6 +208,6 @@ class LiveScreen(PanesScreen):
     def _time_went_by(self) -> None:
         self._show_summary()
         self.sessions.time_went_by()
-        self.run_worker(self._look_at_time(), group="time", exclusive=True, exit_on_error=False)
+        self.run_worker(self._look_at_time, group="time", exclusive=True, exit_on_error=False)
         if self.freshness.lives:
             self._count_soon()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.geometry import Region
@@ -180,12 +181,12 @@ class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
 
     def store_changed(self) -> None:
         """Read the family again."""
-        self.run_worker(self._load(), group="tree", exclusive=True, exit_on_error=False)
+        self.run_worker(self._load, group="tree", exclusive=True, exit_on_error=False)
 
     async def after_step(self, step: Step) -> None:
         """Go to the session that was undone or redone to."""
         await super().after_step(step)
-        self.run_worker(self._load_at(step.session_id), group="tree", exclusive=True,
+        self.run_worker(partial(self._load_at, step.session_id), group="tree", exclusive=True,
                         exit_on_error=False)
 
     async def _load_at(self, session_id: str) -> None:
