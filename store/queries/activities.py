@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from store.activity import STATES, Unsettled, guessed, judged, unsettled_of
 from store.database import Database
-from store.queries import listing
-from store.queries.listing import ListKeys, ListQuery, ListRow
+from store.queries import list_keys, listing
+from store.queries.list_keys import ListKeys
+from store.queries.listing import ListQuery, ListRow
 
 RECENT_MS = 86_400_000
 """What a session that rests for longer seems to do is no news any more."""
@@ -79,7 +80,7 @@ def states(db: Database, now: int) -> dict[int, str]:
 
 def keys(db: Database, query: ListQuery, now: int) -> ListKeys:
     """Read the keys of every session of a list, in any order that there is."""
-    found = listing.all_keys(db, query)
+    found = list_keys.all_keys(db, query)
     if query.sort == "activity":
         _rank(found, states(db, now))
     return found

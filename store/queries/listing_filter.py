@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from store.database import Database
-from store.queries.listing import decoded
+from store.queries.reading import decoded
 
 STATE = "is:"
 """Begins a word of a query that asks what a session does, as in ``is:running``."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Literal
 
 from store.database import Database
+from store.queries.list_keys import day_of
 from store.queries.transcript import last_usage
 from store.verbs.rollups import BUCKETS, bucket
 
@@ -65,7 +65,7 @@ def spending(
     members: dict[str, set[str]] = {}
     counted_for: set[str] = set()
     for session_id, group, origin, has_original, at, *values in _answers(db, by, session_ids):
-        name = _day(at) if by == "day" else str(group or "")
+        name = day_of(at) if by == "day" else str(group or "")
         entry = groups.setdefault(name, Spending(name))
         members.setdefault(name, set()).add(session_id)
         if origin is not None and (has_original or origin in counted_for):
@@ -81,10 +81,6 @@ def spending(
         if by != "day":
             entry.cost_usd = _cost(db, members[name])
     return sorted(groups.values(), key=lambda entry: (-entry.total, entry.group))
-
-
-def _day(at: int) -> str:
-    return datetime.fromtimestamp(at / 1000).strftime("%Y-%m-%d")
 
 
 def _answers(

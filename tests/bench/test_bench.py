@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from store.database import open_database
-from store.queries import listing
+from store.queries import list_keys, listing
 from store.queries.listing import ListQuery
 from tests.bench import claude_corpus, long_session, many_sessions
 from tests.bench.kept import generator_key, kept_store
@@ -60,7 +60,7 @@ def test_the_list_has_the_order_that_the_bench_waits_for(tmp_path: Path) -> None
     path = tmp_path / "list.db"
     many_sessions.write(path, 400)
     database = open_database(path, write=False)
-    keys = listing.all_keys(database, ListQuery())
+    keys = list_keys.all_keys(database, ListQuery())
     rows = listing.rows_of(database, list(keys.rowids))
     in_groups = sorted(range(len(keys.rowids)), key=lambda entry: keys.groups[entry])
     titles = [rows[keys.rowids[entry]].title or "" for entry in in_groups[:30]]

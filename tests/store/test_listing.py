@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from store.database import Database, open_database
-from store.queries import listing, listing_filter
+from store.queries import list_keys, listing, listing_filter
 from store.queries.listing import ListQuery
 from tests.tui.stores import MINUTE, NOW, Told, put, some
 
@@ -24,7 +24,7 @@ def test_orders(sort: listing.Sort, tmp_path: Path) -> None:
     told = [Told("ses_a", age=3, tokens=5, cost=1.0), Told("ses_b", age=1, tokens=9, cost=0.5),
             Told("ses_c", age=2, tokens=7, cost=2.0)]
     db = opened(put(tmp_path / "s.db", told))
-    keys = listing.all_keys(db, ListQuery(sort=sort))
+    keys = list_keys.all_keys(db, ListQuery(sort=sort))
     expected = {
         "recent": "bca", "created": "bca", "tokens": "bca", "cost": "cab", "length": "cba",
         "activity": "bca",
@@ -38,7 +38,7 @@ def test_shelves_and_workspaces(tmp_path: Path) -> None:
     db = opened(put(tmp_path / "s.db", told))
 
     def found(query: ListQuery) -> set[str]:
-        return set(ids(db, list(listing.all_keys(db, query).rowids)))
+        return set(ids(db, list(list_keys.all_keys(db, query).rowids)))
 
     assert found(ListQuery()) == {"ses_a", "ses_c"}
     assert found(ListQuery(shelf="archived")) == {"ses_b"}
@@ -47,17 +47,17 @@ def test_shelves_and_workspaces(tmp_path: Path) -> None:
 
 def test_days_are_local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     db = opened(put(tmp_path / "s.db", [Told("ses_a", age=0), Told("ses_b", age=24 * 60)]))
-    keys = listing.all_keys(db, ListQuery(group="day"))
-    assert keys.group_names == [listing.day_of(NOW), listing.day_of(NOW - 24 * 60 * MINUTE)]
+    keys = list_keys.all_keys(db, ListQuery(group="day"))
+    assert keys.group_names == [list_keys.day_of(NOW), list_keys.day_of(NOW - 24 * 60 * MINUTE)]
 
 
 def test_lineage_that_bites_its_tail_is_cut(tmp_path: Path) -> None:
     told = [Told("ses_a", parent="ses_b"), Told("ses_b", parent="ses_a"),
             Told("ses_c", parent="ses_c"), Told("ses_d", parent="ses_gone")]
     db = opened(put(tmp_path / "s.db", told))
-    keys = listing.all_keys(db, ListQuery())
+    keys = list_keys.all_keys(db, ListQuery())
     assert len(keys.parents) == 1
-    first = listing.first_keys(db, ListQuery(), 10)
+    first = list_keys.first_keys(db, ListQuery(), 10)
     assert first is not None
     assert len(first.rowids) == 4
 
@@ -73,10 +73,10 @@ def test_the_first_page_stands_where_the_whole_list_has_it(
     query = ListQuery(group=group)
     from tui.sessions.model import build_model
 
-    first = listing.first_keys(db, query, 40)
+    first = list_keys.first_keys(db, query, 40)
     assert first is not None
     head = build_model(first, {}).rowids[:20]
-    assert head == build_model(listing.all_keys(db, query), {}).rowids[:20]
+    assert head == build_model(list_keys.all_keys(db, query), {}).rowids[:20]
 
 
 def test_damaged_json_costs_just_itself(tmp_path: Path) -> None:

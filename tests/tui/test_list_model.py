@@ -5,7 +5,7 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.queries.listing import ListKeys
+from store.queries.list_keys import ListKeys
 from tui.sessions.model import FOLD_BEYOND, HEADING_LINES, ListModel, build_model
 
 

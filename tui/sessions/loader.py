@@ -10,7 +10,8 @@ from typing import TypeVar
 from store.clock import Clock
 from store.database import Database, open_database
 from store.queries import activities, listing, listing_filter
-from store.queries.listing import ListKeys, ListQuery
+from store.queries.list_keys import ListKeys
+from store.queries.listing import ListQuery
 from tui.sessions.model import ListModel, build_model
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import compress
 from typing import NamedTuple
 
-from store.queries.listing import ListKeys
+from store.queries.list_keys import ListKeys
 
 FOLD_BEYOND = 4
 """A session with more children than this starts folded."""

@@ -8,8 +8,9 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from store.queries import activities, listing
-from store.queries.listing import ListKeys, ListQuery
+from store.queries import activities, list_keys, listing
+from store.queries.list_keys import ListKeys
+from store.queries.listing import ListQuery
 from store.queries.summary import totals
 from tui.commands.registry import BY_ID
 from tui.library import Library
@@ -77,7 +78,7 @@ class SessionListPane(CommandPane, Vertical):
     def _read_first_page(self) -> None:
         database, view, query = self.library.database, self.view, self.list_query
         whole = listing.upper_bound(database) <= READ_WHOLE_UP_TO
-        keys = None if whole else listing.first_keys(database, query, FIRST_PAGE)
+        keys = None if whole else list_keys.first_keys(database, query, FIRST_PAGE)
         if keys is None and not whole:
             return
         self.keys = keys or activities.keys(database, query, self.library.clock())

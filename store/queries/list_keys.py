@@ -1,0 +1,231 @@
+"""The order of a session list: one entry for each session.
+
+A list holds one integer a session (its rowid) and reads the rows it shows. Sessions that
+have a parent stand under it; a thread (a session with all below it) stands where the best
+placed of its members stands, and a group where its first thread stands.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from store.database import Database
+from store.queries.listing import ListQuery, Shelf, Sort
+
+_ORDER: dict[Sort, str] = {
+    "recent": "s.updated_at",
+    "created": "s.created_at",
+    "tokens": "s.total_tokens",
+    "cost": "s.cost_usd",
+    "length": "(SELECT count(*) FROM chat_messages m WHERE m.session_id = s.id)",
+    "activity": "s.updated_at",
+}
+_SHELF: dict[Shelf, str] = {
+    "active": "{0}.archived_at IS NULL",
+    "archived": "{0}.archived_at IS NOT NULL",
+    "all": "TRUE",
+}
+_QUARTER_HOUR = 900_000
+
+
+@dataclass(slots=True)
+class ListKeys:
+    """All sessions of a list, one entry each, in the order of the sort.
+
+    Attributes:
+        rowids: Of ``chat_sessions``.
+        groups: For each entry, an index into ``group_names``.
+        group_names: A folder, a day as ``YYYY-MM-DD``, a source's kind, or empty.
+        parents: Parent's rowid by child's rowid, where both are in the list.
+        whole: False where this is only the first page.
+    """
+
+    rowids: array[int] = field(default_factory=lambda: array("q"))
+    groups: array[int] = field(default_factory=lambda: array("i"))
+    group_names: list[str] = field(default_factory=list)
+    parents: dict[int, int] = field(default_factory=dict)
+    whole: bool = True
+
+
+def _where(query: ListQuery) -> tuple[str, list[Any]]:
+    clause = _SHELF[query.shelf].format("s")
+    if query.workspace is None:
+        return clause, []
+    below = query.workspace.rstrip("/") + "/"
+    return (
+        f"{clause} AND (s.workspace_root = ? OR "
+        f"substr(s.workspace_root, 1, {len(below)}) = ?)",
+        [query.workspace, below],
+    )
+
+
+def _group_column(db: Database, query: ListQuery) -> str:
+    if query.group == "workspace":
+        return "s.workspace_root"
+    if query.group == "day":
+        return "s.created_at" if query.sort == "created" else "s.updated_at"
+    if query.group == "source":
+        return f"coalesce({db.form.source_kind('s')}, s.agent)"
+    return "NULL"
+
+
+def all_keys(db: Database, query: ListQuery) -> ListKeys:
+    """Read the keys of every session of a list; 1M sessions take about a second.
+
+    By activity they come as by ``recent``; ``activities.keys`` knows what sessions do.
+    """
+    where, values = _where(query)
+    rows = db.connection.execute(
+        f"SELECT s.rowid, {_group_column(db, query)} FROM chat_sessions s WHERE {where} "
+        f"ORDER BY {_ORDER[query.sort]} DESC, s.id DESC",
+        values,
+    )
+    keys = _collect(rows, query)
+    keys.parents = _all_parents(db, keys.rowids)
+    return keys
+
+
+def _collect(rows: Iterable[tuple[int, Any]], query: ListQuery) -> ListKeys:
+    keys = ListKeys()
+    numbers: dict[str, int] = {}
+    add_row, add_group = keys.rowids.append, keys.groups.append
+    by_day = query.group == "day"
+    days: dict[int, str] = {}
+    for rowid, value in rows:
+        add_row(rowid)
+        if by_day:
+            name = days.get(value // _QUARTER_HOUR)
+            if name is None:
+                name = days[value // _QUARTER_HOUR] = day_of(value)
+        else:
+            name = value or ""
+        number = numbers.get(name)
+        if number is None:
+            number = numbers[name] = len(numbers)
+            keys.group_names.append(name)
+        add_group(number)
+    return keys
+
+
+def day_of(at: int) -> str:
+    """Return the local day of epoch ms as ``YYYY-MM-DD``."""
+    return time.strftime("%Y-%m-%d", time.localtime(at / 1000))
+
+
+def _all_parents(db: Database, rowids: array[int]) -> dict[int, int]:
+    rows = db.connection.execute(
+        "SELECT c.rowid, p.rowid FROM chat_sessions c JOIN chat_sessions p ON p.id = c.parent_id "
+        "WHERE c.parent_id IS NOT NULL"
+    ).fetchall()
+    if not rows:
+        return {}
+    listed = set(rowids)
+    return _without_loops({c: p for c, p in rows if c in listed and p in listed})
+
+
+def _without_loops(parents: dict[int, int]) -> dict[int, int]:
+    """Drop the links of damaged lineage that lead back to where they started."""
+    safe: set[int] = set()
+    for start in list(parents):
+        path: list[int] = []
+        seen: set[int] = set()
+        at = start
+        while at in parents and at not in safe:
+            if at in seen:
+                del parents[at]
+                break
+            seen.add(at)
+            path.append(at)
+            at = parents[at]
+        safe.update(path)
+    return parents
+
+
+def first_keys(db: Database, query: ListQuery, limit: int) -> ListKeys | None:
+    """Read the keys of the first page alone, in the place that ``all_keys`` gives them.
+
+    By workspace, a thread whose newest session lies in another folder than its first one
+    may be missing or lower until the whole list is there.
+
+    Args:
+        db: The store.
+        query: What the list shows.
+        limit: How many sessions are wanted at least, where there are as many.
+
+    Returns:
+        None where no index serves this order; the whole list must be read then.
+    """
+    if query.sort != "recent" or query.group == "source" or query.workspace is not None:
+        return None
+    if query.group == "workspace":
+        rows = _first_of_workspaces(db, query, limit)
+    else:
+        where, values = _where(query)
+        rows = db.connection.execute(
+            f"SELECT s.rowid FROM chat_sessions s WHERE {where} "
+            "ORDER BY s.updated_at DESC, s.id DESC LIMIT ?", [*values, limit],
+        ).fetchall()
+    rowids = _with_relatives(db, query, [rowid for (rowid,) in rows])
+    keys = _collect(_in_order(db, query, rowids), query)
+    keys.parents = _parents_of(db, rowids)
+    keys.whole = False
+    return keys
+
+
+def _first_of_workspaces(db: Database, query: ListQuery, limit: int) -> list[tuple[int]]:
+    where = _SHELF[query.shelf].format("s")
+    found: list[tuple[int]] = []
+    seen: list[str] = []
+    while len(found) < limit:
+        unseen = f"AND coalesce(s.workspace_root, '') NOT IN ({','.join('?' * len(seen))})"
+        newest = db.connection.execute(
+            f"SELECT s.workspace_root FROM chat_sessions s WHERE {where} {unseen if seen else ''} "
+            "ORDER BY s.updated_at DESC, s.id DESC LIMIT 1", seen,
+        ).fetchone()
+        if newest is None:
+            break
+        found += db.connection.execute(
+            f"SELECT s.rowid FROM chat_sessions s WHERE {where} AND s.workspace_root IS ? "
+            "ORDER BY s.updated_at DESC LIMIT ?", (newest[0], limit),
+        ).fetchall()
+        seen.append(newest[0] or "")
+    return found
+
+
+def _with_relatives(db: Database, query: ListQuery, rowids: list[int]) -> list[int]:
+    """Add the ancestors of some sessions and everything below them."""
+    marks = ",".join("?" * len(rowids))
+    rows = db.connection.execute(
+        f"WITH RECURSIVE up(id, parent) AS ("
+        f" SELECT id, parent_id FROM chat_sessions WHERE rowid IN ({marks})"
+        f" UNION SELECT p.id, p.parent_id FROM chat_sessions p JOIN up ON p.id = up.parent"
+        f"), down(id) AS (SELECT id FROM up UNION"
+        f" SELECT c.id FROM chat_sessions c JOIN down ON c.parent_id = down.id)"
+        f" SELECT s.rowid FROM chat_sessions s JOIN down ON down.id = s.id"
+        f" WHERE {_SHELF[query.shelf].format('s')}",
+        rowids,
+    )
+    return [rowid for (rowid,) in rows]
+
+
+def _in_order(db: Database, query: ListQuery, rowids: list[int]) -> list[tuple[int, Any]]:
+    marks = ",".join("?" * len(rowids))
+    return db.connection.execute(
+        f"SELECT s.rowid, {_group_column(db, query)} FROM chat_sessions s "
+        f"WHERE s.rowid IN ({marks}) ORDER BY {_ORDER[query.sort]} DESC, s.id DESC",
+        rowids,
+    ).fetchall()
+
+
+def _parents_of(db: Database, rowids: list[int]) -> dict[int, int]:
+    marks = ",".join("?" * len(rowids))
+    rows = db.connection.execute(
+        f"SELECT c.rowid, p.rowid FROM chat_sessions c JOIN chat_sessions p ON p.id = c.parent_id "
+        f"WHERE c.rowid IN ({marks}) AND p.rowid IN ({marks})",
+        [*rowids, *rowids],
+    )
+    return _without_loops(dict(rows.fetchall()))
