@@ -32,7 +32,7 @@ class Result:
     """What came of a call.
 
     Attributes:
-        failed: Whether its agent was told an error.
+        failed: Whether its agent was told an error, or it really failed.
         files: File parts beside the text.
     """
 
@@ -92,7 +92,7 @@ def call_result(part: Part) -> Result:
     """Return what came of a call; a call without a result gets an error."""
     state = part.get("state")
     if state == "output-available":
-        return _output(part.get("output"))
+        return _output(part.get("output"), really_failed(part))
     if state == "output-error":
         return Result(str(part.get("errorText", "")), True)
     if state == "output-denied":
@@ -102,14 +102,24 @@ def call_result(part: Part) -> Result:
     return Result(NO_RESULT, True)
 
 
-def _output(output: object) -> Result:
+def really_failed(part: Part) -> bool:
+    """Tell whether a call failed whose agent names it completed: by its exit code, say."""
+    extras = part.get("resultProviderMetadata")
+    own = extras.get("backscroll") if isinstance(extras, dict) else None
+    if not isinstance(own, dict):
+        return False
+    failed = own.get("status") in ("error", "denied", "interrupted")
+    return failed or own.get("exit_code") not in (None, 0)
+
+
+def _output(output: object, failed: bool) -> Result:
     if isinstance(output, str):
-        return Result(output, False)
+        return Result(output, failed)
     if isinstance(output, list) and output and all(_is_content(item) for item in output):
         texts = [item["text"] for item in output if item["type"] == "text"]
         files = tuple(item for item in output if item["type"] == "file")
-        return Result("\n".join(texts), False, files)
-    return Result(json.dumps(output, ensure_ascii=False), False)
+        return Result("\n".join(texts), failed, files)
+    return Result(json.dumps(output, ensure_ascii=False), failed)
 
 
 def _is_content(item: object) -> bool:

@@ -97,13 +97,20 @@ def _call(data: dict[str, Any], tells_failure: bool) -> Event:
     name = data.get("toolName") or data["type"].removeprefix("tool-")
     given, state = data.get("input"), data.get("state")
     given = given if isinstance(given, dict) else {} if given is None else {"input": given}
-    failed = state != "output-available"
+    failed = state != "output-available" or _really_failed(data)
     output = _text(data.get("output", data.get("errorText")))
     if state == "output-denied":
         output = data["approval"]["reason"]
     if not str(state).startswith("output-") or output in _NO_RESULTS:
         output = NO_RESULT
     return "called", name, given, output, failed if tells_failure else None
+
+
+def _really_failed(data: dict[str, Any]) -> bool:
+    """Tell whether a call failed whose agent names it completed: what is shown as failed."""
+    own = data.get("resultProviderMetadata", {}).get("backscroll", {})
+    failed = own.get("status") in ("error", "denied", "interrupted")
+    return failed or own.get("exit_code") not in (None, 0)
 
 
 def _text(output: object) -> str:

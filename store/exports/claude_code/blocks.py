@@ -8,6 +8,8 @@ import re
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from store.exports.steps import really_failed
+
 Block = dict[str, Any]
 
 _CALL_ID = re.compile(r"[^A-Za-z0-9_-]")
@@ -120,7 +122,8 @@ def result_block(part: dict[str, Any], call_id: str) -> Block:
     state = part.get("state")
     block: Block = {"type": "tool_result", "tool_use_id": call_id}
     if state == "output-available":
-        return block | {"content": _result_content(part.get("output"))}
+        block["content"] = _result_content(part.get("output"))
+        return block | {"is_error": True} if really_failed(part) else block
     if state == "output-error":
         return block | {"content": str(part.get("errorText", "")), "is_error": True}
     if state == "output-denied":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from store.exports.encoding import encode
+from store.exports.steps import really_failed
 
 Data = dict[str, Any]
 
@@ -77,7 +78,8 @@ def _tool(part: Data, time: Data) -> Data:
     given = given if isinstance(given, dict) else {} if given is None else {"input": given}
     made = {"type": "tool", "tool": name, "callID": str(part.get("toolCallId") or "call")}
     state, own = part.get("state"), _own(part)
-    if state == "output-available":
+    told = own.get("exit_code") not in (None, 0) or not really_failed(part)
+    if state == "output-available" and told:
         text, files = _result(part.get("output"))
         metadata = {"exit": own["exit_code"]} if type(own.get("exit_code")) is int else {}
         title = own.get("title")
@@ -93,6 +95,8 @@ def _tool(part: Data, time: Data) -> Data:
             done["attachments"] = files
         return {**made, "state": done}
     error = part.get("errorText")
+    if state == "output-available":
+        error = _result(part.get("output"))[0] or None
     if not isinstance(error, str):
         approval = part.get("approval")
         reason = approval.get("reason") if isinstance(approval, dict) else None
