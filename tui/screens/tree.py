@@ -181,13 +181,17 @@ class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
 
     def store_changed(self) -> None:
         """Read the family again."""
-        self.run_worker(self._load, group="tree", exclusive=True, exit_on_error=False)
+        self.run_worker(  # Its overloads hide the result type of a function.
+            self._load, group="tree", exclusive=True, exit_on_error=False  # type: ignore[arg-type]
+        )
 
     async def after_step(self, step: Step) -> None:
         """Go to the session that was undone or redone to."""
         await super().after_step(step)
-        self.run_worker(partial(self._load_at, step.session_id), group="tree", exclusive=True,
-                        exit_on_error=False)
+        self.run_worker(
+            partial(self._load_at, step.session_id),  # type: ignore[arg-type]
+            group="tree", exclusive=True, exit_on_error=False,
+        )
 
     async def _load_at(self, session_id: str) -> None:
         await self._load()

@@ -89,7 +89,8 @@ def _dialog(made: ResumePlan) -> ChooseDialog:
 
 def _missing(made: ResumePlan) -> str | None:
     if made.program is None:
-        return f"{made.started} is not on PATH: the file and the command are yours to use."
+        yours = "the file and the command are" if made.file is not None else "the command is"
+        return f"{made.started} is not on PATH: {yours} yours to use."
     if not Path(made.cwd).is_dir():
         return f"The folder {one_line(made.cwd)} is not there: make it, then run the command."
     return None
