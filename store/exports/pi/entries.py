@@ -9,6 +9,7 @@ from typing import Any
 
 from store.database import Database
 from store.exports.kept_records import KeptRecords
+from store.exports.pi.blocks import content_block
 from store.exports.reading import MessageReading
 from store.exports.steps import (
     NO_RESULT,
@@ -16,8 +17,6 @@ from store.exports.steps import (
     call_input,
     call_name,
     call_result,
-    file_name,
-    inline_data,
     is_aside,
     is_tool,
     steps_of,
@@ -87,7 +86,7 @@ class Entries:
         if source_id is not None and self._verbatim(item, source_id, rows, parts):
             return
         if role == "user":
-            content = [block for part in parts if (block := _content(part)) is not None]
+            content = [block for part in parts if (block := content_block(part)) is not None]
             if content and is_aside(item.message["metadata"], role):
                 self._aside(item, content)
             elif content:
@@ -95,7 +94,7 @@ class Entries:
                 self._add(self._new(item, "message"), item, message)
         elif role == "assistant":
             for step in steps_of(parts):
-                said = [block for part in step.said if (block := _content(part)) is not None]
+                said = [block for part in step.said if (block := content_block(part)) is not None]
                 calls = [self._call(part) for part in step.calls]
                 message = self._answer(item, [*said, *calls], bool(calls))
                 self._add(self._new(item, "message"), item, message)
@@ -204,7 +203,7 @@ class Entries:
     def _result(self, item: MessageReading, part: Part, call_id: str) -> None:
         result = call_result(part)
         content: list[Entry] = [{"type": "text", "text": result.text or NO_RESULT * (not part)}]
-        content += [block for file in result.files if (block := _content(file)) is not None]
+        content += [block for file in result.files if (block := content_block(file)) is not None]
         entry = self._new(item, "message") | {"timestamp": iso(item.message["updated_at"])}
         message = {
             "role": "toolResult",
@@ -262,31 +261,6 @@ def _place(item: MessageReading) -> tuple[int, str]:
 def _metadata(item: MessageReading) -> dict[str, Any]:
     metadata = item.message["metadata"]
     return metadata if isinstance(metadata, dict) else {}
-
-
-def _content(part: Part) -> Entry | None:
-    """Return a text, reasoning or file part as a block; None for what no model is sent."""
-    kind, text = part.get("type"), part.get("text")
-    if kind == "text":
-        return {"type": "text", "text": text} if isinstance(text, str) and text else None
-    if kind == "reasoning":
-        return {"type": "thinking", "thinking": str(text or ""), **_signature(part)}
-    if kind != "file":
-        return None
-    inline = inline_data(part)
-    if inline is not None and inline[0].startswith("image/"):
-        return {"type": "image", "data": inline[1], "mimeType": inline[0]}
-    return {"type": "text", "text": file_name(part)}
-
-
-def _signature(part: Part) -> Entry:
-    metadata = part.get("providerMetadata")
-    bag = metadata if isinstance(metadata, dict) else {}
-    own, anthropic = bag.get("pi"), bag.get("anthropic")
-    if isinstance(own, dict):
-        return own
-    signature = anthropic.get("signature") if isinstance(anthropic, dict) else None
-    return {"thinkingSignature": signature} if isinstance(signature, str) else {}
 
 
 def _usage(usage: object) -> Entry:
