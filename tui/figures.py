@@ -1,7 +1,8 @@
-"""Numbers as people read them: tokens, bytes, durations, clock times, money."""
+"""Numbers and paths as people read them: tokens, bytes, durations, times, money, folders."""
 
 from __future__ import annotations
 
+import os
 import time
 
 
@@ -63,3 +64,10 @@ def money(dollars: float) -> str:
 def count_of(number: int, noun: str, plural: str | None = None) -> str:
     """Return a number with its noun, such as ``1 line`` or ``1,038 lines``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def home_path(path: str) -> str:
+    """Return a path with ``~`` for the home folder."""
+    home = os.path.expanduser("~")
+    is_below = home != "/" and (path == home or path.startswith(home + "/"))
+    return "~" + path[len(home):] if is_below else path

@@ -11,6 +11,7 @@ from store.database import open_database
 from store.errors import StoreError
 from store.locations import cache_dir, library_path, private_folder
 from store.queries.sessions import has_sessions
+from tui.figures import home_path
 from tui.library import Library
 
 
@@ -80,13 +81,7 @@ def _new_library(path: Path) -> Library:
 
 
 def _names(roots: list[Path]) -> str:
-    return ", ".join(shortened(root) for root in roots)
-
-
-def shortened(path: Path) -> str:
-    """Return a path with ``~`` for the home."""
-    home = Path.home()
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+    return ", ".join(home_path(str(root)) for root in roots)
 
 
 def demo_library(headline: str | None) -> Library:
@@ -162,6 +157,6 @@ def _opened_source(root: Path) -> Library:
     name = blake2b(os.fsencode(root.resolve()), digest_size=8).hexdigest()
     path = private_folder(cache_dir() / "opened") / f"{name}.db"
     open_database(path, create=True).close()
-    library = Library.open(path, shortened(root))
+    library = Library.open(path, home_path(str(root)))
     library.sync_targets = (str(root),)
     return library

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, TextIO
 
 from store.neutral import neutral
+from tui import figures
 
 _STYLES = {
     "bold": "1", "faint": "2", "italic": "3", "user": "34", "assistant": "36", "tool": "33",
@@ -95,8 +96,5 @@ def local_time(milliseconds: Any, pattern: str = "%Y-%m-%d %H:%M") -> str:
 
 
 def home_path(path: str | None) -> str:
-    """Return a path with the home folder as ``~``."""
-    if not path:
-        return ""
-    home = os.path.expanduser("~")
-    return "~" + path[len(home) :] if path == home or path.startswith(home + "/") else path
+    """Return a path with ``~`` for the home folder; empty where there is none."""
+    return figures.home_path(path) if path else ""

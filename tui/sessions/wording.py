@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from datetime import date
 
 from store.queries.listing import Group, ListRow, Shelf, Sort
+from tui import figures
 from tui.text import one_line
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 GUESS_HOLDS_FOR = MINUTE
 """A guessed activity is believed for a minute after the session's last change."""
 
-_DATED = re.compile(r"[-@]20\d{6}$|-latest$")
+_DATED = re.compile(r"[-@]20(\d{6}|\d\d-\d\d-\d\d)$|-latest$")
 _VERSION = re.compile(r"(?<=[a-z]-)(\d)-(\d{1,2})(?=$|-)")
 
 _SHORT_KINDS = {"claude-code": "claude"}
@@ -63,11 +63,7 @@ def model_name(model: str | None) -> str:
 
 def folder(path: str) -> str:
     """Return a folder as people write it, with ``~`` for the home."""
-    path = one_line(path)
-    home = os.path.expanduser("~")
-    if home != "/" and (path == home or path.startswith(home + "/")):
-        return "~" + path[len(home):]
-    return path
+    return figures.home_path(one_line(path))
 
 
 def activity_of(row: ListRow, now: int) -> str:

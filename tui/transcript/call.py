@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -64,8 +63,7 @@ def shortened(text: str, root: str | None) -> str:
     text = one_line(text)
     if root and text.startswith(root.rstrip("/") + "/"):
         return text[len(root.rstrip("/")) + 1:]
-    home = os.path.expanduser("~")
-    return "~" + text[len(home):] if home != "/" and text.startswith(home + "/") else text
+    return figures.home_path(text)
 
 
 def ended_in(call: Call) -> str:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import time
 from typing import Any
 
 from tui import figures
-from tui.text import one_line
+from tui.sessions.wording import model_name
 from tui.transcript.plain import as_dict
-
-_STAMP = re.compile(r"[-@]?(20\d{6}|20\d\d-\d\d-\d\d)$")
-_VERSION = re.compile(r"-(\d{1,2})-(\d{1,2})$")
 
 
 def clock_time(at: int) -> str:
@@ -29,17 +25,11 @@ def same_day(one: int, other: int) -> bool:
     return time.localtime(one / 1000)[:3] == time.localtime(other / 1000)[:3]
 
 
-def short_model(name: str) -> str:
-    """Return a model's name without maker and date: ``sonnet-4.5``."""
-    name = one_line(name).rsplit("/", 1)[-1].removeprefix("claude-")
-    return _VERSION.sub(r"-\1.\2", _STAMP.sub("", name))
-
-
 def model_of(metadata: dict[str, Any]) -> str:
     """Return the short name of the model of a message, "" where none is known."""
     model = metadata.get("model")
     name = as_dict(model).get("model_id") if isinstance(model, dict) else model
-    return short_model(name) if isinstance(name, str) and name not in ("unknown", "") else ""
+    return model_name(name) if isinstance(name, str) else ""
 
 
 def tokens_out(metadata: dict[str, Any]) -> str:

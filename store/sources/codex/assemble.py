@@ -16,7 +16,6 @@ from store.sources.titles import shortened
 from store.sources.values import mapping, string
 
 KIND = "codex"
-"""Characters of a prompt that serve as a title."""
 
 
 def session_draft(
