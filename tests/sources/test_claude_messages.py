@@ -116,6 +116,21 @@ def test_usage_counts_once_with_the_largest_output(tmp_path: Path) -> None:
     }
 
 
+def test_a_gateway_that_gives_every_answer_one_id(tmp_path: Path) -> None:
+    file = File()
+    file.user("one")
+    file.assistant("first", tool("call_1"), id="msg_same", output=3)
+    file.result("call_1")
+    file.assistant("still first", id="msg_same", output=4)
+    file.user("two")
+    second = file.assistant("second", id="msg_same", output=5)
+    draft = read_one(file, tmp_path)
+    assert [message.role for message in draft.messages] == ["user", "assistant"] * 2
+    assert [len(message.parts) for message in draft.messages] == [1, 3, 1, 1]
+    assert draft.messages[3].source_id == second
+    assert [m.metadata["usage"]["output"] for m in draft.messages[1::2]] == [4, 5]
+
+
 def test_parallel_results_that_hang_off_their_own_calls(tmp_path: Path) -> None:
     file = File()
     file.user("hi")

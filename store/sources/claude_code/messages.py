@@ -128,8 +128,9 @@ class Thread:
 
     def _take_assistant(self, row: Row) -> None:
         group = self._groups.get(row.message_id)
-        if group is None:
-            group = MessageDraft(row.message_id, "assistant", row.at, row.at)
+        if group is None or not self._goes_on(group, row):
+            name = row.message_id if group is None else row.uuid
+            group = MessageDraft(name, "assistant", row.at, row.at)
             self._describe(group, row)
             self._groups[row.message_id] = self._add(group, row)
         else:
@@ -142,6 +143,21 @@ class Thread:
             return
         for block in row.blocks:
             self._take_block(group, block, row)
+
+    def _goes_on(self, group: MessageDraft, row: Row) -> bool:
+        """Tell whether a row of a known message id belongs to that message.
+
+        A gateway may give every answer the same id; an answer ends at the next prompt,
+        unless the row hangs off one of the answer's own.
+        """
+        if self.messages[-1] is group or self.owner.get(row.parent or "") is group:
+            return True
+        for message in reversed(self.messages):
+            if message is group:
+                return True
+            if message.role == "user" and message.metadata.get("origin") == "human":
+                return False
+        return True
 
     def _describe(self, group: MessageDraft, row: Row) -> None:
         """Set what the first row of an API message says about all of it."""
