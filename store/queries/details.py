@@ -11,6 +11,7 @@ from store.database import Database
 from store.errors import NotFound
 from store.queries import sessions
 from store.queries.inspection import LinkedSession, Spent, linked, spent_of, starts_turn
+from store.queries.originals import record_count
 from store.queries.reading import decoded
 from store.rows import SessionRow
 
@@ -142,18 +143,8 @@ def overview(db: Database, session_id: str) -> Overview:
         kinds[str(kind or "unknown")] += 1
     return Overview(
         row, decoded(row.metadata_json), decoded(row.model_json), parent, dict(kinds),
-        _record_count(db, session_id),
+        record_count(db, session_id),
     )
-
-
-def _record_count(db: Database, session_id: str) -> int:
-    if db.form.name != "own":
-        return 0
-    (count,) = db.connection.execute(
-        "SELECT coalesce(sum(count), 0) FROM original_records WHERE session_id = $1",
-        {"1": session_id},
-    ).fetchone()
-    return int(count)
 
 
 def model_name(model: Any) -> str | None:

@@ -91,21 +91,6 @@ def default_targets(
     return list(targets.values())
 
 
-def looked_for(
-    settings: SourceSettings,
-    sources: Iterable[Source],
-    environment: Mapping[str, str],
-    home: Path,
-) -> list[tuple[str, Path]]:
-    """Return label and place of everywhere that sessions are looked for, there or not."""
-    return [
-        (source.label, root)
-        for source in sources
-        if settings.reads(source.kind)
-        for root in source.default_roots(environment, home)
-    ]
-
-
 def target_store_path(target: Target) -> Path:
     """Return the store of its own that a source opened by name is synced into."""
     folder = private_folder(cache_dir() / "targets")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from store.sources.claude_code.rows import Row, mapping, text_of
+from store.sources.claude_code.rows import Row, mapping
 
 INTERRUPTED = "[Request interrupted by user"
 _STARTS = (
@@ -63,8 +63,3 @@ def origin_details(row: Row, origin: str, text: str) -> dict[str, Any]:
         of_message = row.data.get("interruptedMessageId")
         return {"interrupt": of_message if isinstance(of_message, str) else True}
     return {}
-
-
-def typed_text(row: Row) -> str:
-    """Return the words of a user row."""
-    return text_of(row.blocks)
