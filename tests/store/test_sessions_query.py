@@ -237,6 +237,12 @@ class TestCounts:
         for number, row in enumerate(rows):
             add_message(connection, "s", f"m{number}", number, **row)
         found = sessions.counts(database, ["s", "empty", "nobody"])
+        for limit in (1, 2, 3, 100):
+            pieces, after, reads = sessions.Counts(), None, 0
+            while reads == 0 or after is not None:
+                after = sessions.add_counts(database, "s", pieces, after, limit)
+                reads += 1
+            assert pieces == found["s"] and (reads > 2 or limit > 2)
         assert found["s"] == sessions.Counts(messages=5, hidden=1, turns=3, queued=1)
         assert found["empty"] == found["nobody"] == sessions.Counts()
         database.close()

@@ -15,6 +15,7 @@ from textual.pilot import Pilot
 from store.database import Database, open_database
 from store.queries import activities, transcript
 from store.queries.listing import ListRow
+from store.queries.sessions import counts
 from tests.store.talks import Talk, make_store
 from tui.app import BackscrollApp
 from tui.library import Library
@@ -91,7 +92,10 @@ class Live:
     async def see(self) -> None:
         """Poll, and have all slower readings done at once too."""
         await self.poll()
-        while self.transcript.whole_is_due or self.sessions.order_is_due:
+        while (self.transcript.whole_is_due or self.sessions.order_is_due
+               or self.sessions.count_is_due):
+            if self.sessions.count_is_due:
+                self.sessions.count_now()
             if self.transcript.whole_is_due:
                 self.transcript.read_whole_now()
             if self.sessions.order_is_due:
@@ -223,6 +227,9 @@ def _check_list(shown: Live, db: Database) -> None:
     assert {rowid: _without_turns(row) for rowid, row in held.items()} == {
         rowid: _without_turns(rows[rowid]) for rowid in held}
     assert set(pane.view.seen_rowids()) <= set(held)
+    turns = {row.id: row.turns for row in held.values() if row.turns is not None}
+    counted = counts(db, list(turns))
+    assert turns == {name: counted[name].turns for name in turns}
 
 
 def _without_turns(row: ListRow) -> dict[str, object]:

@@ -208,6 +208,7 @@ class LiveScreen(PanesScreen):
     def _time_went_by(self) -> None:
         self._show_summary()
         self.sessions.time_went_by()
-        self.run_worker(self._look_at_time, group="time", exclusive=True, exit_on_error=False)
+        look: Any = self._look_at_time  # made only when it is its turn
+        self.run_worker(look, group="time", exclusive=True, exit_on_error=False)
         if self.freshness.lives:
             self._count_soon()

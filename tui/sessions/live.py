@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from typing import Any
 
 from textual.timer import Timer
 
@@ -20,6 +22,10 @@ ORDER_SHARE = 6
 RESTED_S = 0.6
 """The order stays as it is while the selection is being moved, and so long after it."""
 COUNT_EVERY_S = 1.0
+COUNTED_IN_A_READ = 500
+"""Messages whose turns are counted in one read: some ms."""
+COUNT_REST_SHARE = 9
+"""So many times as long as such a read took is rested before the next."""
 MOST_TOLD = 500
 """Of more sessions than this, what is seen is read again instead."""
 LIVE_STATES = frozenset(("running", "retrying", "waiting-approval", "waiting-input"))
@@ -39,6 +45,13 @@ class LiveListPane(SessionListPane):
     _ordered_at = 0.0
     _moved_at = 0.0
     _count_due: Timer | None = None
+    _recount: dict[str, int]
+    _recounting: bool
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Make the pane; nothing is to be counted again yet."""
+        super().__init__(*args, **kwargs)
+        self._recount, self._recounting = {}, False
 
     async def look_again(self, moved: Moved) -> None:
         """Read again what the list shows of what moved; returns when it is shown.
@@ -64,22 +77,23 @@ class LiveListPane(SessionListPane):
                 return
         reorder = vague or gone or bool(self.filter_text.strip())
         for row in fresh.values():
-            reorder = self._take(row, recount=vague) or reorder
+            reorder = self._take(row) or reorder
         view.add_rows(fresh.values())
         if reorder:
             self._order_soon()
-        if self._count_due is None and any(row.turns is None for row in fresh.values()):
-            self._count_due = self.set_timer(COUNT_EVERY_S, self._count_now)
+        if self._count_due is None and (
+            self._recount or any(row.turns is None for row in fresh.values())
+        ):
+            self._count_due = self.set_timer(COUNT_EVERY_S, self.count_now)
 
-    def _take(self, row: ListRow, *, recount: bool) -> bool:
+    def _take(self, row: ListRow) -> bool:
         """Compare a row with what was known of it; say whether it may stand elsewhere now."""
         old = self.view.rows.get(row.rowid)
         if old is None:
             return True
-        if old.messages != row.messages or recount:
-            self._counted.pop(row.id, None)
-        known = self._counted.get(row.id)
-        row.turns = known[1] if known is not None else None
+        # A message may have been hidden or sent. What was counted last stands until then.
+        self._recount[row.id] = row.rowid
+        row.turns = old.turns
         if (old.workspace, old.parent_id, old.archived_at, old.source) != (
             row.workspace, row.parent_id, row.archived_at, row.source
         ):
@@ -91,9 +105,48 @@ class LiveListPane(SessionListPane):
         first = len(model) and model.rowids[0] == row.rowid and self.list_query.sort == "recent"
         return moved and not first
 
-    def _count_now(self) -> None:
-        self._count_due = None
+    @property
+    def count_is_due(self) -> bool:
+        """Whether turns are still to be counted again."""
+        return self._count_due is not None or bool(self._recount) or self._recounting
+
+    def count_now(self) -> None:
+        """Count the turns of what was written, without waiting for it to rest."""
+        if self._count_due is not None:
+            self._count_due.stop()
+            self._count_due = None
         self._count_turns()
+        if self._recount and not self._recounting:
+            self._work(self._count_again, "recount")
+
+    async def _count_again(self) -> None:
+        self._recounting = True
+        try:
+            while self._recount:
+                session_id, rowid = next(iter(self._recount.items()))
+                # At first: what is written while it is counted is counted once more.
+                del self._recount[session_id]
+                await self._count(session_id, rowid)
+        finally:
+            self._recounting = False
+
+    async def _count(self, session_id: str, rowid: int) -> None:
+        """Count the turns of a session, in small reads with rests between."""
+        from store.queries.sessions import Counts, add_counts
+
+        counted, after = Counts(), None
+        while True:
+            started = time.perf_counter()
+            after = await self.library.read(
+                add_counts, session_id, counted, after, COUNTED_IN_A_READ)
+            if after is None:
+                break
+            await asyncio.sleep(COUNT_REST_SHARE * (time.perf_counter() - started))
+        row = self.view.rows.get(rowid)
+        if row is not None and row.id == session_id:
+            row.turns = counted.turns
+            self._counted[session_id] = (row.updated_at, row.turns)
+            self.view.rows_changed([rowid])
 
     # The order
 

@@ -17,8 +17,8 @@ from tui.transcript.document import Document
 from tui.transcript.reader import SessionReader
 from tui.transcript.skeleton import Skeleton, build
 
-SLICE_MESSAGES = 100
-"""Messages in one slice: some 2 ms."""
+SLICE_MESSAGES = 50
+"""Messages in one slice: some 2 ms where they hold four parts each."""
 REST_SHARE = 9
 """So many times as long as a slice took is rested before the next one."""
 LEAST_REST_S = 0.005
