@@ -27,7 +27,8 @@ ActivityFrom = Literal["stored", "guessed"]
 RUNNING_FOR_MS = 60_000
 """An unsettled tool call that was touched this recently belongs to a session that runs."""
 _INPUT_TOOLS = frozenset(("tool-question", "tool-AskUserQuestion", "tool-design_search"))
-_LIVE_STATES = frozenset(("running", "retrying"))
+RUNNING_STATES = frozenset(("running", "retrying"))
+"""States that time alone can end: the process may die, the rows may rest for too long."""
 
 
 class Activity(NamedTuple):
@@ -49,8 +50,8 @@ class Unsettled(NamedTuple):
     Attributes:
         tool_state: ``input-streaming``, ``input-available``, ``approval-requested`` or
             ``approval-responded`` of a tool call of the last visible message, the most
-            urgent one; None where all are settled.
-        tool_type: The part type of that call.
+            urgent one; ``streaming`` where all are settled and its last text grows; else None.
+        tool_type: The part type of that call or text.
         touched_at: Epoch ms of its last write.
         queued: Whether a message waits to be sent.
     """
@@ -208,7 +209,7 @@ def judged(stored: Mapping[str, Any], now: int, updated_at: int) -> Activity:
     said = stored.get("since")
     since = said if isinstance(said, int) else updated_at
     came: ActivityFrom = "guessed" if stored.get("from") == "guessed" else "stored"
-    if state in _LIVE_STATES and "pid" in stored:
+    if state in RUNNING_STATES and "pid" in stored:
         alive = is_alive(stored)
         if alive is False:
             return Activity("interrupted", "guessed", updated_at)
@@ -231,8 +232,9 @@ def guessed(unsettled: Unsettled, now: int, updated_at: int) -> Activity:
         return Activity("waiting-approval", "guessed", at)
     if state == "input-available" and unsettled.tool_type in _INPUT_TOOLS:
         return Activity("waiting-input", "guessed", at)
-    if state is not None:
-        recent = now - at <= RUNNING_FOR_MS
+    recent = now - at <= RUNNING_FOR_MS
+    # Text that was never finished may be a host's that does not say so.
+    if state is not None and (recent or state != "streaming"):
         return Activity("running" if recent else "interrupted", "guessed", at)
     return Activity("queued" if unsettled.queued else "idle", "guessed", updated_at)
 
@@ -266,7 +268,18 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
         + newest.format(condition="1") + f" WHERE {db.form.queued('q')}"
     )
     waiting = {row[0] for row in db.connection.execute(queued, {"1": ids})}
+    grows = (
+        "SELECT ids.value, p.type, p.updated_at FROM json_each($1) ids JOIN chat_parts p"
+        " ON p.id = (SELECT l.id FROM chat_parts l WHERE l.message_id = "
+        + newest.format(condition=db.form.shown("m"))
+        + ' ORDER BY l."index" DESC LIMIT 1) WHERE p.type IN (\'text\', \'reasoning\')'
+        " AND CASE WHEN json_valid(p.data_json)"
+        " THEN json_extract(p.data_json, '$.state') END = 'streaming'"
+    )
     found = {
+        row[0]: Unsettled("streaming", row[1], row[2], row[0] in waiting)
+        for row in db.connection.execute(grows, {"1": ids})
+    } | {
         row[0]: Unsettled(row[1], row[2], row[3], row[0] in waiting)
         for row in db.connection.execute(sql, {"1": ids})
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from store.activity import RUNNING_STATES
 from store.queries import activities
 from store.queries.listing import ListRow
 from store.queries.summary import Totals, totals
@@ -46,8 +47,8 @@ class Freshness:
 
     @property
     def lives(self) -> bool:
-        """Whether a session was seen that does something."""
-        return bool(self._active)
+        """Whether a session was seen that runs, so that it may have died since."""
+        return any(row.activity in RUNNING_STATES for row in self._active)
 
     async def count(self) -> list[ListRow]:
         """Count the store, and return the sessions that do something."""

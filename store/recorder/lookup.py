@@ -39,6 +39,22 @@ def by_name(db: Database, session_id: str, name: str) -> str | None:
     return None if found is None else str(found[0])
 
 
+def last_by_name(db: Database, session_id: str, name: str) -> str | None:
+    """Return the id of the last visible message, where it has this row id or stream id.
+
+    As the SDK does: a stream whose message stands further up is answered by a new one, so
+    that no answer comes before its question.
+    """
+    found = db.connection.execute(
+        "SELECT m.id, m.id = $2 OR coalesce("
+        f"json_extract(m.metadata_json, '$.{OWN_KEY}.sdk_message_id') = $2, 0)"
+        f" FROM chat_messages m WHERE m.session_id = $1 AND {db.form.shown('m')}"
+        " ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
+        {"1": session_id, "2": name},
+    ).fetchone()
+    return str(found[0]) if found is not None and found[1] else None
+
+
 def by_call(db: Database, session_id: str, call_id: object) -> str | None:
     """Return the id of the newest visible message with this tool call."""
     found = db.connection.execute(

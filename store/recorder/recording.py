@@ -217,7 +217,8 @@ class Recording(Answers):
         """Find the stored message that a stream's first chunk goes on with."""
         session_id, kind = self.session_id, chunk["type"]
         if kind == "start" and chunk.get("messageId") is not None:
-            work = partial(lookup.by_name, session_id=session_id, name=chunk["messageId"])
+            work = partial(
+                lookup.last_by_name, session_id=session_id, name=chunk["messageId"])
         elif kind.startswith(("tool-output-", "tool-approval-request")):
             work = partial(lookup.by_call, session_id=session_id, call_id=chunk.get("toolCallId"))
         elif kind == "tool-approval-response":

@@ -12,11 +12,12 @@ import pytest
 from store.activity import (
     Unsettled,
     activity_of,
+    current,
     is_alive,
     this_process,
     unsettled_of,
 )
-from store.queries import sessions
+from store.queries import activities, sessions, summaries
 from store.queries.activities import newest_active
 from store.rows import SessionRow
 from tests.store.recording import record
@@ -71,6 +72,8 @@ def test_a_process_elsewhere_is_believed_while_it_writes() -> None:
     (Unsettled("input-available", "tool-question", 0), "waiting-input"),
     (Unsettled("input-available", "tool-x", NOW - 1), "running"),
     (Unsettled("input-streaming", "tool-x", NOW - 60_001), "interrupted"),
+    (Unsettled("streaming", "text", NOW - 1), "running"),
+    (Unsettled("streaming", "text", NOW - 60_001), "idle"),
     (Unsettled(queued=True), "queued"), (None, "idle"),
 ])
 def test_what_is_guessed(unsettled: Unsettled | None, state: str) -> None:
@@ -103,10 +106,54 @@ def test_the_pages_query_walks_indexes_only(talk: Talk) -> None:
     talk.db.connection.set_trace_callback(seen.append)
     unsettled_of(talk.db, [recording.session_id])
     talk.db.connection.set_trace_callback(None)
-    assert len(seen) == 2 and all("json_each" in sql for sql in seen)
+    assert len(seen) == 3 and all("json_each" in sql for sql in seen)
     for sql in seen:
         plan = talk.db.connection.execute("EXPLAIN QUERY PLAN " + sql).fetchall()
-        assert not [line for *_, line in plan if line.startswith(("SCAN m", "SCAN p", "SCAN q"))]
+        walks = ("SCAN m", "SCAN p", "SCAN q", "SCAN l")
+        assert not [line for *_, line in plan if line.startswith(walks)]
+
+
+@pytest.mark.parametrize(("data", "state"), [
+    ({"type": "text", "text": "gro", "state": "streaming"}, "streaming"),
+    ({"type": "reasoning", "text": "gro", "state": "streaming"}, "streaming"),
+    ({"type": "text", "text": "grown", "state": "done"}, None),
+    ({"type": "text", "text": "state streaming"}, None),
+])
+def test_text_that_grows_is_open(talk: Talk, data: dict[str, Any], state: str | None) -> None:
+    session = talk.session("Grows")
+    talk.message(session, text="go on")
+    talk.message(session, "assistant", parts=[{"type": "text", "text": "before"}, data])
+    found = unsettled_of(talk.db, [session]).get(session, Unsettled())
+    assert (found.tool_state, found.tool_type) == (state, data["type"] if state else "")
+    talk.db.connection.execute("UPDATE chat_parts SET data_json = '{' WHERE type = 'text'")
+    found = unsettled_of(talk.db, [session]).get(session, Unsettled())
+    assert found.tool_state == (state if data["type"] == "reasoning" else None)
+
+
+def test_header_list_and_command_line_agree(own_talk: Talk) -> None:
+    names = {"dead": this_process().as_json() | {"started": 1}, "lives": this_process().as_json(),
+             "elsewhere": this_process().as_json() | {"host": "elsewhere"}}
+    now = own_talk.now + 100_000
+    for name, process in names.items():
+        stored = {"state": "running", "from": "stored", **process}
+        own_talk.session(metadata_json=orjson.dumps({"title": name, "activity": stored}).decode())
+    old = own_talk.session("asked days ago")
+    own_talk.call(own_talk.session("open call"), state="input-available")
+    own_talk.call(old, state="approval-requested")
+    own_talk.db.connection.execute(
+        "UPDATE chat_sessions SET updated_at = 1000 WHERE id = ?", (old,))
+    rows = activities.rows(own_talk.db, range(1, 9), (), now)
+    assert len(rows) == 5
+    for row in rows.values():
+        session = sessions.get(own_talk.db, row.id)
+        assert session is not None
+        (summary,) = summaries.summaries_of(own_talk.db, [session], now=now)
+        header = current(own_talk.db, session, now)
+        assert (row.activity, row.activity_from) == (header.state, header.from_), row.title
+        assert summary["activity"] == header.state
+    assert {row.title: row.activity for row in rows.values()} == {
+        "dead": "interrupted", "lives": "running", "elsewhere": "unknown",
+        "asked days ago": "waiting-approval", "open call": "interrupted"}
 
 
 def test_the_list_tells_a_dead_recorder(own_talk: Talk) -> None:

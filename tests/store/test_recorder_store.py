@@ -206,6 +206,18 @@ def test_which_message_a_stream_goes_on_with(own_talk: Talk) -> None:
     assert unnamed not in (first, other)
 
 
+def test_an_answer_never_comes_before_its_question(own_talk: Talk) -> None:
+    start = {"type": "start", "messageId": "always the same"}
+    recording, first = record(own_talk.db, [start, *text("one"), FINISH])
+    assert feed(own_talk.db, recording, [start, *text("two"), FINISH]) == first
+    drive(own_talk.db, recording.add_message(user_message("and now?")))
+    again = feed(own_talk.db, recording, [start, *text("three"), FINISH])
+    kept = messages(own_talk.db, recording.session_id)
+    assert again != first
+    assert [[part["text"] for part in message["parts"]] for message in kept] == [
+        ["one", "two"], ["and now?"], ["three"]]
+
+
 def test_an_answered_message_goes_on_without_a_name(own_talk: Talk) -> None:
     asks: list[dict[str, Any]] = [{"type": "start"}, STEP,
             {"type": "tool-input-available", "toolCallId": "c", "toolName": "sh", "input": {}},

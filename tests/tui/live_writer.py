@@ -221,6 +221,20 @@ class Writer:
         self.keep("chat_sessions", id, bag | {"activity": {"state": state, "since": self.now}})
         self.log(id, None)
 
+    def run(self, number: int) -> None:
+        """Let the open session run a call by a process of this number."""
+        bag = self.bag("chat_sessions", self.session)
+        self.keep("chat_sessions", self.session, bag | {
+            "activity": {"state": "running", "since": self.now, "pid": number}})
+        self.now += 1000
+        id = self.add_message(3, self.now, "assistant")
+        self.add_part(id, 0, 7)
+        data = {"type": "tool-Bash", "toolCallId": "c", "state": "input-available",
+                "input": {"command": "wait"}}
+        self.rows("UPDATE chat_parts SET type = ?, tool_state = ?, data_json = ?"
+                  " WHERE message_id = ?", data["type"], data["state"], json.dumps(data), id)
+        self.log(self.session, None)
+
     def archive(self, number: int) -> None:
         id = self.any_session(number)
         self.rows("UPDATE chat_sessions SET archived_at = CASE WHEN archived_at IS NULL THEN ?"
@@ -284,7 +298,7 @@ UPKEEP = frozenset({"checkpoint", "vacuum"})
 
 def main(path: str, session: str) -> None:
     writer = Writer(path, session)
-    changes = {change.__name__: change for change in CHANGES}
+    changes = {change.__name__: change for change in (*CHANGES, Writer.run)}
     for line in sys.stdin:
         for name, number in json.loads(line):
             if name not in UPKEEP:

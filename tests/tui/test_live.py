@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from store import activity
 from store.changes import Moved, newest, since
 from store.config import NotifySettings
 from store.database import open_database
@@ -14,7 +15,9 @@ from store.queries.listing import ListQuery
 from tests.store.talks import Talk, make_store
 from tests.tui.live import FORMS, check, live
 from tests.tui.live_writer import CHANGES
+from tui.glyphs import glyphs
 from tui.notifying import Notifier, sequence
+from tui.panes.transcript import TranscriptPane
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -48,6 +51,37 @@ async def test_the_end_is_followed_until_the_user_moves_up(tmp_path: Path) -> No
         await shown.pilot.press("G")
         await shown.quiet()
         assert pane.view.at_end and pane.below() == 0
+
+
+def said_beside(pane: TranscriptPane, part: int) -> list[str]:
+    block = pane.document.block(part)
+    assert block is not None
+    return [words.strip() for line in block.lines for text, _ink in line.right
+            for words in [text.lstrip("○ " + "".join(glyphs().spinner))] if words.strip()]
+
+
+async def test_a_process_that_died_stops_on_the_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lives = {1: True}
+    monkeypatch.setattr(activity, "is_alive", lambda stored: lives.get(stored.get("pid")))
+    async with live(tmp_path / "s.db") as shown:
+        shown.app.main.focus_pane("transcript")
+        shown.write(("run", 1))
+        await shown.see()
+        pane = shown.transcript
+        assert "running" in pane.header._lines[0].right[0][0]
+        assert "following" in pane.status._lines[0].text
+        (part,) = pane.running_parts()
+        assert "running" in said_beside(pane, part)
+        lives[1] = False
+        shown.app.main._time_went_by()
+        await shown.quiet()
+        assert "interrupted" in pane.header._lines[0].right[0][0]
+        assert "interrupted" in {row.activity for row in shown.sessions.view.rows.values()}
+        assert said_beside(pane, part) == ["no result"]
+        pane.tick()
+        assert not pane.running_parts() and pane._ticking is None
 
 
 @pytest.mark.parametrize("form", FORMS)

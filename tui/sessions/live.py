@@ -8,6 +8,7 @@ from typing import Any
 
 from textual.timer import Timer
 
+from store.activity import RUNNING_STATES
 from store.changes import Moved
 from store.queries import activities
 from store.queries.listing import ListRow, Sort
@@ -28,7 +29,6 @@ COUNT_REST_SHARE = 9
 """So many times as long as such a read took is rested before the next."""
 MOST_TOLD = 500
 """Of more sessions than this, what is seen is read again instead."""
-LIVE_STATES = frozenset(("running", "retrying", "waiting-approval", "waiting-input"))
 _SORTED_BY: dict[Sort, str] = {
     "recent": "updated_at", "created": "created_at", "tokens": "tokens", "cost": "cost",
     "length": "messages", "activity": "activity",
@@ -204,7 +204,7 @@ class LiveListPane(SessionListPane):
     def time_went_by(self) -> None:
         """Look again at what runs, as a process may have died, and paint the ages anew."""
         rows = [self.view.rows[r] for r in self.view.seen_rowids() if r in self.view.rows]
-        live = {row.id: None for row in rows if row.activity in LIVE_STATES}
+        live = {row.id: None for row in rows if row.activity in RUNNING_STATES}
         if live:
             moved = Moved(sessions=dict.fromkeys(live))
             self._work(lambda: self.look_again(moved), "time")

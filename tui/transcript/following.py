@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from textual.timer import Timer
 
-from store.activity import Activity
+from store.activity import RUNNING_STATES, Activity
 from store.changes import Moved
 from store.errors import StoreError
 from store.queries import transcript as queries
 from tui.messages import ProblemOccurred
 from tui.transcript import rereading
 from tui.transcript.comparing import differs
-from tui.transcript.end import LIVE, EndPane
+from tui.transcript.end import EndPane
 from tui.transcript.facts import context_tokens
 from tui.transcript.moving import PREFETCHED
 from tui.transcript.plain import as_dict, decode
@@ -98,9 +98,8 @@ class FollowingPane(EndPane):
         Raises:
             StoreError: The store is busy or gone.
         """
-        if self.reader is not None and self.activity is not None and (
-            self.activity.state in LIVE or self.activity.from_ == "guessed"
-        ):
+        activity = self.activity
+        if self.reader is not None and activity and activity.state in RUNNING_STATES:
             self._moved.sessions.setdefault(self.reader.row.id, set())
             await self._catch_up()
 
