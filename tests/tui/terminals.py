@@ -27,9 +27,10 @@ class Terminal:
     def wait_for(self, wanted: bytes) -> bytes:
         """Read until some bytes came; return all that came so far."""
         end = monotonic() + DEADLINE
+        watched = select.poll()
+        watched.register(self._handle, select.POLLIN)
         while wanted not in self.received:
-            ready, _, _ = select.select([self._handle], [], [], max(0.0, end - monotonic()))
-            if not ready:
+            if not watched.poll(max(0.0, end - monotonic()) * 1000):
                 raise AssertionError(f"{wanted!r} did not come; got {self.received[-400:]!r}")
             try:
                 chunk = os.read(self._handle, 65536)
