@@ -36,8 +36,12 @@ BULK_PRAGMAS = ("PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 8000"
 
 
 def default_helpers() -> int:
-    """Return how many processes read beside the one that writes: two, none on one core."""
-    return 2 if (os.cpu_count() or 1) > 1 else 0
+    """Return how many processes read beside this one where there is much to read.
+
+    None on few processors: there the pickling of what they read costs more than they save
+    (2,000 files on two processors: 19 s with two helpers, 15.5 s with none).
+    """
+    return 2 if (os.cpu_count() or 1) > 3 else 0
 
 
 @dataclass(slots=True)
