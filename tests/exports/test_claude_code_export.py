@@ -10,7 +10,8 @@ import pytest
 
 from store.database import Database, open_database
 from store.errors import Refused
-from store.exports.claude_code.blocks import CallIds, call_block, file_block, result_block
+from store.exports.calls import CallIds
+from store.exports.claude_code.blocks import call_block, file_block, result_block
 from store.exports.claude_code.chain import ClaudeFile, claude_file
 from store.exports.reading import read_session
 from store.ids import IdMinter

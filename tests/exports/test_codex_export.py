@@ -12,7 +12,8 @@ import pytest
 
 from store.database import Database, open_database
 from store.errors import Refused
-from store.exports.codex.items import CallIds, call_items, content_item, reasoning_item
+from store.exports.calls import CallIds
+from store.exports.codex.items import call_items, content_item, reasoning_item
 from store.exports.codex.rollout import CodexFile, codex_file
 from store.exports.reading import read_session
 from store.ids import IdMinter

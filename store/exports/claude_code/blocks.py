@@ -4,41 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from store.exports.calls import taken_name
 from store.exports.steps import really_failed
 
 Block = dict[str, Any]
 
-_CALL_ID = re.compile(r"[^A-Za-z0-9_-]")
-_TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 NO_RESULT = "This call has no recorded result."
-
-
-def is_tool(part: dict[str, Any]) -> bool:
-    """Tell whether a part is a tool call."""
-    kind = part.get("type")
-    return isinstance(kind, str) and (kind.startswith("tool-") or kind == "dynamic-tool")
-
-
-class CallIds:
-    """Gives each call of a file its own id of the characters that the API takes."""
-
-    def __init__(self) -> None:
-        """Start without any id given."""
-        self._taken: set[str] = set()
-
-    def take(self, wanted: object) -> str:
-        """Return the wanted id where it can be used, else one like it."""
-        base = _CALL_ID.sub("_", str(wanted or ""))[:56] or "call"
-        call_id, number = base, 2
-        while call_id in self._taken:
-            call_id, number = f"{base}-{number}", number + 1
-        self._taken.add(call_id)
-        return call_id
 
 
 def plain_block(part: dict[str, Any]) -> Block | None:
@@ -112,7 +87,7 @@ def call_block(part: dict[str, Any], call_id: str) -> Block:
     return {
         "type": "tool_use",
         "id": call_id,
-        "name": _TOOL_NAME.sub("_", name)[:128] or "tool",
+        "name": taken_name(name),
         "input": tool_input,
     }
 

@@ -6,18 +6,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from store.exports.calls import CallIds
 from store.exports.claude_code.blocks import (
     Block,
-    CallIds,
     call_block,
-    is_tool,
     plain_block,
     result_block,
 )
 from store.exports.claude_code.originals import content_blocks, results
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, Row
-from store.exports.steps import is_aside
+from store.exports.steps import is_aside, is_tool
 
 SUMMARY = "The conversation so far was compacted. This is the summary of it:\n\n"
 

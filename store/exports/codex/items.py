@@ -3,38 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
+
+from store.exports.calls import taken_name
 
 Item = dict[str, Any]
 
-_CALL_ID = re.compile(r"[^A-Za-z0-9_-]")
-_TOOL_NAME = re.compile(r"[^A-Za-z0-9_-]")
 NO_RESULT = "aborted"
 """What Codex itself writes for a call that has no output."""
-
-
-def is_tool(part: dict[str, Any]) -> bool:
-    """Tell whether a part is a tool call."""
-    kind = part.get("type")
-    return isinstance(kind, str) and (kind.startswith("tool-") or kind == "dynamic-tool")
-
-
-class CallIds:
-    """Gives each call of a file its own id of the characters that the API takes."""
-
-    def __init__(self) -> None:
-        """Start without any id given."""
-        self._taken: set[str] = set()
-
-    def take(self, wanted: object) -> str:
-        """Return the wanted id where it can be used, else one like it."""
-        base = _CALL_ID.sub("_", str(wanted or ""))[:56] or "call"
-        call_id, number = base, 2
-        while call_id in self._taken:
-            call_id, number = f"{base}-{number}", number + 1
-        self._taken.add(call_id)
-        return call_id
 
 
 def content_item(part: dict[str, Any], role: str) -> Item | None:
@@ -74,7 +50,7 @@ def call_items(part: dict[str, Any], call_id: str) -> tuple[Item, Item]:
     """Return a tool part as a call and its output."""
     kind = str(part.get("type"))
     name = str(part.get("toolName")) if kind == "dynamic-tool" else kind.removeprefix("tool-")
-    name = _TOOL_NAME.sub("_", name)[:128] or "tool"
+    name = taken_name(name)
     given = part.get("input", part.get("rawInput"))
     openai = _openai(part)
     output = {"call_id": call_id, "output": _output(part)}

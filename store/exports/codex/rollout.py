@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from store.clock import system_clock
-from store.exports.codex.items import CallIds, Item, call_items, content_item, is_tool
+from store.exports.calls import CallIds
+from store.exports.codex.items import Item, call_items, content_item
 from store.exports.codex.items import reasoning_item as reasoning
 from store.exports.codex.originals import kept_lines
 from store.exports.encoding import encode
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, Row, SessionReading
-from store.exports.steps import is_aside
+from store.exports.steps import is_aside, is_tool
 
 VERSION = "0.171.0"
 """The newest version whose resume the recipe was tested with."""
