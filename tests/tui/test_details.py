@@ -17,6 +17,7 @@ from tui.details.chart import Chart
 from tui.details.columns import cell_of, columns, horizontal
 from tui.details.measures import MEASURES
 from tui.details.table import TurnTable
+from tui.figures import moment
 from tui.messages import SessionOpened
 from tui.screens.details import DetailsScreen
 from tui.theme import OWN_THEMES
@@ -74,6 +75,17 @@ async def test_turns_with_their_figures_fit_every_size(talk: Talk, size: tuple[i
     assert any(line.strip().startswith("tokens  ■") and "at most 200" in line for line in lines)
     assert any("turn 1" in line and "read 120" in line for line in lines)
     assert ("Permissions  1 rule" in "\n".join(lines)) == (size[0] >= 200)
+
+
+def test_the_first_turn_of_a_day_has_date_and_time_at_every_width() -> None:
+    day = 86_400_000
+    at = 1_795_000_000_000
+    turns = [Turn(n + 1, f"m{n}", at + ms, at + ms) for n, ms in enumerate((0, 60_000, day))]
+    for width in (60, 78, 118, 198):
+        table = TurnTable("s", turns, MEASURES[0])
+        shown = [table.line(number, width).text[7:18] for number in range(3)]
+        assert shown == [moment(at)[5:16], moment(at + 60_000)[11:16].rjust(11),
+                         moment(at + day)[5:16]]
 
 
 async def test_enter_on_a_turn_goes_there(talk: Talk) -> None:

@@ -17,6 +17,9 @@ from tui.text import one_line
 SHORT = {"cache_read": "read", "cache_write": "write", "input": "in", "output": "out",
          "reasoning": "think"}
 
+BEGAN = 12
+"""Cells of the column of times: a turn's time, and the date of the first one of a day."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -25,31 +28,24 @@ class Shape:
     Attributes:
         buckets: One for each bucket, in place of one for all tokens.
         names: Tools by name, in place of their number.
-        dates: Room for the date beside the time of day.
         cost: One for the cost.
         bar: Cells of the bar.
     """
 
     buckets: bool
     names: bool
-    dates: bool
     cost: bool
     bar: int
 
     @classmethod
     def at(cls, width: int, cost: bool) -> Shape:
         """Return the columns for a width; ``cost`` says whether any is known."""
-        return cls(width >= 132, width >= 96, width >= 96, cost, 12 if width >= 96 else 8)
+        return cls(width >= 132, width >= 96, cost, 12 if width >= 96 else 6)
 
     @property
     def tools(self) -> int:
         """Cells of the column of tools."""
         return 24 if self.names else 8
-
-    @property
-    def began(self) -> int:
-        """Cells of the column of times."""
-        return 12 if self.dates else 6
 
 
 def has_cost(turns: Sequence[Turn]) -> bool:
@@ -60,7 +56,7 @@ def has_cost(turns: Sequence[Turn]) -> bool:
 def head_line(turns: Sequence[Turn], width: int) -> Line:
     """Return the names of the columns."""
     shape = Shape.at(width, has_cost(turns))
-    began = "began".rjust(shape.began - 1) + " "
+    began = "began".rjust(BEGAN - 1) + " "
     runs: list[Run] = [("turn".rjust(5) + "  " + began + "took".rjust(8), "faint")]
     if shape.buckets:
         for key, _, look in BUCKETS:
@@ -96,7 +92,7 @@ class TurnTable:
         text, support = ("muted", "faint") if turn.hidden or turn.copied else ("text", "muted")
         runs: list[Run] = [
             (("·" if turn.hidden else str(turn.number)).rjust(5) + "  ", support),
-            (self._began(number, shape).rjust(shape.began - 1) + " ", support),
+            (self._began(number).rjust(BEGAN - 1) + " ", support),
             (duration(turn.milliseconds).rjust(8) if turn.milliseconds else "·".rjust(8), text),
             *_token_runs(turn, shape, text),
         ]
@@ -105,13 +101,13 @@ class TurnTable:
         runs += [("  ", "text"), *_prompt_runs(turn, text)]
         return Line(cut(runs, width), link=Link("turn", self._session_id, turn.message_id))
 
-    def _began(self, number: int, shape: Shape) -> str:
-        """Return the time of day, and the date where it is another than the line above's."""
+    def _began(self, number: int) -> str:
+        """Return the time of day, after the date where that is another than the line above's."""
         shown = moment(self._turns[number].at)
         before = moment(self._turns[number - 1].at) if number else ""
         if before[:10] == shown[:10]:
             return shown[11:16]
-        return shown[5:16] if shape.dates else shown[5:10]
+        return shown[5:16]
 
     def _bar(self, turn: Turn, width: int) -> list[Run]:
         pieces = horizontal(self._measure.of(turn), self._highest, width)
