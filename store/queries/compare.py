@@ -8,7 +8,8 @@ from itertools import zip_longest
 from store.database import Database
 from store.errors import Refused
 from store.queries.context import visible_ids
-from store.queries.reading import USAGE_KEYS, decoded
+from store.queries.inspection import spent_of
+from store.queries.reading import decoded
 
 _TOLD = ("toolName", "toolCallId", "input", "rawInput")
 """What of a tool part tells which call it was; what came out may be long, and is left."""
@@ -118,11 +119,8 @@ def _turns(db: Database, session_id: str, message_ids: list[str]) -> list[Branch
             prompt = role == "user" and bag.get("origin", "human") == "human"
             if prompt or not turns:
                 turns.append(BranchTurn(message_id))
-            usage = bag.get("usage")
-            if isinstance(usage, dict):
-                turns[-1].tokens += sum(
-                    int(usage[key]) for key in USAGE_KEYS if isinstance(usage.get(key), int)
-                )
+            if role == "assistant":
+                turns[-1].tokens += spent_of(bag).total
         _add_part(turns[-1], role, kind, state, data)
     return turns
 

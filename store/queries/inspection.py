@@ -100,15 +100,27 @@ def _count(value: Any) -> int:
     return int(value) if is_number else 0
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def spent_of(metadata: dict[str, Any]) -> Spent:
-    """Return a message's usage, from its decoded ``metadata_json``."""
-    usage = metadata.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
+    """Return a message's usage, from its decoded ``metadata_json``.
+
+    As in the rollups, a recorder's own sum over the steps goes before ``usage``, which may
+    be what the stream said of the last step.
+    """
     own = metadata.get("backscroll")
-    cost = own.get("cost_usd") if isinstance(own, dict) else None
+    own = own if isinstance(own, dict) else {}
+    given = own.get("usage"), metadata.get("usage")
+    summed, said = (usage if isinstance(usage, dict) else {} for usage in given)
+    cost = own.get("cost_usd")
     if cost is None:
         cost = metadata.get("cost_usd", metadata.get("cost"))
-    buckets = {key: _count(usage.get(key)) for key in USAGE_KEYS}
+    buckets = {
+        key: _count(summed[key] if _is_number(summed.get(key)) else said.get(key))
+        for key in USAGE_KEYS
+    }
     return Spent(**buckets, cost=float(cost) if isinstance(cost, int | float) else None)
 
 

@@ -43,6 +43,20 @@ def test_turns_after_the_common_beginning(talk: Talk) -> None:
     ]
     assert all("output" not in part for part in mine.parts)
 
+
+def test_a_recorders_own_sum_goes_before_the_last_steps_usage(talk: Talk) -> None:
+    left = talk.session()
+    talk.message(left, "user", "one")
+    right = branch(talk, left, talk.message(left, "assistant", "first"))
+    talk.message(right, "user", "two", usage={"input": 1_000})
+    talk.message(
+        right, "assistant", "done", usage={"input": 5, "output": 1, "cache_read": 2},
+        backscroll={"usage": {"input": 50, "output": 10}},
+    )  # fmt: skip
+    ((_, turn),) = compare(talk.db, left, right).rows
+    assert turn is not None and turn.tokens == 62
+
+
 def test_copies_of_copies_are_the_same_message(talk: Talk) -> None:
     root = talk.session()
     talk.message(root)

@@ -114,6 +114,8 @@ def test_odd_metadata_counts_as_nothing() -> None:
     assert decoded("no json") == {} and decoded("[1]") == {}
     assert decoded('{"a":"\\ud83d"}') == {"a": "\ud83d"}
     odd = {"usage": {"input": "x", "output": True, "reasoning": 1e300, "cache_read": 2.0}}
+    summed = {"usage": {"input": 5, "cache_read": 2}, "backscroll": {"usage": {"input": 50}}}
+    assert spent_of(summed) == Spent(input=50, cache_read=2)
     assert spent_of(odd) == Spent(cache_read=2, output=1)
     assert starts_turn("user", {"origin": "command"})
     assert not starts_turn("user", {"origin": "meta"})

@@ -15,6 +15,7 @@ from store.exports.tool_line import (
     tool_state,
     tool_subject,
 )
+from store.queries.inspection import spent_of
 from tui import figures
 from tui.cli.output import Printer, local_time
 
@@ -154,11 +155,11 @@ def _speaker(role: str, metadata: Mapping[str, Any]) -> str:
 
 def _facts(row: Row, metadata: Mapping[str, Any], queued: bool) -> Iterator[str]:
     yield "queued" if queued else local_time(row["created_at"], "%Y-%m-%d %H:%M:%S")
-    model, usage = metadata.get("model"), metadata.get("usage")
+    model, wrote = metadata.get("model"), spent_of(metadata).output
     if row["role"] == "assistant" and isinstance(model, Mapping):
         yield str(model.get("model_id", ""))
-    if isinstance(usage, Mapping) and isinstance(usage.get("output"), int | float):
-        yield f"{figures.tokens(usage['output'])} out"
+    if wrote:
+        yield f"{figures.tokens(wrote)} out"
     if row.get("hidden_at") or metadata.get("hidden_at"):
         yield "hidden"
     if metadata.get("inherited_from"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from store.queries.inspection import spent_of
 from tui.figures import count_of, moment, money, size
 from tui.inspector.blocks import Block, Fixed, Text
 from tui.inspector.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
@@ -102,14 +103,12 @@ def _message_lines(subject: Subject, width: int) -> list[Line]:
 
 
 def _usage_lines(subject: Subject, width: int) -> list[Line]:
-    usage = subject.metadata.get("usage")
-    if not isinstance(usage, dict):
+    usage = spent_of(subject.metadata)
+    if not usage.total and not isinstance(subject.metadata.get("usage"), dict):
         return []
     lines = [heading("Usage of the message", [], width)]
     for key, name, look in BUCKETS:
-        count = usage.get(key)
-        told = f"{count:,}" if isinstance(count, int) else one_line(str(count or 0), 40)
-        lines.append(_fact(name, told.rjust(12), width, look))
+        lines.append(_fact(name, f"{getattr(usage, key):,}".rjust(12), width, look))
     turn = subject.detail.turn
     if turn is not None and turn.cost is not None:
         lines.append(pair("turn cost", [(money(turn.cost).rjust(12), "text")], width, label=LABEL))

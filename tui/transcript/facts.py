@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from store.queries.inspection import spent_of
 from tui import figures
 from tui.sessions.wording import model_name
 from tui.transcript.plain import as_dict
@@ -34,9 +35,8 @@ def model_of(metadata: dict[str, Any]) -> str:
 
 def tokens_out(metadata: dict[str, Any]) -> str:
     """Return what the model wrote, such as ``1.8k out``; "" where it is unknown."""
-    usage = as_dict(metadata.get("usage"))
-    wrote = sum(value for name in ("output", "reasoning")
-                if isinstance(value := usage.get(name), int))
+    spent = spent_of(metadata)
+    wrote = spent.output + spent.reasoning
     return f"{figures.tokens(wrote)} out" if wrote else ""
 
 
