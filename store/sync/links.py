@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import orjson
 
+from store.database import Database
 from store.sync.jsontext import json_text
 from store.sync.prepared import PreparedSession
+from store.verbs.titles import continued_title
 
 
 @dataclass(slots=True)
@@ -26,19 +28,35 @@ class Links:
     pending: bool = False
 
 
-def adopt_exported(connection: sqlite3.Connection, prepared: PreparedSession) -> None:
+def adopt_exported(database: Database, prepared: PreparedSession) -> None:
     """Link a session that began in a file of our own making to what the file was made of.
 
     An agent that went on in an exported file wrote a session of its own; it continues the
-    one that the user exported, whatever the copied records say of older ones.
+    one that the user exported, whatever the copied records say of older ones. Where it has
+    the very title of that one, it is numbered as a fork is.
     """
-    row = connection.execute(
+    row = database.connection.execute(
         "SELECT session_id FROM exported_sessions WHERE imported_id = ?", (prepared.id,)
     ).fetchone()
-    if row is not None:
-        prepared.parent_id = row[0]
-        prepared.lineage_kind = "continuation"
-        prepared.metadata["lineage"] = {"kind": "continuation"}
+    if row is None:
+        return
+    prepared.parent_id = row[0]
+    prepared.lineage_kind = "continuation"
+    prepared.metadata["lineage"] = {"kind": "continuation"}
+    title = prepared.metadata.get("title")
+    if isinstance(title, str):
+        prepared.metadata["title"] = continued_title(
+            database, prepared.id, row[0], title, _title_before(database, prepared.id)
+        )
+
+
+def _title_before(database: Database, session_id: str) -> str | None:
+    """Return the title that sync gave a session the last time, whatever its user calls it."""
+    row = database.connection.execute(
+        "SELECT json_extract(metadata_json, '$.title') FROM chat_sessions WHERE id = ?",
+        (session_id,),
+    ).fetchone()
+    return row[0] if row is not None and isinstance(row[0], str) else None
 
 
 def resolve(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:

@@ -84,9 +84,10 @@ def write_prepared(
     reason = _forgotten(database, prepared) or _older_copy(database, prepared)
     if reason is not None:
         return Written(prepared.id, skipped=reason)
+    # First of all: what was written before was adopted too, and is compared with this.
+    links.adopt_exported(database, prepared)
     if before is not None and _path_in_store(connection, prepared.id) == prepared.path:
         return _write_grown(database, prepared, before, clock)
-    links.adopt_exported(connection, prepared)
     found = links.resolve(connection, prepared)
     new, moved = _write_session_row(database, prepared, found)
     _write_prompts(database, prepared)

@@ -21,7 +21,8 @@ from store.sources.drafts import (
 )
 from store.store import in_transaction
 from store.sync.jsontext import TOO_DEEP
-from store.sync.writer import Written, write_session
+from store.sync.prepared import prepare
+from store.sync.writer import Written, write_prepared, write_session
 from tests.store.sync_fakes import SIDE_TABLES, START, TABLES, dump, message, session, text_part
 
 WRAP = 26 * 2**36
@@ -452,3 +453,52 @@ def test_many_changed_messages_are_one_row_of_changes(database: Database) -> Non
     seen = len(changes(database))
     write(database, draft)
     assert changes(database)[seen:] == [(derived_session_id("fake", "one"), None)]
+
+
+def exported(database: Database, parent: str, name: str) -> None:
+    database.connection.execute(
+        "INSERT INTO exported_sessions(imported_id, session_id) VALUES (?, ?)",
+        (derived_session_id("fake", name), derived_session_id("fake", parent)),
+    )
+
+
+def test_what_an_agent_went_on_with_is_numbered_as_a_fork_is(database: Database) -> None:
+    write(database, session("one", message("a"), title="Fix it"))
+    for name in ("two", "three"):
+        exported(database, "one", name)
+        write(database, session(name, message("a"), title="Fix it"))
+    titles = [
+        metadata(database, "chat_sessions", derived_session_id("fake", name))["title"]
+        for name in ("one", "two", "three")
+    ]
+    assert titles == ["Fix it", "Fix it (2)", "Fix it (3)"]
+
+
+def test_a_number_stays_and_the_agents_own_title_is_taken(database: Database) -> None:
+    write(database, session("one", message("a"), title="Fix it"))
+    exported(database, "one", "two")
+    exported(database, "one", "three")
+    for name in ("three", "two", "three"):
+        write(database, session(name, message("a"), title="Fix it"))
+    two, three = (derived_session_id("fake", name) for name in ("two", "three"))
+    assert metadata(database, "chat_sessions", three)["title"] == "Fix it (2)"
+    assert metadata(database, "chat_sessions", two)["title"] == "Fix it (3)"
+    write(database, session("two", message("a"), title="Another matter"))
+    assert metadata(database, "chat_sessions", two)["title"] == "Another matter"
+
+
+def test_what_an_agent_went_on_with_keeps_its_parent_while_it_grows(database: Database) -> None:
+    write(database, session("one", message("a"), title="Fix it"))
+    exported(database, "one", "two")
+    before = None
+    for number in (1, 2, 3):
+        messages = [message(f"m{n}", START + n) for n in range(number)]
+        now = prepare("fake", session("two", *messages, title="Fix it"))
+        in_transaction(database, write_prepared, now, before=before)
+        before = now
+    row = database.connection.execute(
+        "SELECT parent_id, json_extract(metadata_json, '$.lineage.kind'),"
+        " json_extract(metadata_json, '$.title') FROM chat_sessions WHERE id = ?",
+        (derived_session_id("fake", "two"),),
+    ).fetchone()
+    assert row == (derived_session_id("fake", "one"), "continuation", "Fix it (2)")
