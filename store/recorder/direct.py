@@ -42,6 +42,7 @@ class DirectRecorder:
             tell: Told the number of a line and what is wrong with it.
         """
         self._database, self._recording, self._tell = database, recording, tell
+        self._full = recording.policy.full
         self._reader = ChunkReader()
         self._deadline: float | None = None
         self._read_at = 0.0
@@ -79,12 +80,14 @@ class DirectRecorder:
 
     def take(self, items: Iterable[Item]) -> None:
         """Take what one read gave; what is urgent in it is saved together."""
+        recording, full = self._recording, self._full
         urgent = False
         for item in items:
             if isinstance(item, Received):
                 self.line = item.line
-                urgent = self._receive(item) or urgent
-                if self._recording.waiting >= self._recording.policy.full:
+                if not recording.grow(item.value, item.size):
+                    urgent = self._receive(item) or urgent
+                if recording.waiting >= full:
                     self._save()
             elif isinstance(item, EndOfTurn):
                 self._insist(self._recording.end_turn)
@@ -92,8 +95,8 @@ class DirectRecorder:
                 self._tell(item.line, item.reason)
         if urgent:
             self._save()
-        elif self._deadline is None and self._recording.waiting:
-            policy = self._recording.policy
+        elif self._deadline is None and recording.waiting:
+            policy = recording.policy
             if policy.save_on == "chunk":
                 self._deadline = time.monotonic() + policy.save_buffer_ms / 1000
 

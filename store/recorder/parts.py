@@ -56,15 +56,17 @@ class Part:
         stored: (type, tool_call_id, tool_state) as the row has them; None before its insert.
         dirty: Whether the row is behind.
         call: The tool call that streams into this part, while nothing else touched it.
+        grow: Appends a piece to ``text``.
     """
 
     __slots__ = ("_data", "_halves", "_parsed", "_parsed_at", "_pieces", "call", "created_at",
-                 "dirty", "index", "row_id", "stored")
+                 "dirty", "grow", "index", "row_id", "stored")
 
     def __init__(self, data: dict[str, Any], index: int, row_id: str, created_at: int) -> None:
         """Make a part that has no row yet."""
         self._data = data
         self._pieces: list[str] = []
+        self.grow = self._pieces.append
         self._halves = False
         self._parsed, self._parsed_at = -1, 0
         self.call: ToolCall | None = None
@@ -73,12 +75,6 @@ class Part:
         self.index = index
         self.row_id = row_id
         self.stored: tuple[str, str | None, str | None] | None = None
-
-    def grow(self, piece: str) -> None:
-        """Append to ``text``."""
-        self._pieces.append(piece)
-        if not piece.isascii() and has_surrogate(piece):
-            self._halves = True
 
     def stream(self, call: ToolCall) -> None:
         """Take the input of a call from now on."""
@@ -97,9 +93,11 @@ class Part:
                 250 ms, and ``rawInput`` runs ahead of ``input``. None parses it in any case.
         """
         if self._pieces:
-            text = self._data["text"] + "".join(self._pieces)
-            self._data["text"] = join_halves(text) if self._halves else text
+            grown = "".join(self._pieces)
             self._pieces.clear()
+            self._halves = self._halves or has_surrogate(grown)
+            text = self._data["text"] + grown
+            self._data["text"] = join_halves(text) if self._halves else text
         if self.call is not None:
             text = self.call.input.text
             self._data["rawInput"] = text

@@ -146,6 +146,18 @@ class Recording(Answers):
         # A stream that broke the protocol is over for the SDK; the next start is another one.
         return message.failed is not None and chunk["type"] == "start"
 
+    def grow(self, chunk: Chunk, size: int) -> bool:
+        """Take a delta that brings nothing but text for an open block: the quick way.
+
+        Returns:
+            False for any other chunk, which ``receive`` takes.
+        """
+        message = self.message
+        if message is None or message.failed is not None or not message.state.grow(chunk):
+            return False
+        self.waiting += size or len(chunk["delta"])
+        return True
+
     def absorb(self, chunk: Chunk, size: int = 0) -> bool:
         """Take a chunk of the message that is being recorded; as ``receive`` otherwise."""
         message = self.message

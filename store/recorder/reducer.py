@@ -42,6 +42,7 @@ class MessageState(ToolCalls):
         self.finish_reason: str | None = None
         self._texts: dict[str, Part] = {}
         self._reasonings: dict[str, Part] = {}
+        self._growing = {"text-delta": self._texts, "reasoning-delta": self._reasonings}
 
     def restore(self, parts: list[Part], next_index: int) -> None:
         """Go on with a message that is stored: its calls still stream, its blocks do not."""
@@ -55,6 +56,26 @@ class MessageState(ToolCalls):
                     title=data.get("title", MISSING), metadata=data.get("toolMetadata", MISSING),
                     text=data.get("rawInput") or "",
                 )
+
+    def grow(self, chunk: Chunk) -> bool:
+        """Take a delta of an open block that brings nothing but text, as most chunks are.
+
+        Returns:
+            False for any other chunk, which ``apply`` takes.
+        """
+        blocks = self._growing.get(chunk["type"])
+        if blocks is None:
+            return False
+        try:
+            part, delta = blocks[chunk["id"]], chunk["delta"]
+        except (KeyError, TypeError):
+            return False
+        if type(delta) is not str or "providerMetadata" in chunk:
+            return False
+        part.grow(delta)
+        if not part.dirty:
+            self.touch(part)
+        return True
 
     def apply(self, chunk: Chunk) -> bool:
         """Take one chunk.

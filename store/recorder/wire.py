@@ -6,13 +6,13 @@ the end of the stream too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from store.recorder.json_text import NotJson, parse
 
 DONE = b"[DONE]"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _OTHER_FIELDS = (b"event:", b"id:", b"retry:", b":")
 
 
@@ -60,48 +60,48 @@ class ChunkReader:
         self._line = 0
         self._event: list[bytes] = []
 
-    def feed(self, data: bytes) -> Iterator[Item]:
-        """Yield what the bytes complete."""
+    def feed(self, data: bytes) -> list[Item]:
+        """Return what the bytes complete."""
         if b"\n" not in data:
             self._torn.append(data)
-            return
-        first, *rest = data.split(b"\n")
-        lines = [b"".join((*self._torn, first)), *rest[:-1]]
-        self._torn = [rest[-1]] if rest[-1] else []
+            return []
+        *lines, last = (b"".join((*self._torn, data)) if self._torn else data).split(b"\n")
+        self._torn = [last] if last else []
+        return self._items(lines)
+
+    def end(self) -> list[Item]:
+        """Return what the end of the stream completes."""
+        lines = [b"".join(self._torn)] if self._torn else []
+        self._torn = []
+        return self._items(lines) + self._dispatch()
+
+    def _items(self, lines: list[bytes]) -> list[Item]:
+        items: list[Item] = []
         for line in lines:
-            yield from self._take(line)
+            self._line += 1
+            body = line.strip()
+            if body[:1] == b"{":
+                items.append(self._object(body))
+            elif body.startswith(b"data:"):
+                self._event.append(body[len(b"data:") :].strip())
+            elif not body:
+                items += self._dispatch()
+            elif self._line == 1 and body.startswith(_BYTE_ORDER_MARK):
+                self._line = 0
+                items += self._items([line.removeprefix(_BYTE_ORDER_MARK)])
+            elif not body.startswith(_OTHER_FIELDS):
+                items.append(self._object(body))
+        return items
 
-    def end(self) -> Iterator[Item]:
-        """Yield what the end of the stream completes."""
-        if self._torn:
-            last = b"".join(self._torn)
-            self._torn = []
-            yield from self._take(last)
-        yield from self._dispatch()
-
-    def _take(self, line: bytes) -> Iterator[Item]:
-        self._line += 1
-        if self._line == 1:
-            line = line.removeprefix(b"\xef\xbb\xbf")
-        line = line.strip()
-        if line.startswith(b"data:"):
-            self._event.append(line[len(b"data:") :].strip())
-        elif not line:
-            yield from self._dispatch()
-        elif not line.startswith(_OTHER_FIELDS):
-            yield self._object(line)
-
-    def _dispatch(self) -> Iterator[Item]:
+    def _dispatch(self) -> list[Item]:
         if not self._event:
-            return
+            return []
         event, self._event = self._event, []
         whole = self._object(b"\n".join(event)) if event != [DONE] else EndOfTurn()
         if isinstance(whole, Malformed) and len(event) > 1:
             # Some servers leave out the empty line between two events.
-            for body in event:
-                yield EndOfTurn() if body == DONE else self._object(body)
-        else:
-            yield whole
+            return [EndOfTurn() if body == DONE else self._object(body) for body in event]
+        return [whole]
 
     def _object(self, body: bytes) -> Item:
         try:
@@ -110,7 +110,7 @@ class ChunkReader:
             return Malformed(self._line, str(error))
         if not isinstance(value, dict):
             return Malformed(self._line, "not a JSON object")
-        if isinstance(value.get("type"), str):
+        if type(value.get("type")) is str:
             return Received(value, len(body), self._line)
         if isinstance(value.get("role"), str) and isinstance(value.get("parts"), list):
             return Received(value, len(body), self._line)
