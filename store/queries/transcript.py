@@ -297,13 +297,19 @@ def title_of(db: Database, session_id: str) -> str | None:
 
 
 def last_usage(db: Database, session_id: str, look_back: int = 24) -> str | None:
-    """Return ``metadata_json`` of the newest visible message that carries a usage."""
+    """Return ``metadata_json`` of the newest visible message that carries a usage.
+
+    What was used beside the conversation (``no_answer``) says nothing of its size.
+    """
     rows = db.connection.execute(
         f"SELECT m.metadata_json, {db.form.hidden_at('m')} FROM chat_messages m"
         " WHERE m.session_id = $1 AND m.role = 'assistant'"
         " ORDER BY m.created_at DESC, m.id DESC LIMIT $2", {"1": session_id, "2": look_back},
     ).fetchall()
-    return next((text for text, hidden in rows if not hidden and '"usage"' in text), None)
+    return next(
+        (text for text, hidden in rows
+         if not hidden and '"usage"' in text and '"no_answer":true' not in text), None
+    )  # fmt: skip
 
 
 class Extent(NamedTuple):

@@ -47,6 +47,7 @@ SAMPLES = (
     Sample("opencode", "opencode/legacy"),
     Sample("gemini", "gemini"),
     Sample("pi", "pi/sessions"),
+    Sample("pi", "pi/1.6.0"),
     Sample("copilot", "copilot"),
     Sample("aider", "aider/.aider.chat.history.md"),
     Sample("y-agent", "y-agent/data"),

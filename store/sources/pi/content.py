@@ -11,7 +11,7 @@ from typing import Any
 from store.sources.diffs import hunks_of
 from store.sources.drafts import PartDraft
 from store.sources.pi.tree import Entry
-from store.sources.values import mapping, string
+from store.sources.values import mapping, number, string
 
 _EXIT_CODE = re.compile(r"Command exited with code (\d{1,9})\s*$")
 _ABORTED = re.compile(r"(?:Command|Operation) aborted\s*$")
@@ -108,7 +108,7 @@ def settle(part: PartDraft, result: dict[str, Any], entry: Entry) -> None:
     failed = result.get("isError") is True
     extra: dict[str, Any] = {
         "status": _status(failed, text),
-        "duration_ms": max(entry.at - part.created_at, 0),
+        "duration_ms": number(result.get("durationMs")) or max(entry.at - part.created_at, 0),
     }
     if part.type == "tool-bash":
         code = _EXIT_CODE.search(text)

@@ -6,7 +6,9 @@ from typing import Any
 
 from store.sources.drafts import MessageDraft, PartDraft
 from store.sources.pi.content import blocks_of, data_part, part_of, settle, text_of, text_part
+from store.sources.pi.prompts import Prompts
 from store.sources.pi.tree import Entry, Tree
+from store.sources.pi.usage import cost_of, usage_of
 from store.sources.values import mapping, number, string
 
 QUIET = frozenset(
@@ -16,7 +18,12 @@ QUIET = frozenset(
 
 
 class Messages:
-    """The messages of one session, in file order."""
+    """The messages of one session, in file order.
+
+    Attributes:
+        found: The drafts.
+        prompts: The system prompts that its system messages add up to.
+    """
 
     def __init__(self, tree: Tree) -> None:
         """Start without messages."""
@@ -26,6 +33,7 @@ class Messages:
         self._owner: dict[str, str] = {}
         self._level: str | None = None
         self._quiet: list[int] = [] if tree.header_number is None else [tree.header_number]
+        self.prompts = Prompts()
         self._compactions: list[tuple[PartDraft, Entry]] = []
 
     def build(self) -> list[MessageDraft]:
@@ -39,6 +47,7 @@ class Messages:
         return self.found
 
     def _take(self, entry: Entry) -> None:
+        self.prompts.take(entry)
         if entry.type in QUIET:
             if entry.type == "thinking_level_change":
                 self._level = string(entry.data.get("thinkingLevel"))
@@ -47,8 +56,13 @@ class Messages:
             self._take_message(entry, mapping(entry.data.get("message")))
         elif entry.type == "compaction":
             self._compact(entry, entry.data)
+            self._spend(entry, entry.data.get("usage"), "compaction")
         elif entry.type == "branch_summary":
             self._add(entry, _branch_summary(entry, entry.data))
+            self._spend(entry, entry.data.get("usage"), "branch_summary")
+        elif entry.type == "usage":
+            self._quiet.append(entry.number)
+            self._spend(entry, entry.data.get("usage"), string(entry.data.get("kind")) or "usage")
         elif entry.type == "custom_message":
             self._add(entry, _custom(entry, entry.data))
         else:
@@ -63,6 +77,9 @@ class Messages:
             self._answer(entry, message)
         elif role == "toolResult":
             self._result(entry, message)
+            self._spend(entry, message.get("usage"), "tool")
+        elif role == "system":
+            self._quiet.append(entry.number)
         elif role == "user":
             parts = [part_of(block, entry) for block in blocks_of(message.get("content"))]
             self._add(entry, _user(entry, "human", parts))
@@ -92,8 +109,12 @@ class Messages:
     def _answer(self, entry: Entry, message: dict[str, Any]) -> None:
         draft = MessageDraft(entry.id, "assistant", entry.at, entry.at, _answered(message))
         extra = draft.metadata.setdefault("backscroll", {})
-        if self._level and self._level != "off":
-            extra["effort"] = self._level
+        level = string(message.get("thinkingLevel")) or self._level
+        if level and level != "off":
+            extra["effort"] = level
+        digest = self.prompts.digest(entry)
+        if digest is not None:
+            draft.metadata["system_prompt_digest"] = digest
         draft.parts = [part_of(block, entry) for block in blocks_of(message.get("content"))]
         error = string(message.get("errorMessage"))
         if message.get("stopReason") == "aborted":
@@ -118,6 +139,25 @@ class Messages:
         settle(part, message, entry)
         owner.updated_at = max(owner.updated_at, part.updated_at)
         self._owner.setdefault(entry.id, owner.source_id)
+
+    def _spend(self, entry: Entry, usage: object, initiator: str) -> None:
+        """Count what was used beside the answers, as an answer that says nothing."""
+        spent = usage_of(usage)
+        if spent is None:
+            return
+        extra = {"no_answer": True, "initiator": initiator}
+        metadata: dict[str, Any] = {"usage": spent, "backscroll": extra}
+        cost = cost_of(usage)
+        if cost:
+            metadata["cost_usd"] = cost
+        if string(entry.data.get("model")):
+            provider = string(entry.data.get("provider")) or "unknown"
+            metadata["model"] = {"provider_id": provider, "model_id": entry.data["model"]}
+        draft = MessageDraft(f"{entry.id}:usage", "assistant", entry.at, entry.at, metadata)
+        owner = self._owner.get(entry.id)
+        self._add(entry, draft)
+        if owner is not None:
+            self._owner[entry.id] = owner
 
     def _shell(self, entry: Entry, message: dict[str, Any]) -> None:
         """Add the line that a person typed, and what it printed."""
@@ -188,25 +228,19 @@ def _custom(entry: Entry, data: dict[str, Any]) -> MessageDraft:
 def _answered(message: dict[str, Any]) -> dict[str, Any]:
     """Return what an answer says of itself: usage, cost, model, why it ended."""
     metadata: dict[str, Any] = {}
-    usage = mapping(message.get("usage"))
+    usage, cost = usage_of(message.get("usage")), cost_of(message.get("usage"))
     if usage:
-        metadata["usage"] = {
-            "input": number(usage.get("input")),
-            "output": number(usage.get("output")),
-            "reasoning": 0,
-            "cache_read": number(usage.get("cacheRead")),
-            "cache_write": number(usage.get("cacheWrite")),
-        }
-        cost = mapping(usage.get("cost")).get("total")
-        if isinstance(cost, int | float) and cost:
-            metadata["cost_usd"] = cost
+        metadata["usage"] = usage
+    if cost:
+        metadata["cost_usd"] = cost
     if string(message.get("model")):
         provider = string(message.get("provider")) or "unknown"
         metadata["model"] = {"provider_id": provider, "model_id": message["model"]}
     reason = string(message.get("stopReason"))
     extra = {"finish_reason": reason} if reason else {}
-    if string(message.get("responseId")):
-        extra["response_id"] = message["responseId"]
+    for name, key in (("response_id", "responseId"), ("response_model", "responseModel")):
+        if string(message.get(key)):
+            extra[name] = message[key]
     if extra:
         metadata["backscroll"] = extra
     return metadata

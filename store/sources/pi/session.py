@@ -16,7 +16,8 @@ from store.sources.values import epoch_ms, mapping, string
 KIND = "pi"
 EXPORTED = "backscroll"
 """The ``customType`` of the entry in which an export of ours says what was copied."""
-_ID_IN_NAME = re.compile(r"_([0-9a-zA-Z-]{8,})\.jsonl$")
+_ID_IN_NAME = re.compile(r"[^_]*_(.+)\.jsonl")
+"""The time has no underscore; an id that was chosen by hand may."""
 
 
 def session_draft(path: str, lines: list[Line], records: list[bytes]) -> SessionDraft | None:
@@ -25,7 +26,8 @@ def session_draft(path: str, lines: list[Line], records: list[bytes]) -> Session
     session_id = string(tree.header.get("id")) or id_in_name(path)
     if session_id is None or not (tree.header or tree.entries):
         return None
-    messages = Messages(tree).build()
+    built = Messages(tree)
+    messages = built.build()
     started = epoch_ms(tree.header.get("timestamp"))
     times = [entry.at for entry in tree.entries] + ([started] if started else [])
     draft = SessionDraft(
@@ -37,6 +39,7 @@ def session_draft(path: str, lines: list[Line], records: list[bytes]) -> Session
         workspace_root=string(tree.header.get("cwd")),
         messages=messages,
         records=records,
+        system_prompts=built.prompts.texts,
     )
     draft.title, draft.title_from = _title(tree, messages)
     draft.model = _model(tree, messages)
@@ -47,7 +50,7 @@ def session_draft(path: str, lines: list[Line], records: list[bytes]) -> Session
 
 def id_in_name(path: str) -> str | None:
     """Return the session's id that a file's name ends with."""
-    found = _ID_IN_NAME.search(os.path.basename(path))
+    found = _ID_IN_NAME.fullmatch(os.path.basename(path))
     return found[1] if found else None
 
 
