@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from store.database import Database
-from store.errors import Refused
 from store.verbs.guards import require_session
 from store.verbs.log import undone_table
 
@@ -35,15 +34,35 @@ def _kept_tables(db: Database) -> dict[str, str]:
     return tables | {"attachments": "session_id"} if db.form.name == "own" else tables
 
 
-def take_back(db: Database, seq: int, session_id: str, made_as: str | None) -> None:
-    """Undo a fork: its rows leave the tables, and are kept for redo.
+def exists(db: Database, session_id: str) -> bool:
+    """Return whether a session is there."""
+    sql = "SELECT 1 FROM chat_sessions WHERE id = $1"
+    return db.connection.execute(sql, {"1": session_id}).fetchone() is not None
 
-    Raises:
-        Refused: The fork has grown or changed since; nothing that was added may be lost.
+
+def why_kept(db: Database, session_id: str, made_as: str | None) -> str | None:
+    """Return why a fork cannot be undone any more; None where it can.
+
+    Nothing that was added to a fork may be lost.
+
+    Args:
+        db: The store.
+        session_id: The fork's id.
+        made_as: Its fingerprint when it was made.
     """
-    require_session(db, session_id)
-    if fingerprint(db, session_id) != made_as:
-        raise Refused("the fork has grown since it was made, so it stays; archive it instead")
+    if not exists(db, session_id):
+        return "the fork is no longer there"
+    if fingerprint(db, session_id) == made_as:
+        return None
+    (children,) = db.connection.execute(
+        "SELECT count(*) FROM chat_sessions WHERE parent_id = $1", {"1": session_id}
+    ).fetchone()
+    what = "has sessions of its own now" if children else "has grown since it was made"
+    return f"the fork {what}, so it stays; it can be archived instead"
+
+
+def take_back(db: Database, seq: int, session_id: str) -> None:
+    """Undo a fork: its rows leave the tables, and are kept for redo."""
     for table, column in _kept_tables(db).items():
         db.connection.execute(
             f"INSERT INTO {undone_table(db, table)} SELECT $1, * FROM main.{table}"

@@ -15,7 +15,8 @@ from store import schema
 from store.database import Database
 from store.locations import data_dir
 
-State = Literal["done", "undone", "dropped"]
+State = Literal["done", "undone", "dropped", "kept"]
+"""``dropped``: can no longer be redone; ``kept``: could not be undone, so undo went past it."""
 BESIDE = "beside"
 
 
@@ -142,7 +143,7 @@ def oldest_undone(db: Database) -> LogEntry | None:
 
 
 def set_state(db: Database, seq: int, state: State) -> None:
-    """Mark a verb as done or undone."""
+    """Say what became of a verb."""
     db.connection.execute(
         f"UPDATE {log_schema(db)}.verb_log SET state = $1 WHERE seq = $2", {"1": state, "2": seq}
     )

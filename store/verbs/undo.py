@@ -18,30 +18,39 @@ class Step:
     Attributes:
         summary: The verb in words, for a toast: ``archived 3 sessions``.
         session_id: The session to show: the one the verb was done to, or made.
+        kept: Why the verb was left as it is and undo goes on with the one before it; None
+            where it was taken back.
     """
 
     verb: str
     summary: str
     session_id: str
+    kept: str | None = None
 
 
 def undo(db: Database, *, now: int) -> Step:
-    """Take the newest verb back.
+    """Take the newest verb back; a fork that has grown is kept, and undo goes past it.
 
     Args:
         db: The store, inside a write transaction.
         now: Epoch ms.
 
     Raises:
-        Refused: There is nothing to undo, or the fork has grown since.
+        Refused: There is nothing to undo.
     """
     entry = newest_done(db)
     if entry is None:
         raise Refused("there is nothing to undo")
     edits = [edit.inverse() for edit in reversed(load_edits(entry.edits_json))]
     if entry.created_session is not None:
-        fork_rows.take_back(db, entry.seq, entry.created_session, entry.created_fingerprint)
-        note_change(db, entry.created_session, now)
+        made = entry.created_session
+        reason = fork_rows.why_kept(db, made, entry.created_fingerprint)
+        if reason is not None:
+            set_state(db, entry.seq, "kept")
+            there = fork_rows.exists(db, made)
+            return Step(entry.verb, entry.summary, made if there else entry.session_id, reason)
+        fork_rows.take_back(db, entry.seq, made)
+        note_change(db, made, now)
     _apply(db, entry, edits, now)
     set_state(db, entry.seq, "undone")
     return Step(entry.verb, entry.summary, entry.session_id)

@@ -93,6 +93,22 @@ def test_archive_undo_redo_unarchive(run: Run, talk: Talk) -> None:
     assert (refused.code, refused.err) == (1, f"backscroll: {one} is already not archived\n")
 
 
+def test_undo_goes_past_a_fork_that_has_grown(run: Run, talk: Talk) -> None:
+    session = talk.session("one")
+    message = talk.message(session)
+    store = talk.db.path
+    assert run("rename", "--store", store, session, "two").code == 0
+    made = run("fork", "--store", store, session, message).out.split()[0]
+    talk.message(made, "user", "more")
+    kept = run("undo", "--store", store)
+    assert (kept.code, kept.out) == (1, "")
+    assert kept.err == (
+        "backscroll: forked “two (2)”: the fork has grown since it was made, so it stays; it can"
+        " be archived instead; undo again for what was done before it\n"
+    )
+    assert run("undo", "--store", store).out == "undone: renamed to “two”\n"
+
+
 def test_rename_star_tag(run: Run, talk: Talk) -> None:
     session = talk.session()
     talk.message(session)

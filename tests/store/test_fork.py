@@ -9,6 +9,7 @@ from store.errors import NotFound, Refused
 from store.queries.context import visible_ids
 from store.store import in_transaction
 from store.verbs.fork import Forked, fork, preview_fork
+from store.verbs.marks import rename
 from store.verbs.rewind import rewind
 from store.verbs.titles import base_title
 from store.verbs.undo import redo, undo
@@ -194,14 +195,46 @@ def test_undo_removes_the_fork_and_redo_brings_the_same_rows(talk: Talk) -> None
     assert talk.dump() == after
 
 
-def test_a_fork_that_has_grown_is_not_undone(talk: Talk) -> None:
+def test_a_fork_that_has_grown_stays_and_undo_goes_past_it(talk: Talk) -> None:
     parent = talk.session()
-    forked = make(talk, parent, talk.message(parent))
+    message = talk.message(parent)
+    in_transaction(talk.db, rename, parent, "Other", now=talk.now)
+    forked = make(talk, parent, message)
     talk.message(forked.session_id, "user", "more")
     grown = talk.dump()
-    with pytest.raises(Refused, match="has grown"):
-        in_transaction(talk.db, undo, now=talk.now)
+    step = in_transaction(talk.db, undo, now=talk.now)
+    assert (step.verb, step.session_id) == ("fork", forked.session_id)
+    assert step.kept == (
+        "the fork has grown since it was made, so it stays; it can be archived instead"
+    )
     assert talk.dump() == grown
+    step = in_transaction(talk.db, undo, now=talk.now)
+    assert (step.verb, step.kept) == ("rename", None)
+    after = in_transaction(talk.db, redo, now=talk.now)
+    assert (after.verb, talk.dump()) == ("rename", grown)
+    with pytest.raises(Refused, match="nothing to redo"):
+        in_transaction(talk.db, redo, now=talk.now)
+
+
+def test_a_fork_that_has_a_fork_of_its_own_stays(talk: Talk) -> None:
+    parent = talk.session()
+    one = make(talk, parent, talk.message(parent))
+    two = make(talk, one.session_id, visible_ids(talk.db, one.session_id)[0])
+    talk.message(two.session_id, "user", "more")
+    assert in_transaction(talk.db, undo, now=talk.now).session_id == two.session_id
+    step = in_transaction(talk.db, undo, now=talk.now)
+    assert step.session_id == one.session_id
+    assert step.kept is not None and "has sessions of its own now" in step.kept
+
+
+def test_a_fork_that_is_gone_is_gone_past(talk: Talk) -> None:
+    parent = talk.session()
+    forked = make(talk, parent, talk.message(parent))
+    talk.db.connection.execute("DELETE FROM chat_sessions WHERE id = ?", [forked.session_id])
+    step = in_transaction(talk.db, undo, now=talk.now)
+    assert (step.session_id, step.kept) == (parent, "the fork is no longer there")
+    with pytest.raises(Refused, match="nothing to undo"):
+        in_transaction(talk.db, undo, now=talk.now)
 
 
 def test_attachments_go_with_the_fork_and_come_back(own_talk: Talk) -> None:

@@ -65,6 +65,28 @@ async def test_fork_shows_what_it_copies_and_opens_the_fork(tmp_path: Path) -> N
         assert run.app.main.shown_session == made
 
 
+async def test_undo_says_why_it_keeps_a_fork_and_goes_on_before_it(tmp_path: Path) -> None:
+    path = make_store(tmp_path / "s.db", talk())
+    async with running(path) as run:
+        await at(run, 3)
+        await run.press("l", *"here", "enter", "f", "enter")
+        ((made, _, _),) = forks(path)
+        other = open_database(path)
+        other.connection.execute(
+            "INSERT INTO chat_messages(id, session_id, role, metadata_json, created_at,"
+            " updated_at) VALUES ('msg_more', ?, 'user', '{}', ?, ?)", (made, NOW, NOW))
+        other.close()
+        await run.press("U")
+        assert run.last == (
+            "Not undone: forked “A session (2)”: the fork has grown since it was made, so it stays;"
+            " it can be archived instead · U goes on with what was before it"
+        )
+        assert forks(path) and run.app.main.shown_session == made
+        await run.press("U")
+        assert run.last == "Undone: labelled “here” · ctrl+r redoes"
+        assert forks(path)
+
+
 async def test_fork_before_hands_the_text_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

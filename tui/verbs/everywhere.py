@@ -21,9 +21,15 @@ class UndoVerbs:
 
         app = shown_app(self)
         done = await perform(app, undo)
-        if done is not None:
-            await self.after_step(done.value)
-            app.notify(f"Undone: {done.value.summary} · ctrl+r redoes", markup=False)
+        if done is None:
+            return
+        step = done.value
+        await self.after_step(step)
+        if step.kept is None:
+            app.notify(f"Undone: {step.summary} · ctrl+r redoes", markup=False)
+        else:
+            words = f"Not undone: {step.summary}: {step.kept} · U goes on with what was before it"
+            app.notify(words, severity="warning", markup=False)
 
     async def do_redo(self) -> None:
         """Do again what was undone last."""
