@@ -13,7 +13,7 @@ from store.database import Database
 from store.errors import Refused
 from store.recorder.procedures import Procedure, drive
 from store.recorder.recording import Recording, user_message
-from store.recorder.wire import ChunkReader, EndOfTurn, Item, Malformed, Received
+from store.recorder.wire import ChunkReader, EndOfTurn, Item, Received
 
 T = TypeVar("T")
 READ_SIZE = 1 << 16
@@ -81,17 +81,21 @@ class DirectRecorder:
     def take(self, items: Iterable[Item]) -> None:
         """Take what one read gave; what is urgent in it is saved together."""
         recording, full = self._recording, self._full
-        urgent = False
+        urgent, grow = False, recording.growth()
         for item in items:
-            if isinstance(item, Received):
-                self.line = item.line
-                if not recording.grow(item.value, item.size):
+            if isinstance(item, tuple):
+                chunk, size, self.line = item
+                if grow(chunk):
+                    recording.waiting += size
+                else:
                     urgent = self._receive(item) or urgent
+                    grow = recording.growth()
                 if recording.waiting >= full:
                     self._save()
             elif isinstance(item, EndOfTurn):
                 self._insist(self._recording.end_turn)
-            elif isinstance(item, Malformed):
+                grow = recording.growth()
+            else:
                 self._tell(item.line, item.reason)
         if urgent:
             self._save()
@@ -101,16 +105,16 @@ class DirectRecorder:
                 self._deadline = time.monotonic() + policy.save_buffer_ms / 1000
 
     def _receive(self, item: Received) -> bool:
-        recording = self._recording
-        if "type" not in item.value:
+        recording, (value, size, line) = self._recording, item
+        if "type" not in value:
             try:
-                self._insist(lambda: recording.add_message(item.value))
+                self._insist(lambda: recording.add_message(value))
             except Refused as error:
-                self._tell(item.line, str(error))
+                self._tell(line, str(error))
             return False
-        if recording.begins_message(item.value):
-            return self._insist(lambda: recording.receive(item.value, item.size))
-        return recording.absorb(item.value, item.size)
+        if recording.begins_message(value):
+            return self._insist(lambda: recording.receive(value, size))
+        return recording.absorb(value, size)
 
     def _save(self) -> None:
         """Save what waits; where another program writes for long, try again later."""

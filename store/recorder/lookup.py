@@ -104,8 +104,9 @@ def load(db: Database, message_id: str) -> StoredMessage:
     parts = []
     for row_id, index, data_json, kind, call_id, state, created_at in rows:
         data = parse(data_json)
-        part = Part(data if isinstance(data, dict) else {"data": data}, index, row_id, created_at)
-        part.shape.setdefault("type", kind)
+        shape = data if isinstance(data, dict) else {"data": data}
+        shape.setdefault("type", kind)
+        part = Part(shape, index, row_id, created_at)
         part.stored, part.dirty = (kind, call_id, state), False
         parts.append(part)
     metadata = parse(message[2])

@@ -57,10 +57,12 @@ class Part:
         dirty: Whether the row is behind.
         call: The tool call that streams into this part, while nothing else touched it.
         grow: Appends a piece to ``text``.
+        is_static_tool: Whether its type is ``tool-<name>``; another name does not change that.
+        is_tool: Whether it is a tool call of either kind.
     """
 
     __slots__ = ("_data", "_halves", "_parsed", "_parsed_at", "_pieces", "call", "created_at",
-                 "dirty", "grow", "index", "row_id", "stored")
+                 "dirty", "grow", "index", "is_static_tool", "is_tool", "row_id", "stored")
 
     def __init__(self, data: dict[str, Any], index: int, row_id: str, created_at: int) -> None:
         """Make a part that has no row yet."""
@@ -72,6 +74,9 @@ class Part:
         self.call: ToolCall | None = None
         self.created_at = created_at
         self.dirty = True
+        kind = str(data["type"])
+        self.is_static_tool = kind.startswith("tool-")
+        self.is_tool = self.is_static_tool or kind == "dynamic-tool"
         self.index = index
         self.row_id = row_id
         self.stored: tuple[str, str | None, str | None] | None = None
@@ -111,16 +116,6 @@ class Part:
     def shape(self) -> dict[str, Any]:
         """The part without the cost of bringing it up to date; for all but growing keys."""
         return self._data
-
-    @property
-    def is_static_tool(self) -> bool:
-        """Whether its type is ``tool-<name>``."""
-        return str(self._data["type"]).startswith("tool-")
-
-    @property
-    def is_tool(self) -> bool:
-        """Whether it is a tool call of either kind."""
-        return self.is_static_tool or self._data["type"] == "dynamic-tool"
 
     @property
     def tool_name(self) -> str:

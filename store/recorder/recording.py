@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -146,17 +147,14 @@ class Recording(Answers):
         # A stream that broke the protocol is over for the SDK; the next start is another one.
         return message.failed is not None and chunk["type"] == "start"
 
-    def grow(self, chunk: Chunk, size: int) -> bool:
-        """Take a delta that brings nothing but text for an open block: the quick way.
+    def growth(self) -> Callable[[Chunk], bool]:
+        """Return the quick way for deltas, good until another call takes a chunk.
 
-        Returns:
-            False for any other chunk, which ``receive`` takes.
+        It takes a delta that brings nothing but text for an open block, whose size the
+        caller adds to ``waiting``, and returns False for any other, which ``receive`` takes.
         """
         message = self.message
-        if message is None or message.failed is not None or not message.state.grow(chunk):
-            return False
-        self.waiting += size or len(chunk["delta"])
-        return True
+        return _refuse if message is None or message.failed is not None else message.state.grow
 
     def absorb(self, chunk: Chunk, size: int = 0) -> bool:
         """Take a chunk of the message that is being recorded; as ``receive`` otherwise."""
@@ -248,6 +246,10 @@ def user_message(
     """Return a UIMessage of what a human said."""
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
     return {"role": "user", "parts": parts, "metadata": {"origin": "human"} | (metadata or {})}
+
+
+def _refuse(_: Chunk) -> bool:
+    return False
 
 
 def _size_of(chunk: Chunk) -> int:

@@ -63,11 +63,8 @@ class MessageState(ToolCalls):
         Returns:
             False for any other chunk, which ``apply`` takes.
         """
-        blocks = self._growing.get(chunk["type"])
-        if blocks is None:
-            return False
         try:
-            part, delta = blocks[chunk["id"]], chunk["delta"]
+            part, delta = self._growing[chunk["type"]][chunk["id"]], chunk["delta"]
         except (KeyError, TypeError):
             return False
         if type(delta) is not str or "providerMetadata" in chunk:

@@ -9,25 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from store.recorder.json_text import NotJson, parse
 
 DONE = b"[DONE]"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NO_CHUNK: dict[str, Any] = {}
 _OTHER_FIELDS = (b"event:", b"id:", b"retry:", b":")
 
 
-@dataclass(slots=True, eq=False)
-class Received:
-    """One object of the stream: a chunk (``type``), or a whole UIMessage (``role``).
+Received = tuple[dict[str, Any], int, int]
+"""One object of the stream, its bytes on the wire, and the number of its line, from 1.
 
-    Attributes:
-        size: Bytes on the wire.
-        line: The number of its line, from 1.
-    """
-
-    value: dict[str, Any]
-    size: int
-    line: int
+The object is a chunk (``type``), or a whole UIMessage (``role``).
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +77,14 @@ class ChunkReader:
             self._line += 1
             body = line.strip()
             if body[:1] == b"{":
-                items.append(self._object(body))
+                try:
+                    value = orjson.loads(body)
+                except orjson.JSONDecodeError:
+                    value = _NO_CHUNK
+                if type(value.get("type")) is str:
+                    items.append((value, len(body), self._line))
+                else:
+                    items.append(self._object(body))
             elif body.startswith(b"data:"):
                 self._event.append(body[len(b"data:") :].strip())
             elif not body:
@@ -111,7 +114,7 @@ class ChunkReader:
         if not isinstance(value, dict):
             return Malformed(self._line, "not a JSON object")
         if type(value.get("type")) is str:
-            return Received(value, len(body), self._line)
+            return value, len(body), self._line
         if isinstance(value.get("role"), str) and isinstance(value.get("parts"), list):
-            return Received(value, len(body), self._line)
+            return value, len(body), self._line
         return Malformed(self._line, "neither a chunk (type) nor a message (role, parts)")

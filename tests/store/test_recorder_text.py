@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from store.recorder.json_text import NotJson, dump, join_halves, merge, parse
 from store.recorder.partial_json import MISSING, PartialJson
-from store.recorder.wire import ChunkReader, EndOfTurn, Malformed, Received
+from store.recorder.wire import ChunkReader, EndOfTurn, Malformed
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-10**6, 10**6) | st.text(max_size=8),
@@ -93,7 +93,7 @@ def read(*pieces: bytes) -> list[Any]:
     reader = ChunkReader()
     items = [item for piece in pieces for item in reader.feed(piece)]
     items += reader.end()
-    return [item.value if isinstance(item, Received)
+    return [item[0] if isinstance(item, tuple)
             else (item.line if isinstance(item, Malformed) else "done") for item in items]
 
 
