@@ -125,7 +125,16 @@ async def test_json_folds_finds_and_copies_path_and_value(talk: Talk) -> None:
         value = app.pane.value_here
         assert value is not None and value.path == "$.output"
         assert value.read() == OUTPUT
-        await pilot.press("slash", *"120000", "enter")
+        await pilot.press("slash", *"Nowhere")
+        await pilot.pause()
+        assert "“nowhere” is not in JSON" in app.shown and "no match" in app.shown
+        await pilot.press("enter", "n")
+        await pilot.pause()
+        assert "hit 0" not in app.shown and "“nowhere” is not in JSON" in app.shown
+        await pilot.press("ctrl+right")
+        await pilot.pause()
+        assert "“nowhere” is not in Raw" in app.shown
+        await pilot.press("ctrl+left", "slash", *"120000", "enter")
         await pilot.pause()
         assert app.pane.value_here is not None
         assert app.pane.value_here.path == "$.input.timeout"

@@ -18,7 +18,7 @@ from tui.inspector.blocks import Block, Fixed
 from tui.inspector.call import call_blocks
 from tui.inspector.find_bar import FindBar
 from tui.inspector.header import Tabs
-from tui.inspector.lines import Line, Value
+from tui.inspector.lines import Line, Run, Value
 from tui.inspector.loading import Latest, read_records
 from tui.inspector.meta import json_blocks, meta_blocks
 from tui.inspector.records import Records, raw_blocks
@@ -27,6 +27,7 @@ from tui.inspector.view import LineView
 from tui.messages import ProblemOccurred, SessionOpened
 from tui.panes.base import CommandPane
 from tui.panes.inspector_actions import InspectorActions
+from tui.text import fit, one_line
 from tui.theme import palette_of
 
 if TYPE_CHECKING:
@@ -247,12 +248,19 @@ class InspectorPane(InspectorActions, CommandPane, Vertical):
         value = self.view.line.value
         height = self.view.virtual_size.height
         place = f"{min(self.view.cursor + 1, height):,} of {height:,}"
+        found = self._found() if self.view.needle else (value.path if value else "", "faint")
+        self.query_one("#inspector-status", LineBar).show(Line((found,), ((place, "faint"),)))
         at, hits = self.view.found
-        told = f"hit {at:,} of {hits:,}" if self.view.needle else (value.path if value else "")
-        self.query_one("#inspector-status", LineBar).show(
-            Line(((told, "faint"),), ((place, "faint"),))
-        )
-        self.query_one(FindBar).tell(f"{at:,} of {hits:,}" if self.view.needle else "")
+        count = f"{at:,} of {hits:,}" if hits else "no match"
+        self.query_one(FindBar).tell(count if self.view.needle else "")
+
+    def _found(self) -> Run:
+        """Say which hit the cursor is on, or what is not there, and where."""
+        at, hits = self.view.found
+        if hits:
+            return f"hit {at:,} of {hits:,}", "faint"
+        room = self.view.cells - len(f"“” is not in {self.tab}") - 20
+        return f"“{fit(one_line(self.view.needle), max(6, room))}” is not in {self.tab}", "tool"
 
     @property
     def value_here(self) -> Value | None:

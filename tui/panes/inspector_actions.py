@@ -129,7 +129,7 @@ class InspectorActions:
 
     def _hit(self, step: int) -> None:
         if not self._pane.view.found[1]:
-            told = f"“{self.needle}” is nowhere in this tab"
+            told = f"“{self.needle}” is not in {self._pane.tab}"
             self._pane.app.notify(told, severity="warning", markup=False)
         self._pane.view.next_hit(step)
 
