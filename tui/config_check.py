@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from store.config import Config, Mistake, line_of
 from tui.commands.registry import BY_ID
+from tui.key_clashes import clashes
 
 CHOSEN_BY_ITSELF = ("auto", "dark", "light")
 
@@ -23,6 +24,10 @@ def mistakes_of(config: Config, themes: Collection[str]) -> list[Mistake]:
         if name not in BY_ID:
             at = line_of(text, ("keys", name))
             found.append(Mistake(config.path, at, f"keys: there is no command {name}"))
+    found += [
+        Mistake(config.path, line_of(text, ("keys", clash.named)), f"keys: {clash.reason}")
+        for clash in clashes(config.keys)
+    ]
     found += [
         Mistake(config.path, line_of(text, ("sources", *where)), f"there is no source {kind}")
         for where, kind in _unknown_sources(config)

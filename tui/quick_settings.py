@@ -47,10 +47,13 @@ def quick_settings() -> QuickSettings:
         return QuickSettings()
     import tomllib
 
+    from store.config import with_flat_keys
+
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return QuickSettings()
+    found = with_flat_keys(found)
     ui, keys, live = (_table(found, name) for name in ("ui", "keys", "live"))
     theme, store = ui.get("theme"), found.get("store")
     defaults = QuickSettings()

@@ -2,9 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from store.config import load_config
 from tests.tui.stores import browser, put, settled, some
+from tui.commands.declaration import Command
 from tui.config_check import mistakes_of
+from tui.panes.base import CommandPane
 
 TEXT = """[ui]
 theme = "mauve"
@@ -44,6 +48,48 @@ codex = ["/a"]
 clade-code = ["/b"]
 ''')
     assert told(path) == ["2: there is no source gemni", "6: there is no source clade-code"]
+
+
+def test_a_key_of_two_commands_is_told_with_the_one_that_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("""[keys]
+"list.open" = ["i", "o"]
+list.details = "i"
+"app.zoom" = ["d", "ctrl+w"]
+"transcript.fold" = "ctrl+w"
+"list.sort" = ["b"]
+"list.fold" = ["x"]
+""")
+    assert told(path) == [
+        "3: keys: i is given to list.open and list.details; list.open has it",
+        "6: keys: b is list.sort now; list.group, which had it, has no key left",
+        "4: keys: ctrl+w is given to app.zoom and transcript.fold; transcript.fold has it in the"
+        " transcript pane",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "open_key", "does"),
+    [({"list.open": ["i"], "list.details": ["i"]}, "i", "list.open"),
+     ({"list.details": ["i"], "list.open": ["i"]}, "i", "list.open"),
+     ({"list.sort": ["b"]}, "b", "list.sort"),
+     ({"app.zoom": ["b"]}, "b", "list.group")],
+)  # fmt: skip
+async def test_the_key_does_what_is_told(
+    tmp_path: Path, keys: dict[str, list[str]], open_key: str, does: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = browser(put(tmp_path / "s.db", some(2)), keys=keys)
+    ran: list[str] = []
+
+    async def run_command(self: CommandPane, command: Command) -> None:
+        ran.append(command.id)
+
+    monkeypatch.setattr(CommandPane, "run_command", run_command)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(app, pilot)
+        await pilot.press(open_key)
+        assert ran == [does]
 
 
 async def test_the_app_says_so(tmp_path: Path) -> None:
