@@ -8,7 +8,12 @@ from typing import Literal
 
 from store.database import Database, open_database
 from store.errors import StoreError
+from store.sources.server_url import server_url
 
+NO_SERVER_STORE = (
+    "a store on PostgreSQL cannot be opened by this version: name a SQLite file "
+    "(sessions of hub and lionagi are read from PostgreSQL: backscroll sync URL)"
+)
 TargetKind = Literal["own", "contract", "grida", "other", "missing", "folder", "server"]
 
 
@@ -38,7 +43,7 @@ class Target:
 
 def as_path(target: str | Path) -> Path | None:
     """Return a target as a path, ``~`` expanded; None for the URL of a database server."""
-    if isinstance(target, str) and target.split("://")[0] in ("postgresql", "postgres"):
+    if isinstance(target, str) and server_url(target) is not None:
         return None
     return Path(target).expanduser()
 
@@ -76,7 +81,5 @@ def open_target(target: str | Path, *, create: bool = False, write: bool = False
     """
     path = as_path(target)
     if path is None:
-        raise StoreError(
-            "a PostgreSQL store cannot be opened by this version; name a SQLite file instead"
-        )
+        raise StoreError(NO_SERVER_STORE)
     return open_database(path, create=create, write=write)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from store.clock import Clock, system_clock
 from store.database import Database, open_database
+from store.sources.server_url import Root
 
 if TYPE_CHECKING:
     from store.store import Store
@@ -42,7 +43,7 @@ class Library:
     notice: str | None = None
     headline: str | None = None
     workspace: str | None = None
-    sync_targets: tuple[str, ...] | None = None
+    sync_targets: tuple[Root, ...] | None = None
     clock: Clock = system_clock
     _store: Store | None = None
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)

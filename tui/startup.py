@@ -11,6 +11,7 @@ from store.database import open_database
 from store.errors import StoreError
 from store.locations import cache_dir, library_path, private_folder
 from store.queries.sessions import has_sessions
+from store.sources.server_url import Root, ServerUrl, server_url
 from tui.figures import home_path
 from tui.library import Library
 
@@ -31,13 +32,21 @@ def open_library(target: str | None, store: str | None, *, demo: bool = False) -
     if target is not None:
         return _open_target(target, store)
     if store is not None:
-        return Library.open(Path(store).expanduser(), Path(store).name)
+        path = _store_path(store)
+        return Library.open(path, path.name)
     path = library_path()
     if not path.exists() or is_empty(path):
         return _first_time(path)
     library = Library.open(path, "library")
     library.sync_targets = ()
     return library
+
+
+def _store_path(store: str) -> Path:
+    """Return the file that a store's name means."""
+    if server_url(store) is not None:
+        raise StoreError(str(import_module("store.opening").NO_SERVER_STORE))
+    return Path(store).expanduser()
 
 
 def is_empty(path: Path) -> bool:
@@ -49,15 +58,15 @@ def is_empty(path: Path) -> bool:
         database.close()
 
 
-def found_sources() -> tuple[list[Path], list[Path]]:
-    """Return where agents' sessions may be: the folders that exist, and all of them."""
-    registry = import_module("store.sources.registry")
+def found_sources() -> tuple[list[Root], list[Root]]:
+    """Return where agents' sessions may be: servers and folders that exist, and all of them."""
+    registry, places = import_module("store.sources.registry"), import_module("store.sync.roots")
     home = Path.home()
-    roots = [
+    roots: list[Root] = [
         root for source in registry.all_sources()
-        for root in source.default_roots(os.environ, home)
+        for root in places.default_roots(source, os.environ, home)
     ]
-    return [root for root in roots if root.exists()], roots
+    return [root for root in roots if places.may_be_there(root)], roots
 
 
 def _first_time(path: Path) -> Library:
@@ -80,7 +89,7 @@ def _new_library(path: Path) -> Library:
     return library
 
 
-def _names(roots: list[Path]) -> str:
+def _names(roots: list[Root]) -> str:
     return ", ".join(home_path(str(root)) for root in roots)
 
 
@@ -120,10 +129,12 @@ def _open_target(target: str, store: str | None) -> Library:
         library = Library.open(found.path, found.path.name)
         library.notice = found.message
         return library
+    if found.kind == "server":
+        return _opened_source(_server_of(target))
     if found.kind in ("folder", "other") and (source := _source_of(found.path)):
         return _opened_source(source)
     if found.kind == "folder":
-        return _workspace(found.path, Path(store).expanduser() if store else library_path())
+        return _workspace(found.path, _store_path(store) if store else library_path())
     raise StoreError(found.message or f"{target} cannot be opened")
 
 
@@ -152,11 +163,21 @@ def _source_of(path: Path) -> Path | None:
     return None
 
 
-def _opened_source(root: Path) -> Library:
+def _server_of(target: str) -> ServerUrl:
+    """Return the server that a URL names, where its sessions are known."""
+    url = server_url(target)
+    assert url is not None
+    classify_server = import_module("store.sync.targets").classify_server
+    classify_server(url, import_module("store.sources.registry").all_sources())
+    return url
+
+
+def _opened_source(root: Root) -> Library:
     """Open the store in the cache folder that a source is synced into."""
-    name = blake2b(os.fsencode(root.resolve()), digest_size=8).hexdigest()
+    identity = import_module("store.sync.roots").identity(root)
+    name = blake2b(os.fsencode(identity), digest_size=8).hexdigest()
     path = private_folder(cache_dir() / "opened") / f"{name}.db"
     open_database(path, create=True).close()
     library = Library.open(path, home_path(str(root)))
-    library.sync_targets = (str(root),)
+    library.sync_targets = (root,)
     return library

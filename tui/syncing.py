@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
+    from store.sources.server_url import Root
     from store.sync.process import Event, SyncProcess, Trouble
     from store.sync.progress import Progress, Summary
 
@@ -32,18 +33,19 @@ class Syncing:
         self._process: SyncProcess | None = None
         self._trouble = ""
 
-    async def run(self, targets: Sequence[str], *, watch: bool = False) -> None:
+    async def run(self, targets: Sequence[str | Root], *, watch: bool = False) -> None:
         """Sync; trouble is reported, not raised.
 
         Args:
-            targets: Sources by path; none means the usual places.
+            targets: Sources by path or URL; none means the usual places.
             watch: Whether what agents write later is followed, until ``stop``. One watcher
                 serves a store: where another app's does, ours waits to take over.
         """
         try:
             start_sync = import_module("store.sync.process").start_sync
-            paths = [Path(name) for name in targets]
-            self._process = await start_sync(self._store, paths, watch=watch)
+            as_root = import_module("store.sources.server_url").as_root
+            roots = [as_root(name) if isinstance(name, str) else name for name in targets]
+            self._process = await start_sync(self._store, roots, watch=watch)
             assert self._process is not None
             async for event in self._process.events():
                 self._heed(event)
@@ -63,6 +65,9 @@ class Syncing:
             self._say_once(cast("Trouble", event).message)
         elif kind == "Standby":
             self._said("")
+        elif kind == "Watching":
+            # Trouble is over: should it come back, it is told of again.
+            self._trouble = ""
 
     def _say_once(self, trouble: str) -> None:
         """Report what the watcher tries again and again, once."""

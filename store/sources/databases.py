@@ -21,11 +21,11 @@ import orjson
 from store.access import Opened, open_for_reading, read_header
 from store.copies import Signature, signature
 from store.sources.protocol import FileStamp
+from store.sources.row_reader import Row as Row
+from store.sources.server_url import Root
 
 BUSY_MS = 1000
 """How long a lock is waited for before the database is named as a problem."""
-Row = dict[str, Any]
-"""A row by column name."""
 
 
 class Databases:
@@ -84,6 +84,33 @@ def _prepare(connection: sqlite3.Connection) -> None:
     connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
+class SqliteRows:
+    """Fulfils ``RowReader`` on a SQLite file."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Read on a connection that is in a transaction."""
+        self._connection = connection
+
+    def rows(self, sql: str, *values: object) -> list[Row]:
+        """Return what a statement finds, by column name."""
+        bound = {str(place): value for place, value in enumerate(values, 1)}
+        cursor = self._connection.execute(sql, bound)
+        names = [column[0] for column in cursor.description]
+        return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    def columns(self, table: str) -> frozenset[str]:
+        """Return the names of a table's columns; none where the table is missing."""
+        return columns(self._connection, table)
+
+    def any_of(self, place: int) -> str:
+        """Return the condition ``IN (...)`` for what ``bound_ids`` made, bound at a place."""
+        return f"IN (SELECT value FROM json_each(${place}))"
+
+    def contains(self, column: str, place: int) -> str:
+        """Return the condition that a column's text contains the text bound at a place."""
+        return f"instr({column}, ${place}) > 0"
+
+
 def columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
     """Return the names of a table's columns; none where the table is missing."""
     return frozenset(row[1] for row in connection.execute(f"PRAGMA table_info({table})"))
@@ -124,15 +151,15 @@ def _plain(value: object) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def stamp_of_rows(path: Path, sign: object, *, at: int, size: int) -> FileStamp:
+def stamp_of_rows(place: Root, sign: object, *, at: int, size: int) -> FileStamp:
     """Return the stamp of some rows of a database.
 
     Args:
-        path: The database.
+        place: The database.
         sign: Differs when the rows do.
         at: When they last moved, epoch ms.
         size: Their bytes, roughly; it weighs them in the progress of a sync.
     """
     text = repr(sign).encode("utf-8", "surrogatepass")
     number = int.from_bytes(hashlib.blake2b(text, digest_size=7).digest(), "big")
-    return FileStamp(str(path), number, size, at * 1_000_000)
+    return FileStamp(str(place), number, size, at * 1_000_000)

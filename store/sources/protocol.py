@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from store.sources.drafts import SessionDraft
+from store.sources.row_reader import RowReader
+from store.sources.server_url import ServerUrl
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,4 +154,40 @@ class ActivitySource(Protocol):
 
     def running(self, root: Path) -> list[RunningSession]:
         """Return what processes say of a root's sessions; some may have ended since."""
+        ...
+
+
+@runtime_checkable
+class ServerSource(Protocol):
+    """A source whose sessions may also lie in a database on a server."""
+
+    def default_servers(self, environment: Mapping[str, str]) -> list[ServerUrl]:
+        """Return the databases that this agent's own settings name."""
+        ...
+
+    def knows(self, reader: RowReader) -> bool:
+        """Tell by its tables whether a database is this program's."""
+        ...
+
+    def units_on(self, url: ServerUrl, problems: list[Problem]) -> Iterator[Unit]:
+        """List the sessions of a database; one that cannot be read goes to ``problems``."""
+        ...
+
+    def read_on(self, url: ServerUrl, unit: Unit) -> Reading:
+        """Read one session whole.
+
+        Raises:
+            ServerTrouble: The server cannot be read now.
+        """
+        ...
+
+    def moved_on(self, url: ServerUrl) -> list[Unit] | None:
+        """Return the sessions that moved since they were listed last; cheap where none did.
+
+        Returns:
+            None where only a listing can tell, as sessions went away.
+
+        Raises:
+            ServerTrouble: The server cannot be read now.
+        """
         ...

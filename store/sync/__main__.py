@@ -21,8 +21,10 @@ from store.database import Database, open_database
 from store.errors import BackscrollError, StoreError
 from store.locations import library_path
 from store.sources import registry
+from store.sources.server_url import Root
 from store.sync.engine import Settings, Sync
 from store.sync.progress import Progress, Summary
+from store.sync.roots import take_over
 from store.sync.stopping import Stop
 from store.sync.targets import Target, classify, default_targets
 
@@ -48,6 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.until_stdin_closes:
         threading.Thread(target=_stop_with_parent, args=(stop,), daemon=True).start()
     try:
+        options.roots = take_over(options.roots)
         if options.watch:
             _watch(options, stop)
             return 0
@@ -66,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m store.sync", description=__doc__)
-    parser.add_argument("roots", nargs="*", type=Path, metavar="ROOT", help="what to read")
+    parser.add_argument("roots", nargs="*", metavar="ROOT", help="what to read")
     parser.add_argument("--store", type=Path, default=None, help="the store (the library)")
     parser.add_argument("--kind", action="append", default=[], help="only these sources")
     parser.add_argument("--json", action="store_true", help="tell progress as JSON lines")
@@ -126,9 +129,13 @@ def _scope(options: argparse.Namespace) -> str:
     """Name what is watched; the usual places have no name."""
     if not options.roots and not options.kind:
         return ""
-    names = [*sorted(options.kind), "", *sorted(str(root.absolute()) for root in options.roots)]
+    names = [*sorted(options.kind), "", *sorted(_name(root) for root in options.roots)]
     text = "\0".join(names).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=6).hexdigest()
+
+
+def _name(root: Root) -> str:
+    return str(root.absolute()) if isinstance(root, Path) else str(root)
 
 
 def open_for_sync(path: Path) -> Database:

@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from store.clock import Clock, system_clock
 from store.database import Database
 from store.sources.protocol import Problem
+from store.sources.server_url import Root
 from store.sync import problems, units
 from store.sync.batch import Batch, write_batch
 from store.sync.forget import delete_sessions
@@ -23,6 +23,7 @@ from store.sync.locking import alone, transaction
 from store.sync.pool import Results, reader_for
 from store.sync.progress import Meter, Progress, Summary
 from store.sync.reading import leave_out
+from store.sync.roots import may_be_there, units_of
 from store.sync.targets import Target
 from store.sync.units import Excludes, Job
 from store.sync.writer import log_changes, trim_changes
@@ -134,7 +135,7 @@ class Sync:
         stored = units.stored_units(self.database, source.kind, root)
         jobs, keys = [], set()
         try:
-            for unit in source.units(root, found):
+            for unit in units_of(source, root, found):
                 keys.add(units.key_of(unit))
                 before = stored.get(units.key_of(unit))
                 if units.moved(source, unit, before, self.settings.excludes):
@@ -147,6 +148,10 @@ class Sync:
         self._note_listing(target, found, keys, {key: stored[key] for key in gone})
         return jobs
 
+    def note(self, target: Target, found: list[Problem]) -> None:
+        """Keep why a root cannot be listed now; what the store has of it stays."""
+        self._note_listing(target, found, set(), {})
+
     def _note_listing(
         self, target: Target, found: list[Problem], keys: set[str], gone: dict[str, str]
     ) -> None:
@@ -154,7 +159,7 @@ class Sync:
         fixed = set()
         if not found:
             fixed = problems.units_with_problems(database, kind, root) - keys
-        remove = {} if self.settings.keep_deleted or not root.exists() else gone
+        remove = {} if self.settings.keep_deleted or not may_be_there(root) else gone
         if not (fixed or remove or problems.differ(database, kind, root, "", found)):
             return
         with transaction(database.connection, database.path):
@@ -163,7 +168,7 @@ class Sync:
                 problems.replace(database, kind, root, key, (), self.clock)
             self._remove(kind, root, remove)
 
-    def _remove(self, kind: str, root: Path, gone: dict[str, str]) -> None:
+    def _remove(self, kind: str, root: Root, gone: dict[str, str]) -> None:
         """Take sessions out whose file went away, where the settings want that."""
         units.drop(self.database, kind, root, list(gone))
         for text in gone.values():

@@ -11,8 +11,10 @@ from store.config import load_config
 from store.database import Database
 from store.sources.protocol import Problem, Source
 from store.sources.registry import all_sources
+from store.sources.server_url import Root, ServerUrl, as_root
 from store.sync.jsontext import clean
 from store.sync.problems import problems
+from store.sync.roots import default_roots, identity, may_be_there, units_of
 from store.sync.targets import default_targets
 from store.sync.units import UnitState, stored_units
 
@@ -23,9 +25,12 @@ class Place:
 
     Attributes:
         kind: The source's kind; ``label`` is its program's name.
-        found: Whether it is there.
+        path: Of a server the URL, without a password.
+        found: Whether it is there; of a server whether it can be read.
+        reason: Why a server cannot be read now; None for all else.
         enabled: Whether the configuration lets this source be read.
-        files: Units that lie there now, and ``size_bytes`` of all their files.
+        files: Units that lie there now (of a server its sessions), and ``size_bytes`` of all
+            their files (of a server an estimate).
         sessions: Sessions that the store has from there.
         changed_at: Epoch ms of the newest unit, None without any.
         problems: How many lines, files and folders the last syncs could not read.
@@ -41,10 +46,14 @@ class Place:
     size_bytes: int = 0
     changed_at: int | None = None
     problems: int = 0
+    reason: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name."""
-        return asdict(self)
+        """Return the fields by name; the reason only where there is one."""
+        fields = asdict(self)
+        if self.reason is None:
+            del fields["reason"]
+        return fields
 
 
 def places(database: Database | None, environment: Mapping[str, str], home: Path) -> list[Place]:
@@ -63,7 +72,7 @@ def places(database: Database | None, environment: Mapping[str, str], home: Path
     found = []
     for source, root in _roots(database, environment, home):
         place = Place(
-            source.kind, source.label, str(root), root.exists(), settings.reads(source.kind),
+            source.kind, source.label, str(root), may_be_there(root), settings.reads(source.kind),
             problems=counted.get((source.kind, clean(str(root))), 0),
         )  # fmt: skip
         _count(database, source, root, place)
@@ -86,7 +95,7 @@ def _unknown(
 
 def _roots(
     database: Database | None, environment: Mapping[str, str], home: Path
-) -> Iterator[tuple[Source, Path]]:
+) -> Iterator[tuple[Source, Root]]:
     settings, sources = load_config().sources, all_sources()
     existing = default_targets(settings, sources, environment, home)
     seen: set[tuple[str, str]] = set()
@@ -94,14 +103,14 @@ def _roots(
     usual = [
         (source.label, root)
         for source in sources
-        for root in source.default_roots(environment, home)
+        for root in default_roots(source, environment, home)
     ]
     for source in sources:
         roots = [target.root for target in existing if target.source.kind == source.kind]
         roots += [root for label, root in usual if label == source.label]
-        roots += [Path(root) for kind, root in given if kind == source.kind]
+        roots += [as_root(root) for kind, root in given if kind == source.kind]
         for root in roots:
-            name = (source.kind, str(root.resolve()))
+            name = (source.kind, identity(root))
             if name not in seen:
                 seen.add(name)
                 yield source, root
@@ -117,17 +126,19 @@ def _synced(database: Database | None) -> list[tuple[str, str]]:
     ).fetchall()
 
 
-def _count(database: Database | None, source: Source, root: Path, place: Place) -> None:
+def _count(database: Database | None, source: Source, root: Root, place: Place) -> None:
     noticed: list[Problem] = []
-    if place.found:
-        for unit in source.units(root, noticed):
+    if place.found and (place.enabled or isinstance(root, Path)):
+        for unit in units_of(source, root, noticed):
             place.files += 1
             place.size_bytes += unit.size
             place.changed_at = max(place.changed_at or 0, unit.changed_at)
+    if isinstance(root, ServerUrl) and noticed and not place.files:
+        place.found, place.reason = False, noticed[0].reason
     place.sessions = _sessions(database, source.kind, root)
 
 
-def _sessions(database: Database | None, kind: str, root: Path) -> int:
+def _sessions(database: Database | None, kind: str, root: Root) -> int:
     """Return how many sessions the store has from a root."""
     if database is None or database.form.name != "own":
         return 0

@@ -15,7 +15,6 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from store.sources.protocol import Problem
@@ -174,7 +173,7 @@ def _serve() -> None:
         kind, root, unit, keep_originals, compress = pickle.loads(body)
         result = read_unit(
             sources[kind],
-            Path(root),
+            root,
             unit,
             keep_originals=keep_originals,
             compress=compress,

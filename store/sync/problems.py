@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from store.clock import Clock
 from store.database import Database
 from store.sources.protocol import Problem
+from store.sources.server_url import Root
 from store.sync.jsontext import clean
 
 LISTING = ""
@@ -40,13 +40,13 @@ def problems(database: Database, *, kind: str | None = None) -> list[StoredProbl
     return [StoredProblem(*row) for row in rows]
 
 
-def differ(database: Database, kind: str, root: Path, unit: str, found: Iterable[Problem]) -> bool:
+def differ(database: Database, kind: str, root: Root, unit: str, found: Iterable[Problem]) -> bool:
     """Return whether the stored problems of a unit are others than these."""
     return _stored(database, kind, root, unit) != _rows(found)
 
 
 def replace(
-    database: Database, kind: str, root: Path, unit: str, found: Iterable[Problem], clock: Clock
+    database: Database, kind: str, root: Root, unit: str, found: Iterable[Problem], clock: Clock
 ) -> None:
     """Make the problems of a unit these; one that stays keeps its time."""
     where = (kind, clean(str(root)), clean(unit))
@@ -64,7 +64,7 @@ def replace(
     )
 
 
-def units_with_problems(database: Database, kind: str, root: Path) -> set[str]:
+def units_with_problems(database: Database, kind: str, root: Root) -> set[str]:
     """Return the keys of the units below a root that have problems."""
     rows = database.connection.execute(
         "SELECT DISTINCT unit FROM source_problems WHERE kind = ? AND root = ? AND unit <> ''",
@@ -73,7 +73,7 @@ def units_with_problems(database: Database, kind: str, root: Path) -> set[str]:
     return {key for (key,) in rows}
 
 
-def _stored(database: Database, kind: str, root: Path, unit: str) -> set[tuple[str, int, str]]:
+def _stored(database: Database, kind: str, root: Root, unit: str) -> set[tuple[str, int, str]]:
     return set(
         database.connection.execute(
             "SELECT path, line, reason FROM source_problems "

@@ -12,8 +12,10 @@ from typing import Any
 import orjson
 
 from store.errors import StoreError
+from store.sources.server_url import Root
 from store.sync.children import child_environment
 from store.sync.progress import Progress, Summary
+from store.sync.roots import handed_over
 
 NICE = 5
 STOP_PATIENCE_S = 6.0
@@ -157,7 +159,7 @@ class SyncProcess:
 
 async def start_sync(
     store_path: Path,
-    targets: Sequence[Path] = (),
+    targets: Sequence[Root] = (),
     *,
     kinds: Sequence[str] = (),
     watch: bool = False,
@@ -166,7 +168,7 @@ async def start_sync(
 
     Args:
         store_path: The store, made where it is missing.
-        targets: Folders and files of sources; none means the usual places.
+        targets: Folders, files and servers of sources; none means the usual places.
         kinds: Only these sources; none means those of the configuration.
         watch: Whether it goes on with what is written later, until it is stopped. While
             another watcher of the same store does, it waits and takes over when that ends.
@@ -185,6 +187,6 @@ async def start_sync(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         limit=LINE_LIMIT,
-        env=child_environment(),
+        env=child_environment() | handed_over(targets),
     )
     return SyncProcess(process)

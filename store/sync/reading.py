@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from store.errors import BackscrollError
 from store.sources.protocol import FileStamp, Problem, Reading, Source, Unit
+from store.sources.server_url import Root
+from store.sync import roots
 from store.sync.memory import Memory
 from store.sync.prepared import PreparedSession, prepare
 from store.sync.units import Excludes
@@ -37,12 +38,12 @@ class ReadUnit:
 
 def read_unit(
     source: Source,
-    root: Path,
+    root: Root,
     unit: Unit,
     *,
     keep_originals: bool,
     compress: bool,
-    read: Callable[[Path, Unit], Reading] | None = None,
+    read: Callable[[Unit], Reading] | None = None,
     memories: dict[str, Memory] | None = None,
 ) -> ReadUnit:
     """Read a unit and make its rows.
@@ -56,12 +57,12 @@ def read_unit(
         unit: The unit.
         keep_originals: Whether the original records are kept.
         compress: Whether record blocks are compressed now, or only when they are written.
-        read: Reads it in place of ``source.read``.
+        read: Reads it in place of the source.
         memories: What was made of its sessions before, by their source ids.
     """
     result = ReadUnit()
     try:
-        reading = (read or source.read)(root, unit)
+        reading = read(unit) if read is not None else roots.read(source, root, unit)
     except Exception as error:
         result.problems.append(Problem(path_of(root, unit), 0, _reason("cannot be read", error)))
         return result
@@ -95,9 +96,9 @@ def leave_out(result: ReadUnit, excludes: Excludes) -> None:
     result.sessions = kept
 
 
-def path_of(root: Path, unit: Unit) -> str:
+def path_of(root: Root, unit: Unit) -> str:
     """Return the file to name when a whole unit is meant."""
-    return unit.stamps[0].path if unit.stamps else str(root / unit.key)
+    return unit.stamps[0].path if unit.stamps else f"{root}/{unit.key}"
 
 
 def _reason(what: str, error: Exception) -> str:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from store.errors import StoreError
 from store.locations import cache_dir, private_folder
 from store.sources.protocol import Source
+from store.sources.server_url import Root, ServerUrl
+from store.sync.roots import configured_root, default_roots, identity, may_be_there
 
 if TYPE_CHECKING:
     from store.config import SourceSettings
@@ -23,7 +25,7 @@ class Target:
     """A root of a source, to be read."""
 
     source: Source
-    root: Path
+    root: Root
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +42,16 @@ class FolderTarget:
     path: Path
 
 
-def classify(path: Path, sources: Iterable[Source]) -> Target | StoreTarget | FolderTarget:
-    """Say what a path is that a user named, by its content.
+def classify(named: Root, sources: Iterable[Source]) -> Target | StoreTarget | FolderTarget:
+    """Say what a path or URL is that a user named, by its content.
 
     Raises:
         StoreError: It is missing, cannot be read, or is nothing that is known.
     """
-    path = path.expanduser()
     sources = tuple(sources)
+    if isinstance(named, ServerUrl):
+        return classify_server(named, sources)
+    path = named.expanduser()
     if not path.exists():
         raise StoreError(f"{path} does not exist")
     for source in sources:
@@ -70,6 +74,18 @@ def classify(path: Path, sources: Iterable[Source]) -> Target | StoreTarget | Fo
     raise StoreError(f"{path} is {what} (known: a three-table SQLite store, {known})")
 
 
+def classify_server(url: ServerUrl, sources: Iterable[Source]) -> Target:
+    """Say whose database on a server is, by its tables.
+
+    Raises:
+        StoreError: It cannot be read, or is nothing that is known.
+    """
+    # Not before a server is named: it brings the event loop.
+    from store.sources.servers.recognising import recognised
+
+    return Target(recognised(url, sources), url)
+
+
 def default_targets(
     settings: SourceSettings,
     sources: Iterable[Source],
@@ -77,22 +93,20 @@ def default_targets(
     home: Path,
 ) -> list[Target]:
     """Return the roots that exist of the enabled sources, each once, with the config's paths."""
-    targets: dict[tuple[str, Path], Target] = {}
+    targets: dict[tuple[str, str], Target] = {}
     for source in sources:
         if not settings.reads(source.kind):
             continue
-        roots = list(source.default_roots(environment, home))
-        for name in settings.paths.get(source.kind, ()):
-            named = Path(name).expanduser()
-            roots.append(source.recognise(named) or named)
-        for root in roots:
-            if root.exists():
-                targets.setdefault((source.kind, root.resolve()), Target(source, root))
+        roots = default_roots(source, environment, home)
+        named = settings.paths.get(source.kind, ())
+        for root in [*roots, *(configured_root(source, name) for name in named)]:
+            if may_be_there(root):
+                targets.setdefault((source.kind, identity(root)), Target(source, root))
     return list(targets.values())
 
 
 def target_store_path(target: Target) -> Path:
     """Return the store of its own that a source opened by name is synced into."""
     folder = private_folder(cache_dir() / "targets")
-    name = f"{target.source.kind}\0{target.root.resolve()}".encode("utf-8", "surrogatepass")
+    name = f"{target.source.kind}\0{identity(target.root)}".encode("utf-8", "surrogatepass")
     return folder / f"{hashlib.blake2b(name, digest_size=12).hexdigest()}.sqlite"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import orjson
 
 from store.clock import Clock
 from store.database import Database
 from store.sources.protocol import FileStamp, Source, Unit
+from store.sources.server_url import Root
 from store.sync.jsontext import clean, json_text
 
 Excludes = Callable[[str | None], bool]
@@ -27,7 +27,7 @@ class Job:
     """
 
     source: Source
-    root: Path
+    root: Root
     unit: Unit
     stored: str | None
     attempts: int = 0
@@ -83,7 +83,7 @@ def _files(stamps: Sequence[FileStamp]) -> list[list[str | int]]:
     ]  # fmt: skip
 
 
-def stored_units(database: Database, kind: str, root: Path) -> dict[str, str]:
+def stored_units(database: Database, kind: str, root: Root) -> dict[str, str]:
     """Return ``stamp_json`` by key of what was read below a root."""
     return dict(
         database.connection.execute(
@@ -132,7 +132,7 @@ def save(database: Database, job: Job, state: UnitState, clock: Clock) -> None:
     )
 
 
-def drop(database: Database, kind: str, root: Path, keys: Sequence[str]) -> None:
+def drop(database: Database, kind: str, root: Root, keys: Sequence[str]) -> None:
     """Forget that units were read."""
     database.connection.executemany(
         "DELETE FROM source_units WHERE kind = ? AND root = ? AND key = ?",

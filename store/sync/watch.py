@@ -20,7 +20,8 @@ from typing import Any
 from store.clock import Clock, system_clock
 from store.database import Database
 from store.errors import StoreError
-from store.sources.protocol import ActivitySource, FollowedSource, Unit
+from store.sources.protocol import ActivitySource, FollowedSource, Problem, Unit
+from store.sources.server_url import ServerUrl
 from store.sync import units
 from store.sync.engine import Settings, Sync
 from store.sync.locking import only_watcher
@@ -32,6 +33,7 @@ from store.sync.watch_activity import ActivityBoard
 from store.sync.watch_events import Events
 from store.sync.watch_pace import Pace
 from store.sync.watch_readers import Followers
+from store.sync.watch_servers import Answer, ServerPolls
 
 TICK_S = 1.0
 """Between two looks at what no event tells of: processes that were killed, new places."""
@@ -70,6 +72,8 @@ class Watch:
     scope: str = ""
     followers: Followers = field(default_factory=Followers)
     _pace: Pace = field(default_factory=Pace)
+    _polls: ServerPolls = field(default_factory=ServerPolls)
+    _silent: dict[Target, str] = field(default_factory=dict)
     _looked_into: dict[str, float] = field(default_factory=dict)
     _first: bool = True
     _file: tuple[int, int] | None = None
@@ -101,6 +105,7 @@ class Watch:
         try:
             self._catch_up(targets)
             self._pace.start(targets, [one for one in targets if _is_polled(one, events)])
+            self._polls = ServerPolls(targets)
             for target in targets:
                 self._show_activity(board, target)
             self.say({"event": "watching"})
@@ -111,12 +116,14 @@ class Watch:
                     ticked = now
                     if not self._tick(board, targets, events):
                         return
-                due = min([ticked + TICK_S, self._pace.due(), *self._looked_into.values()])
+                due = min([ticked + TICK_S, self._pace.due(), self._polls.due(),
+                           *self._looked_into.values()])  # fmt: skip
                 seen = events.wait(max(0.001, due - now))
                 if not seen.ended:
                     self._take(board, targets, seen.paths)
         finally:
             events.close()
+            self._polls.close()
 
     def _catch_up(self, targets: Sequence[Target]) -> None:
         sync = self._sync()
@@ -166,6 +173,8 @@ class Watch:
                 if self._pace.is_due(target):
                     self._list(target)
                     self._show_activity(board, target)
+            for answer in self._polls.answers():
+                self._heed(answer)
         for path in paths:
             if os.path.isdir(path):
                 self._looked_into[path] = now + NEW_FOLDER_S
@@ -183,16 +192,36 @@ class Watch:
     def _bring_in(self, target: Target, paths: set[str]) -> None:
         source, root = target.source, target.root
         found: list[Unit] | None = None
-        if isinstance(source, FollowedSource):
+        if isinstance(source, FollowedSource) and isinstance(root, Path):
             found = source.units_at(root, paths)
         went = not self.settings.keep_deleted and not all(map(os.path.lexists, paths))
         if found is None or went:
             self._pace.wanted(target)
+        self._bring_in_moved(target, found or ())
+
+    def _heed(self, answer: Answer) -> None:
+        """Bring in what a server told of, and tell of one that cannot be read."""
+        target = answer.target
+        if answer.trouble is not None:
+            message = str(answer.trouble)
+            if self._silent.get(target) != message:
+                self._silent[target] = message
+                self.say({"event": "trouble", "message": message})
+                self._sync().note(target, [Problem(str(target.root), 0, answer.trouble.reason)])
+        elif self._silent.pop(target, None) is not None:
+            self._list(target)
+            self.say({"event": "watching"})
+        elif answer.moved is None:
+            self._list(target)
+        else:
+            self._bring_in_moved(target, answer.moved)
+
+    def _bring_in_moved(self, target: Target, found: Sequence[Unit]) -> None:
         jobs = []
-        for unit in found or ():
-            job = Job(source, root, unit, None)
+        for unit in found:
+            job = Job(target.source, target.root, unit, None)
             job.stored = units.stored_unit(self.database, job)
-            if units.moved(source, unit, job.stored, self.settings.excludes):
+            if units.moved(target.source, unit, job.stored, self.settings.excludes):
                 jobs.append(job)
         if jobs:
             sync = self._sync()
@@ -201,6 +230,9 @@ class Watch:
 
     def _list(self, target: Target) -> None:
         """List a whole root and bring in what moved."""
+        if target in self._silent:
+            with self._pace.measured(target):
+                return
         sync = self._sync()
         with self._pace.measured(target):
             jobs = sync.list_moved(target)
@@ -212,7 +244,7 @@ class Watch:
 
     def _show_activity(self, board: ActivityBoard, target: Target) -> None:
         source, root = target.source, target.root
-        if isinstance(source, ActivitySource):
+        if isinstance(source, ActivitySource) and isinstance(root, Path):
             for session, state in board.show(source.kind, root, source.running(root)):
                 at = self.clock()
                 self.say({"event": "activity", "session": session, "state": state, "at": at})
@@ -231,6 +263,8 @@ def folders_of(targets: Iterable[Target]) -> list[Path]:
 
 
 def _folders(target: Target) -> list[Path]:
+    if isinstance(target.root, ServerUrl):
+        return []
     return [path.absolute() for path in target.source.watch_paths(target.root)]
 
 

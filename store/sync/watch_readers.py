@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from store.sources.protocol import FollowedSource, Follower
+from store.sources.protocol import Follower
 from store.sync.memory import Memory
 from store.sync.pool import Results, reader_for
 from store.sync.reading import ReadUnit, read_unit
+from store.sync.roots import follower_of
 from store.sync.session_rows import PreparedSession
 from store.sync.units import Job
 
@@ -91,16 +92,19 @@ class Followers:
 
     def _read(self, job: Job, settings: Settings) -> ReadUnit:
         source, key = job.source, _key(job)
-        if not isinstance(source, FollowedSource):
-            return read_unit(
-                source, job.root, job.unit,
-                keep_originals=settings.keep_originals, compress=False,
-            )  # fmt: skip
-        kept = self._kept.pop(key, None) or _Kept(source.follower(job.root, job.unit))
+        kept = self._kept.pop(key, None)
+        if kept is None:
+            follower = follower_of(source, job.root, job.unit)
+            if follower is None:
+                return read_unit(
+                    source, job.root, job.unit,
+                    keep_originals=settings.keep_originals, compress=False,
+                )  # fmt: skip
+            kept = _Kept(follower)
         result = read_unit(
             source, job.root, job.unit,
             keep_originals=settings.keep_originals, compress=False,
-            read=lambda root, unit: kept.follower.read(unit), memories=kept.memories,
+            read=kept.follower.read, memories=kept.memories,
         )  # fmt: skip
         if result.stamps is not None:
             result.before = kept.in_store(job.stored)

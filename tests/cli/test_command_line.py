@@ -44,7 +44,7 @@ def test_every_command_has_help(run: Run, name: str) -> None:
     result = run(name, "--help")
     assert result.code == 0
     assert result.out.startswith(f"usage: backscroll {name}")
-    assert "--store PATH_OR_URL" in result.out
+    assert "--store PATH" in result.out
 
 
 @pytest.mark.parametrize("name", ["sessions", "show", "sources", "sync", "import", "forget"])

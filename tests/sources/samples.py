@@ -38,6 +38,12 @@ class Sample(NamedTuple):
         return self.target(folder)
 
 
+def path_of(target: Target) -> Path:
+    """Return the root of a target that is a file or folder."""
+    assert isinstance(target.root, Path)
+    return target.root
+
+
 SAMPLES = (
     Sample("claude-code", "claude-code/home/.claude"),
     Sample("codex", "codex/home"),

@@ -21,7 +21,7 @@ from store.sync.engine import Settings, Sync
 from store.sync.targets import Target, classify, default_targets
 from tests.cli.conftest import Run, home, run
 from tests.sources import grown
-from tests.sources.samples import SAMPLES, Sample
+from tests.sources.samples import SAMPLES, Sample, path_of
 
 __all__ = ["home", "run"]
 STATES = {
@@ -63,7 +63,7 @@ def read(
         sync = Sync(database, Settings(helpers=0))
         sync.run([target])
         written.append(len(sync.changed))
-    drafts, _ = grown.read_all(target.source, target.root)
+    drafts, _ = grown.read_all(target.source, path_of(target))
     yield Read(target, database, drafts, before, written)
     database.close()
 
@@ -83,7 +83,7 @@ def test_a_second_sync_changes_nothing(read: Read) -> None:
 
 
 def test_nothing_of_it_is_touched(read: Read) -> None:
-    list(read.target.source.watch_paths(read.target.root))
+    list(read.target.source.watch_paths(path_of(read.target)))
     top = Path(next(iter(read.before)))
     assert grown.snapshot(top) == read.before
 
@@ -97,7 +97,7 @@ def test_sessions_say_where_they_are_from(read: Read) -> None:
         assert origin["kind"] == read.target.source.kind
         assert derived_session_id(origin["kind"], origin["id"]) == row["id"]
         assert os.path.exists(origin["path"])
-        assert Path(origin["path"]).is_relative_to(read.target.root)
+        assert Path(origin["path"]).is_relative_to(path_of(read.target))
         assert metadata.get("title", "x").strip() and row["agent"]
         assert row["workspace_root"] is None or row["workspace_root"].startswith("/")
         # A source's own word, of which one may be later than the other.
@@ -190,7 +190,7 @@ def found_at_home(home: Path) -> Path:
     for kind, place in HOMES.items():
         target = FIRST[kind].copied(home.parent / "samples")
         (home / place).parent.mkdir(parents=True, exist_ok=True)
-        os.rename(target.root, home / place)
+        os.rename(path_of(target), home / place)
     return home
 
 

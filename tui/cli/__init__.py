@@ -43,15 +43,15 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 COMMAND_NAMES = tuple(COMMANDS)
 _HELP = """\
-usage: backscroll [TARGET] [--store PATH_OR_URL] [--demo]
+usage: backscroll [TARGET] [--store PATH] [--demo]
        backscroll COMMAND ...
 
 Without a command it opens the browser: on your library, synced with the agents it finds,
 or on TARGET, which is a store (a SQLite file with the three tables), the file or folder of
-an agent, or a workspace folder.
+an agent, the postgresql:// URL of a hub or of lionagi, or a workspace folder.
 
 options:
-  --store PATH_OR_URL   the store in place of your library (also $BACKSCROLL_STORE)
+  --store PATH          the store in place of your library (also $BACKSCROLL_STORE)
   --demo                a demo store, made on the spot
   --version             print the version
   -h, --help            print this
@@ -135,7 +135,7 @@ def _parser(name: str, command: Command) -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--store",
-        metavar="PATH_OR_URL",
+        metavar="PATH",
         default=os.environ.get("BACKSCROLL_STORE") or None,
         help="the store (default: $BACKSCROLL_STORE, else your library)",
     )

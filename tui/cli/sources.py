@@ -2,8 +2,9 @@
 
 --json prints one array: [{"kind", "label", "path", "found": bool, "enabled": bool, "files",
 "sessions", "size_bytes", "changed_at": epoch ms or null, "problems": number}, ...]; sessions
-counts those that the store has from there. With --problems each has also "problem_list":
-[{"path", "line": 0 for the whole file, "reason", "seen_at": epoch ms}, ...].
+counts those that the store has from there. Of a server path is its URL without a password,
+and one that cannot be read now has a "reason". With --problems each has also
+"problem_list": [{"path", "line": 0 for the whole file, "reason", "seen_at": epoch ms}, ...].
 """
 
 from __future__ import annotations
@@ -65,6 +66,8 @@ def _print_place(printer: Printer, place: Place) -> None:
     ]
     if not place["enabled"]:
         pieces.append(printer.paint("switched off in the configuration", "faint"))
+    elif "reason" in place:
+        pieces.append(printer.paint(f"{place['sessions']:,} sessions; it {place['reason']}"))
     elif not place["found"]:
         pieces.append(printer.paint("nothing there", "faint"))
     else:

@@ -1,7 +1,8 @@
 """Bring what agents wrote into the store: newest first, only what moved since the last time.
 
-SOURCE is a folder or file of an agent, or a source's name (claude-code, codex, ...);
-without any, the usual places of every known agent are read. Nothing is written there.
+SOURCE is a folder or file of an agent, a source's name (claude-code, codex, ...), or the
+postgresql:// URL of a hub or of lionagi; without any, the usual places of every known agent
+are read. Nothing is written there.
 Ctrl+C breaks it off; what is done stays done.
 
 --watch goes on with what agents write from then on, until Ctrl+C. One watcher serves a
@@ -30,7 +31,8 @@ import orjson
 
 from store.errors import StoreError
 from store.locations import library_path
-from store.opening import as_path
+from store.opening import NO_SERVER_STORE, as_path
+from store.sources.server_url import Root, as_root
 from store.sync.process import (
     Activity,
     Event,
@@ -57,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
     """Sync once, or also follow what is written from then on."""
     path = as_path(options.store or library_path())
     if path is None:
-        raise StoreError("a PostgreSQL store cannot be synced into by this version")
+        raise StoreError(NO_SERVER_STORE)
     kinds, roots = _sorted_out(options.sources)
     if options.watch:
         with contextlib.suppress(KeyboardInterrupt):
@@ -77,16 +79,16 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _sorted_out(names: list[str]) -> tuple[list[str], list[Path]]:
+def _sorted_out(names: list[str]) -> tuple[list[str], list[Root]]:
     """Tell names of sources from paths."""
     from store.sources.registry import all_sources
 
     known = {source.kind for source in all_sources()}
     kinds = [name for name in names if name in known and not os.path.exists(name)]
-    return kinds, [Path(name).expanduser() for name in names if name not in kinds]
+    return kinds, [as_root(name) for name in names if name not in kinds]
 
 
-async def _sync(path: Path, roots: list[Path], kinds: list[str]) -> Summary | None:
+async def _sync(path: Path, roots: list[Root], kinds: list[str]) -> Summary | None:
     process = await start_sync(path, roots, kinds=kinds)
     try:
         await _follow(process)
@@ -97,7 +99,7 @@ async def _sync(path: Path, roots: list[Path], kinds: list[str]) -> Summary | No
     return process.summary
 
 
-async def _watch(path: Path, roots: list[Path], kinds: list[str], *, as_json: bool) -> None:
+async def _watch(path: Path, roots: list[Root], kinds: list[str], *, as_json: bool) -> None:
     process = await start_sync(path, roots, kinds=kinds, watch=True)
     printer = Printer()
     try:

@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from store.sources.database_source import DatabaseSource
-from store.sources.databases import Row, columns, decoded, rows, stamp_of_rows
+from store.sources.databases import SqliteRows, decoded, rows, stamp_of_rows
 from store.sources.drafts import LineageDraft
 from store.sources.hub.session import KIND, session_draft
 from store.sources.hub.stored import read_stored
 from store.sources.protocol import Problem, Reading, Unit
+from store.sources.row_reader import Row, RowReader
+from store.sources.server_url import ServerUrl
+from store.sources.servers.source import XMIN, ServerRows
 from store.sources.values import mapping, string, utc_ms
 
 _COLUMNS = {
@@ -35,12 +38,17 @@ _NEWEST = 2
 """The newest times of messages and parts stand first in a session's list of times."""
 
 
-class HubSource(DatabaseSource):
-    """Fulfils ``store.sources.protocol.Source`` and ``FollowedSource``; reads only."""
+class HubSource(DatabaseSource, ServerRows):
+    """Fulfils ``Source``, ``FollowedSource`` and ``ServerSource``; reads only."""
 
     kind = KIND
     label = "hub"
     patterns = ("*.db", "*.sqlite", "*.sqlite3")
+
+    def __init__(self) -> None:
+        """Make a source."""
+        DatabaseSource.__init__(self)
+        ServerRows.__init__(self)
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return nothing: a hub's database has no usual place, so it has to be named."""
@@ -48,7 +56,11 @@ class HubSource(DatabaseSource):
 
     def is_mine(self, connection: sqlite3.Connection) -> bool:
         """Tell a hub's database by its three tables and what is special about them."""
-        return all(columns(connection, name) >= needed for name, needed in _COLUMNS.items())
+        return self.knows(SqliteRows(connection))
+
+    def knows(self, reader: RowReader) -> bool:
+        """Tell a hub's database by its three tables and what is special about them."""
+        return all(reader.columns(name) >= needed for name, needed in _COLUMNS.items())
 
     def list_sessions(
         self, connection: sqlite3.Connection, path: Path, problems: list[Problem]
@@ -69,27 +81,55 @@ class HubSource(DatabaseSource):
             at = max(utc_ms(time) or 0 for time in (row.get("updated_at"), *times[:_NEWEST]))
             size = _BYTES_PER_PART * (1 + (counted[0] if counted else 0))
             yield Unit(f"{path.name}/{name}", (stamp_of_rows(path, sign, at=at, size=size),), at)
-        for table, left in (("messages", messages), ("parts", parts)):
-            for name, (count, _) in left.items():
-                reason = f"{count} {table} of session {name}, which is not there"
-                problems.append(Problem(str(path), 0, reason))
+        problems += _left_over(str(path), {"messages": messages, "parts": parts})
+
+    def list_rows(
+        self, reader: RowReader, url: ServerUrl, problems: list[Problem]
+    ) -> Iterator[Unit]:
+        """Yield a unit for each session of a database on a server."""
+        counted = {
+            table: {str(row["session_id"]): tuple(row.values())[1:] for row in reader.rows(
+                f"SELECT session_id, count(*), sum({XMIN}), max(updated_at) FROM {table}"
+                " GROUP BY session_id"
+            )} for table in ("messages", "parts")
+        }  # fmt: skip
+        for row in reader.rows(f"SELECT id, updated_at, {XMIN} AS xmin FROM sessions ORDER BY id"):
+            name = str(row["id"])
+            held = [rows.pop(name, (0, 0, None)) for rows in counted.values()]
+            at = max(utc_ms(time) or 0 for time in (row["updated_at"], held[0][2], held[1][2]))
+            size = _BYTES_PER_PART * (1 + held[1][0])
+            stamp = stamp_of_rows(url, (row["xmin"], held), at=at, size=size)
+            yield Unit(name, (stamp,), at)
+        problems += _left_over(str(url), counted)
 
     def read_session(
         self, connection: sqlite3.Connection, path: Path, session_id: str, unit: Unit
     ) -> Reading:
         """Read one session whole; nothing comes of one that is not there any more."""
-        stored = read_stored(connection, session_id, str(path))
+        return self.read_rows(SqliteRows(connection), str(path), session_id, unit)
+
+    def read_rows(self, reader: RowReader, place: str, session_id: str, unit: Unit) -> Reading:
+        """Read one session whole; nothing comes of one that is not there any more."""
+        stored = read_stored(reader, session_id, place)
         if stored is None:
             return Reading([], [], unit.stamps)
         draft = session_draft(stored)
         parent = string(stored.row.get("parent_id"))
         if parent is not None:
-            found = rows(connection, "SELECT 1 FROM sessions WHERE id = ?", (parent,))
-            if not found:
+            if not reader.rows("SELECT 1 AS found FROM sessions WHERE id = $1", parent):
                 stored.complain(f"its parent {parent} is not there")
-            call = _call_of_parent(connection, parent, session_id)
+            call = _call_of_parent(reader, parent, session_id)
             draft.lineage = LineageDraft("subagent", parent, tool_call_id=call)
         return Reading([draft], stored.problems, unit.stamps)
+
+
+def _left_over(place: str, left: Mapping[str, Mapping[str, tuple[Any, ...]]]) -> list[Problem]:
+    """Tell of rows, by table and session, whose session is not there."""
+    return [
+        Problem(place, 0, f"{counted[0]} {table} of session {name}, which is not there")
+        for table, found in left.items()
+        for name, counted in found.items()
+    ]
 
 
 def _counted(connection: sqlite3.Connection, table: str, newest: str) -> dict[str, tuple[int, Any]]:
@@ -126,13 +166,13 @@ def _last_times(connection: sqlite3.Connection, session_id: str) -> list[Any]:
     return found
 
 
-def _call_of_parent(connection: sqlite3.Connection, parent_id: str, session_id: str) -> str | None:
+def _call_of_parent(reader: RowReader, parent_id: str, session_id: str) -> str | None:
     """Return the coordinator's call that names the session it started, where one does."""
-    found: list[Row] = rows(
-        connection,
-        "SELECT data FROM parts WHERE session_id = ? AND type = 'tool' AND instr(data, ?)",
-        (parent_id, session_id),
-    )
+    found: list[Row] = reader.rows(
+        "SELECT data FROM parts WHERE session_id = $1 AND type = 'tool'"
+        f" AND {reader.contains('data', 2)} ORDER BY created_at, id",
+        parent_id, session_id,
+    )  # fmt: skip
     for row in found:
         call = string(mapping(decoded(row["data"])).get("callID"))
         if call is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.sources.databases import Row, decoded, record_bytes, rows
+from store.sources.databases import decoded, record_bytes
 from store.sources.ordering import in_order
 from store.sources.protocol import Problem
+from store.sources.row_reader import Row, RowReader
 from store.sources.values import mapping, number, string, utc_ms
 
 
@@ -69,31 +69,31 @@ class StoredSession:
         self.problems.append(Problem(self.path, 0, f"session {self.id}: {reason}"))
 
 
-def read_stored(connection: sqlite3.Connection, session_id: str, path: str) -> StoredSession | None:
+def read_stored(reader: RowReader, session_id: str, path: str) -> StoredSession | None:
     """Read a session's rows; None when it is not there any more."""
-    found = rows(connection, "SELECT * FROM sessions WHERE id = ?", (session_id,))
+    found = reader.rows("SELECT * FROM sessions WHERE id = $1", session_id)
     if not found:
         return None
     row = {**found[0], **{key: decoded(found[0].get(key)) for key in ("metadata", "data")}}
     stored = StoredSession(session_id, row, path)
     stored.keep("sessions", row)
-    _read_messages(connection, stored)
+    _read_messages(reader, stored)
     return stored
 
 
-def _read_messages(connection: sqlite3.Connection, stored: StoredSession) -> None:
+def _read_messages(reader: RowReader, stored: StoredSession) -> None:
     """Read messages and parts; parts without a message stand in one of their own."""
     messages: dict[str, StoredMessage] = {}
     originals: dict[str, Row] = {}
-    for row in rows(connection, "SELECT * FROM messages WHERE session_id = ?", (stored.id,)):
+    for row in reader.rows("SELECT * FROM messages WHERE session_id = $1", stored.id):
         message = _message(stored, row)
         messages[message.id] = message
         originals[message.id] = {**row, "data": message.data}
     by_message = (
-        "SELECT * FROM parts WHERE session_id = ?1 OR message_id IN"
-        " (SELECT id FROM messages WHERE session_id = ?1)"
+        "SELECT * FROM parts WHERE session_id = $1 OR message_id IN"
+        " (SELECT id FROM messages WHERE session_id = $1)"
     )
-    for row in rows(connection, by_message, (stored.id,)):
+    for row in reader.rows(by_message, stored.id):
         part = _take_part(stored, messages, row)
         originals[part.id] = {**row, "data": part.data}
     stored.messages = in_order(messages.values(), lambda m: m.id, lambda m: m.created_at)

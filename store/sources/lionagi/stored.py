@@ -6,26 +6,25 @@ model settings, which may hold keys, and the embeddings are left out.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
-from store.sources.databases import Row, columns, decoded, record_bytes, rows
+from store.sources.databases import decoded, record_bytes
 from store.sources.protocol import Problem
+from store.sources.row_reader import Row, RowReader, bound_ids
 from store.sources.values import mapping, string, utc_ms
 
 _SECRET = ("chat_model", "parse_model")
 _LEFT_OUT = "embedding"
 _SIDE = {
-    "session_signals": "session_id = ? ORDER BY seq",
-    "session_controls": "session_id = ? ORDER BY created_at",
-    "status_transitions": "entity_type = 'session' AND entity_id = ? ORDER BY created_at",
-    "run_tags": "session_id = ? ORDER BY tag",
-    "approvals": "session_id = ? ORDER BY proposed_at",
+    "session_signals": ("session_id = $1", "seq"),
+    "session_controls": ("session_id = $1", "created_at"),
+    "status_transitions": ("entity_type = 'session' AND entity_id = $1", "created_at"),
+    "run_tags": ("session_id = $1", "tag"),
+    "approvals": ("session_id = $1", "proposed_at"),
 }
+"""Which rows tell of a session, and the column that orders them."""
 
 
 @dataclass(slots=True)
@@ -92,49 +91,61 @@ class StoredSession:
         self.problems.append(Problem(self.path, 0, f"session {self.id}: {reason}"))
 
 
-def read_stored(connection: sqlite3.Connection, session_id: str, path: str) -> StoredSession | None:
+def read_stored(reader: RowReader, session_id: str, path: str) -> StoredSession | None:
     """Read a session's rows; None when it is not there any more."""
-    found = rows(connection, "SELECT * FROM sessions WHERE id = ?", (session_id,))
+    found = reader.rows("SELECT * FROM sessions WHERE id = $1", session_id)
     if not found:
         return None
     row = found[0]
     stored = StoredSession(session_id, row, mapping(decoded(row.get("node_metadata"))), path)
-    stored.ids = _collection(connection, stored, row.get("progression_id")) or []
-    for branch in rows(
-        connection, "SELECT * FROM branches WHERE session_id = ? ORDER BY created_at, id",
-        (session_id,),
-    ):  # fmt: skip
-        _take_branch(connection, stored, branch)
-    _take_relatives(connection, stored)
-    _take_messages(connection, stored)
-    for table, condition in _SIDE.items():
-        if columns(connection, table):
-            sql = f"SELECT * FROM {table} WHERE {condition}"
-            stored.sides[table] = rows(connection, sql, (session_id,))
+    stored.ids = _collection(reader, stored, row.get("progression_id")) or []
+    branches = reader.rows("SELECT * FROM branches WHERE session_id = $1", session_id)
+    for branch in in_sequence(branches, "created_at", "id"):
+        _take_branch(reader, stored, branch)
+    _take_relatives(reader, stored)
+    _take_messages(reader, stored)
+    for table, (condition, column) in _SIDE.items():
+        if reader.columns(table):
+            sides = reader.rows(f"SELECT * FROM {table} WHERE {condition}", session_id)
+            stored.sides[table] = in_sequence(sides, column)
     project = string(row.get("project"))
-    if project is not None and "path" in columns(connection, "projects"):
-        known = rows(connection, "SELECT path FROM projects WHERE name = ?", (project,))
+    if project is not None and "path" in reader.columns("projects"):
+        known = reader.rows("SELECT path FROM projects WHERE name = $1", project)
         stored.project_path = string(known[0]["path"]) if known else None
     return stored
 
 
-def _take_branch(connection: sqlite3.Connection, stored: StoredSession, row: Row) -> None:
+def in_sequence(rows: Iterable[Row], *columns: str) -> list[Row]:
+    """Return rows in the order of some columns, NULL first, texts by their code points."""
+    return sorted(rows, key=lambda row: [_rank(row.get(one)) for one in columns])
+
+
+def _rank(value: Any) -> tuple[int, Any]:
+    """Return what orders values of whatever types as SQLite does."""
+    if value is None:
+        return 0, 0
+    if isinstance(value, int | float):
+        return 1, value
+    return (2, value) if isinstance(value, str) else (3, bytes(value))
+
+
+def _take_branch(reader: RowReader, stored: StoredSession, row: Row) -> None:
     metadata = mapping(decoded(row.get("node_metadata")))
-    ids = _collection(connection, stored, row.get("progression_id"))
+    ids = _collection(reader, stored, row.get("progression_id"))
     if ids is None:
         stored.complain(f"branch {row['id']} has no progression")
     stored.branches[str(row["id"])] = StoredBranch(str(row["id"]), row, metadata, ids or [])
 
 
-def _take_relatives(connection: sqlite3.Connection, stored: StoredSession) -> None:
+def _take_relatives(reader: RowReader, stored: StoredSession) -> None:
     """Read the branches of other sessions that branches here were made from."""
     wanted = list(stored.branches.values())
     while wanted:
         parent = parent_of(wanted.pop())
         if parent is None or parent in stored.branches:
             continue
-        for row in rows(connection, "SELECT * FROM branches WHERE id = ?", (parent,)):
-            _take_branch(connection, stored, row)
+        for row in reader.rows("SELECT * FROM branches WHERE id = $1", parent):
+            _take_branch(reader, stored, row)
             wanted.append(stored.branches[parent])
 
 
@@ -145,26 +156,22 @@ def parent_of(branch: StoredBranch) -> str | None:
 
 
 def _collection(
-    connection: sqlite3.Connection, stored: StoredSession, progression: Any
+    reader: RowReader, stored: StoredSession, progression: Any
 ) -> list[str] | None:
-    found = connection.execute(
-        "SELECT collection FROM progressions WHERE id = ?", (progression,)
-    ).fetchone()
-    if found is None:
+    found = reader.rows("SELECT collection FROM progressions WHERE id = $1", progression)
+    if not found:
         return None
-    ids = decoded(found[0])
+    ids = decoded(found[0]["collection"])
     if not isinstance(ids, list):
         stored.complain(f"progression {progression} holds no list")
         return []
     return [one for one in ids if isinstance(one, str)]
 
 
-def _take_messages(connection: sqlite3.Connection, stored: StoredSession) -> None:
+def _take_messages(reader: RowReader, stored: StoredSession) -> None:
     """Read all messages that the branches name, and those that these are copies of."""
-    names = {
-        row[0]: str(row[1])
-        for row in connection.execute("SELECT type_id, lion_class FROM message_types")
-    }
+    types = reader.rows("SELECT type_id, lion_class FROM message_types")
+    names = {row["type_id"]: str(row["lion_class"]) for row in types}
     wanted = set(stored.ids)
     for branch in stored.branches.values():
         wanted.update(branch.ids)
@@ -175,19 +182,16 @@ def _take_messages(connection: sqlite3.Connection, stored: StoredSession) -> Non
     asked: set[str] = set()
     while wanted := wanted - asked:
         asked |= wanted
-        for row in _message_rows(connection, wanted):
+        for row in _message_rows(reader, wanted):
             message = _message(stored, row, names)
             stored.messages[message.id] = message
         wanted = {m.clone_from for m in stored.messages.values() if m.clone_from is not None}
 
 
-def _message_rows(connection: sqlite3.Connection, ids: Iterable[str]) -> list[Row]:
-    names = sorted(columns(connection, "messages") - {_LEFT_OUT})
-    given = orjson.dumps(sorted(ids)).decode()
-    return rows(
-        connection, f"SELECT {', '.join(names)} FROM messages WHERE id IN"
-        " (SELECT value FROM json_each(?))", (given,),
-    )  # fmt: skip
+def _message_rows(reader: RowReader, ids: Iterable[str]) -> list[Row]:
+    names = ", ".join(f'"{name}"' for name in sorted(reader.columns("messages") - {_LEFT_OUT}))
+    sql = f"SELECT {names} FROM messages WHERE id {reader.any_of(1)}"
+    return reader.rows(sql, bound_ids(sorted(ids)))
 
 
 def _message(stored: StoredSession, row: Row, names: dict[Any, str]) -> StoredMessage:

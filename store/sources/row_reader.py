@@ -1,0 +1,43 @@
+"""Rows of another program's database, read the same way whatever engine holds them.
+
+Statements are written once with ``$1`` to ``$n`` for both engines; the few words in which
+they differ are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import orjson
+
+Row = dict[str, Any]
+"""A row by column name."""
+
+
+class RowReader(Protocol):
+    """One transaction on a database: all that is read belongs together."""
+
+    def rows(self, sql: str, *values: object) -> list[Row]:
+        """Return what a statement finds, by column name.
+
+        JSON comes as text, times as ISO text, as they stand in a SQLite file.
+        """
+        ...
+
+    def columns(self, table: str) -> frozenset[str]:
+        """Return the names of a table's columns; none where the table is missing."""
+        ...
+
+    def any_of(self, place: int) -> str:
+        """Return the condition ``IN (...)`` for what ``bound_ids`` made, bound at a place."""
+        ...
+
+    def contains(self, column: str, place: int) -> str:
+        """Return the condition that a column's text contains the text bound at a place."""
+        ...
+
+
+def bound_ids(names: Sequence[str]) -> str:
+    """Return a list of ids as it is bound."""
+    return orjson.dumps(names).decode()

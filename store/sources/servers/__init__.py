@@ -1,0 +1,1 @@
+"""Databases on PostgreSQL servers as places of sessions: reading only, in short transactions."""
