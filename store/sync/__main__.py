@@ -75,7 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="tell progress as JSON lines")
     parser.add_argument("--watch", action="store_true", help="go on with what changes")
     parser.add_argument("--nice", type=int, default=0, help="lower the priority by this")
-    parser.add_argument("--helpers", type=int, default=None, help="processes that read beside")
+    parser.add_argument("--helpers", type=int, default=None, help="processes that share the work")
     parser.add_argument(
         "--until-stdin-closes", action="store_true", help="end when whoever started this ends"
     )

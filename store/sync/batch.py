@@ -15,6 +15,14 @@ from store.sync.reading import ReadUnit
 from store.sync.units import Job
 from store.sync.writer import Written, trim_changes, write_prepared
 
+BATCH_BYTES = 4 << 20
+"""A transaction is closed after so many source bytes ..."""
+BATCH_SECONDS = 0.25
+"""... or so long after the first of its units was read."""
+
+BULK_PRAGMAS = ("PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 8000")
+"""For a connection that writes many batches."""
+
 MOST_ATTEMPTS = 5
 """How often a unit is read again because another sync wrote it in between."""
 
@@ -46,9 +54,11 @@ class Batch:
         self.size += job.unit.size
 
     @property
-    def age(self) -> float:
-        """Seconds since the first unit was added."""
-        return time.monotonic() - self.started if self.units else 0.0
+    def is_full(self) -> bool:
+        """Whether it is time to write what was gathered."""
+        return bool(self.units) and (
+            self.size >= BATCH_BYTES or time.monotonic() - self.started >= BATCH_SECONDS
+        )
 
 
 @dataclass(slots=True)
@@ -56,14 +66,15 @@ class Outcome:
     """What came of a batch.
 
     Attributes:
-        again: The units to read once more.
+        overtaken: The units that another sync wrote after they were listed, to be read
+            once more, each with the ``stamp_json`` that is stored now.
         changed: The sessions that were written.
     """
 
     new: int = 0
     updated: int = 0
     problems: int = 0
-    again: list[Job] = field(default_factory=list)
+    overtaken: list[tuple[Job, str | None]] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
 
 
@@ -82,9 +93,7 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
                 # Another sync was here. The files may have moved since it, or since us:
                 # only a fresh reading can tell.
                 if not _same_files(job, now_stored):
-                    outcome.again.append(
-                        Job(job.source, job.root, job.unit, now_stored, job.attempts + 1)
-                    )
+                    outcome.overtaken.append((job, now_stored))
                 continue
             changed = _write_unit(database, job, result, outcome, clock) or changed
         if changed:

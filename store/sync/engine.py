@@ -6,10 +6,8 @@ killed anywhere goes on where it was. Small units share a transaction.
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from store.clock import Clock, system_clock
@@ -17,32 +15,28 @@ from store.database import Database
 from store.sources.protocol import Problem
 from store.sources.server_url import Root
 from store.sync import problems, units
-from store.sync.batch import Batch, write_batch
+from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
 from store.sync.forget import delete_sessions
 from store.sync.locking import alone, transaction
-from store.sync.pool import Results, reader_for
+from store.sync.pool import ENDED_EARLY, Pool, default_helpers, worth_sharing
 from store.sync.progress import Meter, Progress, Summary
-from store.sync.reading import leave_out
+from store.sync.reading import ReadUnit, leave_out, path_of, read_job
 from store.sync.roots import may_be_there, units_of
 from store.sync.targets import Target
 from store.sync.units import Excludes, Job
 from store.sync.writer import log_changes, trim_changes
 
-BATCH_BYTES = 4 << 20
-"""A transaction is closed after so many source bytes ..."""
-BATCH_SECONDS = 0.25
-"""... or so long after the first of its units was read."""
-
-BULK_PRAGMAS = ("PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 8000")
+Results = Iterator[tuple[Job, ReadUnit]]
 
 
-def default_helpers() -> int:
-    """Return how many processes read beside this one where there is much to read.
+def read_here(jobs: list[Job], settings: Settings) -> Results:
+    """Read units in this process."""
+    return ((job, read_job(job, settings.keep_originals)) for job in jobs)
 
-    None on few processors: there the pickling of what they read costs more than they save
-    (2,000 files on two processors: 19 s with two helpers, 15.5 s with none).
-    """
-    return 2 if (os.cpu_count() or 1) > 3 else 0
+
+def nothing_excluded(workspace: str | None) -> bool:
+    """Exclude no workspace."""
+    return False
 
 
 @dataclass(slots=True)
@@ -52,14 +46,14 @@ class Settings:
     Attributes:
         keep_originals: Whether original records are kept.
         keep_deleted: Whether sessions stay when their source's file goes away.
-        excludes: Says which workspaces stay out.
-        helpers: Processes that read beside this one where there is much to read.
+        excludes: Says which workspaces stay out; one that can be pickled.
+        helpers: Processes that share the work where there is much to read; 0 does it here.
         exclusive: Whether to wait for another sync of the same store.
     """
 
     keep_originals: bool = True
     keep_deleted: bool = True
-    excludes: Excludes = lambda workspace: False  # noqa: E731
+    excludes: Excludes = nothing_excluded
     helpers: int = field(default_factory=default_helpers)
     exclusive: bool = True
 
@@ -71,7 +65,7 @@ class Sync:
     Attributes:
         on_progress: Called often; it decides what to show.
         stopped: Asked between units; True ends the run, and what is done stays done.
-        reading: Reads the units of a run.
+        reading: Reads the units that are not shared among helpers.
         changed: The sessions that were written so far.
     """
 
@@ -80,7 +74,7 @@ class Sync:
     clock: Clock = system_clock
     on_progress: Callable[[Progress], None] = lambda progress: None
     stopped: Callable[[], bool] = lambda: False
-    reading: Callable[[list[Job], Settings], AbstractContextManager[Results]] = reader_for
+    reading: Callable[[list[Job], Settings], Results] = read_here
     changed: list[str] = field(default_factory=list)
     progress: Progress = field(default_factory=Progress)
     summary: Summary = field(default_factory=Summary)
@@ -125,9 +119,10 @@ class Sync:
         self.bring_in(jobs)
 
     def bring_in(self, jobs: list[Job]) -> None:
-        """Read and write units, in this order."""
+        """Read and write units, in about this order."""
         while jobs and not self.stopped():
-            jobs = self._work(jobs)
+            shared = worth_sharing(jobs, self.settings)
+            jobs = self._share(jobs) if shared else self._work(jobs)
 
     def list_moved(self, target: Target) -> list[Job]:
         """Return the units of a root that moved; note what went wrong or went away."""
@@ -178,36 +173,56 @@ class Sync:
         if gone:
             trim_changes(self.database)
 
-    def _work(self, jobs: list[Job]) -> list[Job]:
-        """Read and write the jobs; return those that another sync wrote meanwhile."""
+    def _share(self, jobs: list[Job]) -> list[Job]:
+        """Have helpers do the jobs; return those that another sync wrote meanwhile."""
         again: list[Job] = []
-        batch = Batch()
-        with self.reading(jobs, self.settings) as results:
-            for job, result in results:
-                leave_out(result, self.settings.excludes)
-                batch.add(job, result)
-                if batch.size >= BATCH_BYTES or batch.age >= BATCH_SECONDS:
-                    again.extend(self._write(batch))
-                    batch = Batch()
-                if self.stopped():
-                    break
-        again.extend(self._write(batch))
+        pool = Pool(self.database.path, self.settings, self.stopped)
+        for done in pool.work(jobs):
+            again += self._note(done.jobs, done.outcome)
+            if done.lost is not None:
+                batch, job = Batch(), done.lost
+                reason = Problem(path_of(job.root, job.unit), 0, ENDED_EARLY)
+                batch.add(job, ReadUnit([], [reason]))
+                again += self._write(batch)
         return again
 
-    def _write(self, batch: Batch) -> Iterable[Job]:
+    def _work(self, jobs: list[Job]) -> list[Job]:
+        """Do the jobs here; return those that another sync wrote meanwhile."""
+        again: list[Job] = []
+        batch = Batch()
+        for job, result in self.reading(jobs, self.settings):
+            leave_out(result, self.settings.excludes)
+            batch.add(job, result)
+            if batch.is_full:
+                again += self._write(batch)
+                batch = Batch()
+            if self.stopped():
+                break
+        return again + self._write(batch)
+
+    def _write(self, batch: Batch) -> list[Job]:
         if not batch.units:
-            return ()
+            return []
         outcome = write_batch(self.database, batch, self.clock)
-        self.summary.read += len(batch.units) - len(outcome.again)
+        return self._note([job for job, _ in batch.units], outcome)
+
+    def _note(self, jobs: list[Job], outcome: Outcome) -> list[Job]:
+        """Tell what came of a batch; return the jobs to do once more."""
+        again = [
+            Job(job.source, job.root, job.unit, stored, job.attempts + 1)
+            for job, stored in outcome.overtaken
+        ]
+        self.summary.read += len(jobs) - len(again)
         self.changed.extend(outcome.changed)
         self.summary.new += outcome.new
         self.summary.updated += outcome.updated
         self.progress.sessions += outcome.new + outcome.updated
         self.progress.problems += outcome.problems
-        self.progress.files_done += len(batch.units) - len(outcome.again)
-        self.progress.bytes_done += batch.size - sum(job.unit.size for job in outcome.again)
+        self.progress.files_done += len(jobs) - len(again)
+        self.progress.bytes_done += sum(job.unit.size for job in jobs)
+        self.progress.bytes_done -= sum(job.unit.size for job in again)
         self._report()
-        return outcome.again
+        return again
 
     def _report(self) -> None:
         self._meter.measure(self.progress)

@@ -1,25 +1,27 @@
-"""Reads units in helper processes where there is much to read, else in this one.
+"""Shares the units of a large sync among helper processes, and watches over them.
 
-A helper is a child with pickles on its pipes; it ends when its stdin closes, so none
-outlives a sync that is killed.
+Helpers hold the store's write lock in turns, so the transactions of a sync never wait
+for each other longer than one of them takes.
 """
 
 from __future__ import annotations
 
 import contextlib
-import pickle
+import os
 import queue
-import signal
 import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from store.sources.protocol import Problem
+from store.errors import StoreError
+from store.sync.batch import BATCH_BYTES, Outcome
 from store.sync.children import child_environment
-from store.sync.reading import ReadUnit, path_of, read_unit
+from store.sync.frames import Failed, Frame, ReadsNow, Start, Task, Wrote, receive, send
 from store.sync.units import Job
 
 if TYPE_CHECKING:
@@ -27,43 +29,33 @@ if TYPE_CHECKING:
 
 BULK_BYTES = 24 << 20
 """Less than this is read here: starting helpers takes as long."""
-BULK_UNITS = 8
-IN_FLIGHT = 3
-"""Units that a helper has been given and has not yet answered."""
-LENGTH_BYTES = 8
+BULK_UNITS = 16
+"""So many units or fewer are sessions that grow, or one that is huge."""
+DEALT_BYTES = 2 * BATCH_BYTES
+"""Source bytes that a helper has been given and has not yet written, at least."""
+MOST_DEATHS = 3
+"""A sync ends when so many helpers in a row end while they are at no unit."""
 ENDED_EARLY = "cannot be read: the process that read it ended (too little memory?)"
-
-Results = Iterator[tuple[Job, ReadUnit]]
-
-
-@contextlib.contextmanager
-def reader_for(jobs: list[Job], settings: Settings) -> Iterator[Results]:
-    """Give the units' readings in about their order."""
-    big = sum(job.unit.size for job in jobs) >= BULK_BYTES and len(jobs) >= BULK_UNITS
-    if not big or settings.helpers < 1 or not _known_to_helpers(jobs):
-        yield _read_here(jobs, settings)
-        return
-    helpers = [_Helper() for _ in range(settings.helpers)]
-    try:
-        yield _read_in_helpers(jobs, settings, helpers)
-    finally:
-        for helper in helpers:
-            helper.close()
+COMMAND = (sys.executable, "-m", "store.sync.helper")
+STOP_PATIENCE_S = 5.0
+POLL_S = 0.1
 
 
-def _read_here(jobs: list[Job], settings: Settings) -> Results:
-    for job in jobs:
-        yield job, _read(job, settings)
+def default_helpers() -> int:
+    """Return how many helpers this machine has room for; none on a single processor.
+
+    More than three hardly help: writing, which is a third of the work, goes in turns.
+    """
+    affinity = getattr(os, "sched_getaffinity", None)
+    processors = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    return min(processors, 3) if processors > 1 else 0
 
 
-def _read(job: Job, settings: Settings) -> ReadUnit:
-    return read_unit(
-        job.source,
-        job.root,
-        job.unit,
-        keep_originals=settings.keep_originals,
-        compress=job.stored is None,
-    )
+def worth_sharing(jobs: list[Job], settings: Settings) -> bool:
+    """Return whether the jobs are so much that helpers are started for them."""
+    if settings.helpers < 1 or len(jobs) <= BULK_UNITS:
+        return False
+    return sum(job.unit.size for job in jobs) >= BULK_BYTES and _known_to_helpers(jobs)
 
 
 def _known_to_helpers(jobs: list[Job]) -> bool:
@@ -74,113 +66,170 @@ def _known_to_helpers(jobs: list[Job]) -> bool:
     return all(known.get(job.source.kind) is type(job.source) for job in jobs)
 
 
-def _read_in_helpers(jobs: list[Job], settings: Settings, helpers: list[_Helper]) -> Results:
-    """Deal the jobs out in order and take whichever answer is there first."""
-    waiting = deque(jobs)
-    while waiting or any(helper.given for helper in helpers):
-        for helper in helpers:
-            while waiting and len(helper.given) < IN_FLIGHT:
-                helper.give(waiting.popleft(), settings)
-        busy = [helper for helper in helpers if helper.given]
-        helper = next((one for one in busy if one.has_answer()), busy[0])
-        result = helper.take()
-        job = helper.given.popleft()
-        if result is None:
-            # Only the unit it was at is to blame; the others go to a new helper.
-            waiting.extendleft(reversed(helper.given))
-            helper.close()
-            helpers[helpers.index(helper)] = _Helper()
-            result = ReadUnit([], [Problem(path_of(job.root, job.unit), 0, ENDED_EARLY)])
-        yield job, result
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a helper has finished.
+
+    Attributes:
+        jobs: The units of one transaction.
+        outcome: What came of them.
+        lost: A unit that ended the helper which read it; nothing of it is in the store.
+    """
+
+    jobs: list[Job] = field(default_factory=list)
+    outcome: Outcome = field(default_factory=Outcome)
+    lost: Job | None = None
+
+
+@dataclass(slots=True)
+class Pool:
+    """Helpers for one store.
+
+    Attributes:
+        stopped: Asked often; True ends the work after the transactions under way.
+    """
+
+    store: Path
+    settings: Settings
+    stopped: Callable[[], bool]
+    _helpers: list[_Helper] = field(default_factory=list)
+    _heard: queue.SimpleQueue[tuple[_Helper, Frame | None]] = field(
+        default_factory=queue.SimpleQueue
+    )
+    _waiting: deque[Task] = field(default_factory=deque)
+    _deaths: int = 0
+
+    def work(self, jobs: list[Job]) -> Iterator[Done]:
+        """Have the units brought in, in about their order, and tell what is done.
+
+        Raises:
+            StoreError: A helper cannot write to the store, or none stays alive.
+        """
+        self._waiting = deque(
+            Task(number, job.source.kind, job.root, job.unit, job.stored, job.attempts)
+            for number, job in enumerate(jobs)
+        )
+        self._helpers = [self._start() for _ in range(self.settings.helpers)]
+        try:
+            while self._waiting or any(helper.given for helper in self._helpers):
+                if self.stopped():
+                    break
+                for helper in self._helpers:
+                    helper.deal(self._waiting)
+                with contextlib.suppress(queue.Empty):
+                    yield from self._take(*self._heard.get(timeout=POLL_S), jobs)
+            yield from self._end(jobs)
+        finally:
+            for helper in self._helpers:
+                helper.kill()
+
+    def _start(self) -> _Helper:
+        start = Start(self.store, self.settings.keep_originals, self.settings.excludes)
+        return _Helper(start, self._heard)
+
+    def _take(self, helper: _Helper, frame: Frame | None, jobs: list[Job]) -> Iterator[Done]:
+        if isinstance(frame, ReadsNow):
+            helper.at = frame.number
+        elif isinstance(frame, Wrote):
+            self._deaths = 0
+            yield _done(helper, frame, jobs)
+        elif isinstance(frame, Failed):
+            raise StoreError(frame.message)
+        elif helper in self._helpers:
+            yield from self._bury(helper, jobs)
+
+    def _bury(self, helper: _Helper, jobs: list[Job]) -> Iterator[Done]:
+        """Start another helper; only the unit that one was at is to blame."""
+        lost = helper.given.pop(helper.at, None) if helper.at is not None else None
+        self._deaths += lost is None
+        if self._deaths >= MOST_DEATHS:
+            raise StoreError("sync's helper processes end early (too little memory?)")
+        self._waiting.extendleft(reversed(helper.given.values()))
+        helper.kill()
+        self._helpers[self._helpers.index(helper)] = self._start()
+        if lost is not None:
+            yield Done(lost=jobs[lost.number])
+
+    def _end(self, jobs: list[Job]) -> Iterator[Done]:
+        """Let the helpers end, and hear what they still wrote."""
+        for helper in self._helpers:
+            helper.hang_up()
+        for helper in self._helpers:
+            helper.wait()
+        while not self._heard.empty():
+            helper, frame = self._heard.get()
+            if isinstance(frame, Wrote):
+                yield _done(helper, frame, jobs)
+
+
+def _done(helper: _Helper, frame: Wrote, jobs: list[Job]) -> Done:
+    for number in frame.numbers:
+        helper.given.pop(number, None)
+    frame.outcome.overtaken = [(jobs[number], stored) for number, stored in frame.again]
+    return Done([jobs[number] for number in frame.numbers], frame.outcome)
 
 
 class _Helper:
-    """One child process and the thread that drains its pipe."""
+    """One child process and the thread that hears it.
 
-    def __init__(self) -> None:
+    Attributes:
+        given: Tasks that were dealt out and are not yet written, by number, in order.
+        at: The task that is being read.
+    """
+
+    def __init__(
+        self, start: Start, heard: queue.SimpleQueue[tuple[_Helper, Frame | None]]
+    ) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "store.sync.pool"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=child_environment(),
+            COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=child_environment()
         )
-        self.given: deque[Job] = deque()
-        self._answers: queue.Queue[bytes | None] = queue.Queue()
-        threading.Thread(target=self._drain, daemon=True).start()
+        self.given: dict[int, Task] = {}
+        self.at: int | None = None
+        self._heard = heard
+        self._say(start)
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
-    def give(self, job: Job, settings: Settings) -> None:
-        """Ask for a unit; a helper that is gone answers with None."""
+    def deal(self, waiting: deque[Task]) -> None:
+        """Take from the tasks that wait until this helper has enough."""
+        while waiting and self._dealt_bytes() < DEALT_BYTES:
+            task = waiting.popleft()
+            self.given[task.number] = task
+            self._say(task)
+
+    def _dealt_bytes(self) -> int:
+        return sum(task.unit.size for task in self.given.values())
+
+    def _say(self, frame: Frame) -> None:
+        """Send a frame; that a helper is gone is heard from its stdout."""
         assert self._process.stdin is not None
-        compress = job.stored is None
-        question = (job.source.kind, job.root, job.unit, settings.keep_originals, compress)
-        self.given.append(job)
         with contextlib.suppress(BrokenPipeError):
-            _send(self._process.stdin, pickle.dumps(question, protocol=5))
+            send(self._process.stdin, frame)
 
-    def has_answer(self) -> bool:
-        """Return whether ``take`` would not wait."""
-        return not self._answers.empty()
+    def hang_up(self) -> None:
+        """Let the helper end; it writes no more than what it is writing."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
 
-    def take(self) -> ReadUnit | None:
-        """Wait for the answer to the first question; None when the process has ended."""
-        body = self._answers.get()
-        return None if body is None else pickle.loads(body)
+    def wait(self) -> None:
+        """Wait until the helper has ended and all that it said is heard."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(STOP_PATIENCE_S)
+        self.kill()
 
-    def close(self) -> None:
-        """End the process; what it still had to say is dropped."""
+    def kill(self) -> None:
+        """End the process; a transaction under way is undone."""
         self._process.kill()
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
-
-    def _drain(self) -> None:
+        self.hang_up()
+        self._listener.join()
         assert self._process.stdout is not None
-        while (body := _receive(self._process.stdout)) is not None:
-            self._answers.put(body)
-        self._answers.put(None)
+        self._process.stdout.close()
 
-
-def _send(pipe: Any, body: bytes) -> None:
-    pipe.write(len(body).to_bytes(LENGTH_BYTES, "little"))
-    pipe.write(body)
-    pipe.flush()
-
-
-def _receive(pipe: Any) -> bytes | None:
-    try:
-        head = pipe.read(LENGTH_BYTES)
-        if len(head) < LENGTH_BYTES:
-            return None
-        size = int.from_bytes(head, "little")
-        body: bytes = pipe.read(size)
-    except (OSError, ValueError):
-        return None
-    return body if len(body) == size else None
-
-
-def _serve() -> None:
-    """Answer questions until stdin closes."""
-    from store.sources import registry
-
-    # Ctrl-C reaches the whole group; the process that writes decides how to end.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sources = {source.kind: source for source in registry.all_sources()}
-    questions, answers = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr
-    while (body := _receive(questions)) is not None:
-        kind, root, unit, keep_originals, compress = pickle.loads(body)
-        result = read_unit(
-            sources[kind],
-            root,
-            unit,
-            keep_originals=keep_originals,
-            compress=compress,
-        )
-        _send(answers, pickle.dumps(result, protocol=5))
-
-
-if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
-        _serve()
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        frame: Frame | None = None
+        while (frame := receive(self._process.stdout)) is not None:
+            self._heard.put((self, frame))
+        self._heard.put((self, None))

@@ -11,7 +11,7 @@ from store.sources.server_url import Root
 from store.sync import roots
 from store.sync.memory import Memory
 from store.sync.prepared import PreparedSession, prepare
-from store.sync.units import Excludes
+from store.sync.units import Excludes, Job
 
 
 @dataclass(slots=True)
@@ -83,6 +83,17 @@ def read_unit(
             result.problems.append(Problem(draft.path, 0, _reason("cannot be mapped", error)))
     result.stamps = reading.stamps
     return result
+
+
+def read_job(job: Job, keep_originals: bool) -> ReadUnit:
+    """Read a unit of a sync that is not followed afterwards."""
+    return read_unit(
+        job.source,
+        job.root,
+        job.unit,
+        keep_originals=keep_originals,
+        compress=job.stored is None,
+    )
 
 
 def leave_out(result: ReadUnit, excludes: Excludes) -> None:

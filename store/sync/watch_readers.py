@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from store.sources.protocol import Follower
 from store.sync.memory import Memory
-from store.sync.pool import Results, reader_for
-from store.sync.reading import ReadUnit, read_unit
+from store.sync.pool import BULK_UNITS
+from store.sync.reading import ReadUnit, read_job, read_unit
 from store.sync.roots import follower_of
 from store.sync.session_rows import PreparedSession
 from store.sync.units import Job
@@ -25,9 +24,6 @@ MOST_BYTES = 96 << 20
 """Source bytes of all sessions that are kept; the newest is kept whatever its size."""
 IDLE_S = 300.0
 """A session that has not grown for so long is let go, and read whole when it does."""
-MANY = 16
-"""So many units at once are no sessions that grow: they are read as in any sync."""
-
 Key = tuple[str, str, str]
 
 
@@ -73,16 +69,17 @@ class Followers:
         """Return how many sessions are kept."""
         return len(self._kept)
 
-    @contextlib.contextmanager
-    def reading(self, jobs: list[Job], settings: Settings) -> Iterator[Results]:
-        """Give the units' readings, as ``store.sync.pool.reader_for`` does."""
-        if len(jobs) > MANY:
-            for job in jobs:
+    def reading(
+        self, jobs: list[Job], settings: Settings
+    ) -> Iterator[tuple[Job, ReadUnit]]:
+        """Give the units' readings; many at once are no sessions that grow."""
+        many = len(jobs) > BULK_UNITS
+        for job in jobs:
+            if many:
                 self._kept.pop(_key(job), None)
-            with reader_for(jobs, settings) as results:
-                yield results
-            return
-        yield ((job, self._read(job, settings)) for job in jobs)
+                yield job, read_job(job, settings.keep_originals)
+            else:
+                yield job, self._read(job, settings)
 
     def drop_idle(self) -> None:
         """Let sessions go that have not grown for a while."""
@@ -96,10 +93,7 @@ class Followers:
         if kept is None:
             follower = follower_of(source, job.root, job.unit)
             if follower is None:
-                return read_unit(
-                    source, job.root, job.unit,
-                    keep_originals=settings.keep_originals, compress=False,
-                )  # fmt: skip
+                return read_job(job, settings.keep_originals)
             kept = _Kept(follower)
         result = read_unit(
             source, job.root, job.unit,

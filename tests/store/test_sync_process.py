@@ -28,7 +28,7 @@ from store.sync.targets import (
     target_store_path,
 )
 from tests.bench import claude_corpus
-from tests.store.sync_fakes import SIDE_TABLES, TABLES, LineSource, dump, write_lines
+from tests.store.sync_fakes import LineSource, write_lines
 
 HERE = Path(__file__).parents[2]
 
@@ -158,53 +158,6 @@ def test_wrong_usage_is_2_and_an_unknown_source_1(tmp_path: Path) -> None:
     assert command("--no-such-option").returncode == 2
     done = command("--store", str(tmp_path / "s.db"), "--kind", "nothing")
     assert (done.returncode, done.stderr) == (1, "no source is called nothing\n")
-
-
-def test_helpers_give_what_one_process_gives(
-    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from store.sync import pool
-    from store.sync.engine import Settings, Sync
-
-    monkeypatch.setattr(pool, "BULK_BYTES", 0)
-    rows = []
-    for helpers in (0, 2):
-        database = open_database(tmp_path / f"{helpers}.db", create=True)
-        target = Target(registry.source("claude-code"), tree)
-        assert Sync(database, Settings(helpers=helpers)).run([target]).new == 9
-        rows.append(dump(database, (*TABLES, *SIDE_TABLES)))
-        database.close()
-    assert rows[0] == rows[1]
-
-
-def test_a_helper_that_dies_costs_the_unit_it_was_at(
-    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from store.sync import pool
-    from store.sync.engine import Settings, Sync
-    from store.sync.problems import problems
-
-    monkeypatch.setattr(pool, "BULK_BYTES", 0)
-    database = open_database(tmp_path / "s.db", create=True)
-    target = Target(registry.source("claude-code"), tree)
-    give = pool._Helper.give
-    victims: list[int] = []
-
-    def kill_first(self: pool._Helper, *arguments: object) -> None:
-        if not victims:
-            victims.append(self._process.pid)
-            self._process.kill()
-            self._process.wait()
-        give(self, *arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(pool._Helper, "give", kill_first)
-    summary = Sync(database, Settings(helpers=2)).run([target])
-    assert (summary.new, summary.problems) == (8, 1)
-    assert [one.reason for one in problems(database)] == [pool.ENDED_EARLY]
-    monkeypatch.undo()
-    assert Sync(database, Settings(helpers=2)).run([target]).new == 1
-    assert problems(database) == []
-    database.close()
 
 
 def test_the_records_of_every_part_are_lines_of_the_file(tree: Path, tmp_path: Path) -> None:

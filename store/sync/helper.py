@@ -1,0 +1,121 @@
+"""``python -m store.sync.helper``: brings units into the store that a sync deals out to it.
+
+Each helper reads, maps and writes by itself: rows never cross a pipe, which would cost as
+much as making them. Helpers write in turns. A helper ends when its stdin closes, so none
+outlives a sync that is killed; what it had not committed is read again by the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import signal
+import sys
+import threading
+from dataclasses import dataclass, field
+from typing import IO
+
+from store.clock import system_clock
+from store.database import Database, open_database
+from store.errors import StoreError
+from store.sources import registry
+from store.sources.protocol import Source
+from store.sync.batch import BULK_PRAGMAS, Batch, write_batch
+from store.sync.frames import Failed, ReadsNow, Start, Task, Wrote, receive, send
+from store.sync.locking import turn
+from store.sync.reading import leave_out, read_job
+from store.sync.units import Job
+
+
+@dataclass(slots=True)
+class Helper:
+    """One helper's work.
+
+    Attributes:
+        tasks: What was dealt out and not begun; None when there will be no more.
+    """
+
+    database: Database
+    start: Start
+    answers: IO[bytes]
+    tasks: queue.SimpleQueue[Task | None] = field(default_factory=queue.SimpleQueue)
+    _sources: dict[str, Source] = field(default_factory=dict)
+    _batch: Batch = field(default_factory=Batch)
+    _numbers: list[int] = field(default_factory=list)
+
+    def run(self) -> None:
+        """Work until stdin closes.
+
+        Raises:
+            StoreError: The store is locked for long, read only, full or damaged.
+            BrokenPipeError: Whoever started this is gone.
+        """
+        self._sources = {source.kind: source for source in registry.all_sources()}
+        while True:
+            try:
+                task = self.tasks.get(block=not self._numbers)
+            except queue.Empty:
+                self._write()
+                continue
+            if task is None:
+                return
+            self._read(task)
+            if self._batch.is_full:
+                self._write()
+
+    def _read(self, task: Task) -> None:
+        send(self.answers, ReadsNow(task.number))
+        job = Job(self._sources[task.kind], task.root, task.unit, task.stored, task.attempts)
+        result = read_job(job, self.start.keep_originals)
+        leave_out(result, self.start.excludes)
+        send(self.answers, ReadsNow(None))
+        self._batch.add(job, result)
+        self._numbers.append(task.number)
+
+    def _write(self) -> None:
+        batch, numbers = self._batch, self._numbers
+        self._batch, self._numbers = Batch(), []
+        with turn(self.database.path):
+            outcome = write_batch(self.database, batch, system_clock)
+        number_of = {id(job): n for (job, _), n in zip(batch.units, numbers, strict=True)}
+        again = [(number_of[id(job)], stored) for job, stored in outcome.overtaken]
+        outcome.overtaken = []
+        send(self.answers, Wrote(numbers, outcome, again))
+
+
+def main() -> None:
+    """Do what stdin says, and tell it on stdout."""
+    # Ctrl-C reaches the whole group; the process that deals out decides how to end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    questions, answers = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr
+    start = receive(questions)
+    if not isinstance(start, Start):
+        return
+    try:
+        database = open_database(start.store)
+        for pragma in BULK_PRAGMAS:
+            database.connection.execute(pragma)
+        helper = Helper(database, start, answers)
+        threading.Thread(target=_listen, args=(questions, helper), daemon=True).start()
+        helper.run()
+        database.close()
+    except StoreError as error:
+        send(answers, Failed(str(error)))
+
+
+def _listen(questions: IO[bytes], helper: Helper) -> None:
+    """Take tasks as they come; at the end drop those that were not begun."""
+    while isinstance(task := receive(questions), Task):
+        helper.tasks.put(task)
+    with contextlib.suppress(queue.Empty):
+        while True:
+            helper.tasks.get_nowait()
+    helper.tasks.put(None)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BrokenPipeError:
+        sys.exit(1)

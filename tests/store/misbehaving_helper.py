@@ -1,0 +1,60 @@
+"""A helper of a sync that goes wrong as its first argument says; not a test module."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+from unittest.mock import patch
+
+from store.database import Database
+from store.errors import StoreError
+from store.sync import helper
+from store.sync.batch import Batch, Outcome, write_batch
+from store.sync.reading import read_job
+from store.sync.units import Job
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_at(part_of_key: str) -> None:
+    def read(job: Job, keep_originals: bool) -> Any:
+        if part_of_key in job.unit.key:
+            die()
+        return read_job(job, keep_originals)
+
+    patch.object(helper, "read_job", read).start()
+
+
+def die_once_in_a_transaction(mark: str) -> None:
+    def write(database: Database, batch: Batch, clock: Any) -> Outcome:
+        try:
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return write_batch(database, batch, clock)
+        database.connection.execute("BEGIN IMMEDIATE")
+        database.connection.execute("DELETE FROM chat_sessions")
+        die()
+        raise AssertionError
+
+    patch.object(helper, "write_batch", write).start()
+
+
+def fail(message: str) -> None:
+    def write(database: Database, batch: Batch, clock: Any) -> Outcome:
+        raise StoreError(message)
+
+    patch.object(helper, "write_batch", write).start()
+
+
+if __name__ == "__main__":
+    {
+        "die": lambda _: die(),
+        "die-at": die_at,
+        "die-in-a-transaction": die_once_in_a_transaction,
+        "fail": fail,
+    }[sys.argv[1]](sys.argv[2])
+    helper.main()
