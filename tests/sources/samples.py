@@ -55,6 +55,7 @@ SAMPLES = (
     Sample("pi", "pi/sessions"),
     Sample("pi", "pi/1.6.0"),
     Sample("copilot", "copilot"),
+    Sample("copilot", "copilot_forked"),
     Sample("aider", "aider/.aider.chat.history.md"),
     Sample("y-agent", "y-agent/data"),
     Sample("hub", "hub/hub.db"),

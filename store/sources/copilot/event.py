@@ -9,6 +9,25 @@ from typing import Any
 from store.sources.growing import Line
 from store.sources.values import epoch_ms, mapping, string
 
+QUIET_STARTS = (
+    "session.",
+    "assistant.",
+    "hook.",
+    "permission.",
+    "subagent.",
+    "skill.",
+    "user_input.",
+    "elicitation.",
+    "pending_messages.",
+    "tool.execution_",
+    "external_tool.",
+    "mcp.",
+    "command.",
+    "exit_plan_mode.",
+    "model.",
+)
+"""Beginnings of types that are kept as records only, unless they are handled by name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Event:

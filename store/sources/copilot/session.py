@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from store.sources.copilot.event import Event, events_of
 from store.sources.copilot.thread import Thread
-from store.sources.copilot.usage import TYPES, Spent, Used
+from store.sources.copilot.usage import TYPES, Spent, unanswered
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.growing import Line
 from store.sources.titles import shortened
 from store.sources.values import epoch_ms, mapping, string
 
 KIND = "copilot"
+_FORKED = re.compile(r"Forked from .*\(([0-9a-f]{8}-[0-9a-f-]{27})\) as ", re.S)
 
 
 class Session:
@@ -88,20 +90,11 @@ class Session:
         for call_id, used in self.spent.left():
             agent = self._calls_of_agents.get(used.agent or "") or used.agent
             thread = self.agents[agent][0] if agent in self.agents else self.main
-            message = _unanswered(call_id, used)
+            message = unanswered(f"usage-{call_id}", used)
             place = len(thread.messages)
             while place and thread.messages[place - 1].created_at > used.at:
                 place -= 1
             thread.messages.insert(place, message)
-
-
-def _unanswered(call_id: str, used: Used) -> MessageDraft:
-    message = MessageDraft(f"usage-{call_id}", "assistant", used.at, used.at)
-    message.metadata = {"usage": used.usage, "backscroll": {**used.details, "no_answer": True}}
-    if used.model:
-        message.metadata["model"] = {"provider_id": used.provider, "model_id": used.model}
-    message.records = (used.number,)
-    return message
 
 
 def session_drafts(
@@ -172,18 +165,31 @@ def _first_prompt(messages: list[MessageDraft]) -> str | None:
 
 
 def _link_fork(draft: SessionDraft, session: Session) -> None:
-    """Mark what a fork copied: a request keeps the id of the session that spent it."""
+    """Mark what a fork copied: a notice ends it, and a request keeps the id of who spent it."""
     copied, parent = 0, None
     for place, message in enumerate(draft.messages):
         call = mapping(message.metadata.get("backscroll")).get("request_id")
         source = session.sources.get(call) if isinstance(call, str) else None
+        source = source or _forked_from(message)
         if source and source != draft.source_id:
-            copied, parent = place + 1, source
+            noticed = call is None
+            copied, parent = place if noticed else place + 1, source
     if parent is None:
         return
     for message in draft.messages[:copied]:
         message.inherited_from = message.source_id
-    draft.lineage = LineageDraft("fork", parent, draft.messages[copied - 1].source_id)
+    last = draft.messages[copied - 1].source_id if copied else None
+    draft.lineage = LineageDraft("fork", parent, last)
+
+
+def _forked_from(message: MessageDraft) -> str | None:
+    """Return the session that a notice names as what this one was forked from."""
+    for part in message.parts if message.role == "system" else ():
+        details = mapping(part.data.get("data")).get("details")
+        found = _FORKED.match(details) if isinstance(details, str) else None
+        if found:
+            return found[1]
+    return None
 
 
 def _agents(parent: SessionDraft, session: Session) -> list[SessionDraft]:
@@ -208,6 +214,8 @@ def _agents(parent: SessionDraft, session: Session) -> list[SessionDraft]:
         draft.lineage = LineageDraft(
             "subagent", parent.source_id, owner.source_id if owner else None, call_id
         )
+        if owner is not None and owner.inherited_from and parent.lineage:
+            _inherit(draft, f"{parent.lineage.parent_source_id}:{call_id}", call_id)
         name = string(told.get("agentDisplayName")) or string(told.get("agentName"))
         given = mapping(part.data.get("input")) if part else {}
         prompt = string(given.get("description")) or string(given.get("prompt"))
@@ -219,3 +227,10 @@ def _agents(parent: SessionDraft, session: Session) -> list[SessionDraft]:
             extra["child_session_source_id"] = draft.source_id
         drafts.append(draft)
     return drafts
+
+
+def _inherit(draft: SessionDraft, original: str, call_id: str) -> None:
+    """Make a subagent that a fork copied a copy of the one that ran."""
+    for message in draft.messages:
+        message.inherited_from = message.source_id
+    draft.lineage = LineageDraft("fork", original, draft.messages[-1].source_id, call_id)

@@ -8,30 +8,24 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from store.sources.copilot.event import Event
-from store.sources.copilot.tools import call_part, file_data, settle
+from store.sources.copilot import shell
+from store.sources.copilot.compaction import compaction_messages
+from store.sources.copilot.event import QUIET_STARTS, Event
+from store.sources.copilot.legacy import legacy_events
+from store.sources.copilot.parts import data_part, error_part, text_part
+from store.sources.copilot.tools import (
+    answer_approval,
+    ask_approval,
+    call_part,
+    file_data,
+    interrupt,
+    settle,
+)
 from store.sources.copilot.usage import Spent
 from store.sources.drafts import MessageDraft, PartDraft
-from store.sources.values import mapping, number, string
+from store.sources.values import mapping, string
 
-_NOTICES = ("session.info", "session.warning", "session.truncation", "session.handoff", "abort")
-QUIET_STARTS = (
-    "session.",
-    "assistant.",
-    "hook.",
-    "permission.",
-    "subagent.",
-    "skill.",
-    "user_input.",
-    "elicitation.",
-    "pending_messages.",
-    "tool.execution_",
-    "external_tool.",
-    "mcp.",
-    "command.",
-    "exit_plan_mode.",
-)
-"""Beginnings of types that are kept as records only, unless they are handled by name."""
+_NOTICES = ("session.info", "session.warning", "session.truncation", "session.handoff")
 
 
 class Thread:
@@ -60,6 +54,8 @@ class Thread:
         self._started: dict[str, int] = {}
         self._by_message: dict[str, MessageDraft] = {}
         self._assistant: MessageDraft | None = None
+        self._typed: dict[str, str] = {}
+        self._assets: dict[str, dict[str, Any]] = {}
         self._quiet: list[int] = []
 
     def take(self, event: Event) -> None:
@@ -102,7 +98,8 @@ class Thread:
         parts = [text_part(text if isinstance(text, str) else "", event)]
         attached = data.get("attachments")
         for item in attached if isinstance(attached, list) else ():
-            file = file_data(mapping(item))
+            bag = mapping(item)
+            file = file_data({**bag, **self._assets.get(str(bag.get("assetId")), {})})
             if file is not None:
                 part = PartDraft("file", file, event.at, event.at, records=(event.number,))
                 parts.append(part)
@@ -196,8 +193,53 @@ class Thread:
             self._assistant = self._add(message, event)
         return self._assistant
 
+    def _take_session_binary_asset(self, event: Event) -> None:
+        """Keep what is attached to a later prompt, which only names it."""
+        name = string(event.data.get("assetId"))
+        if name is not None:
+            kept = ("data", "mimeType")
+            self._assets[name] = {key: event.data[key] for key in kept if key in event.data}
+        self._quiet.append(event.number)
+
+    def _take_session_import_legacy(self, event: Event) -> None:
+        for each in legacy_events(event):
+            self.take(each)
+
+    def _take_tool_user_requested(self, event: Event) -> None:
+        """Add a line that a person typed for the shell; what it prints comes later."""
+        self._typed[string(event.data.get("toolCallId")) or event.id] = event.id
+        self._assistant = None
+        self._add(shell.typed(event), event)
+
+    def _take_permission_requested(self, event: Event) -> None:
+        call_id = string(mapping(event.data.get("permissionRequest")).get("toolCallId"))
+        if call_id in self.calls:
+            ask_approval(self.calls[call_id], event)
+        self._quiet.append(event.number)
+
+    def _take_permission_completed(self, event: Event) -> None:
+        part = self.calls.get(string(event.data.get("toolCallId")) or "")
+        if part is not None:
+            answer_approval(part)
+        self._quiet.append(event.number)
+
+    def _take_abort(self, event: Event) -> None:
+        """Say of the answer, and of calls that have no result, that they were broken off."""
+        if self._assistant is not None:
+            extra = dict(self._assistant.metadata.get("backscroll") or {})
+            self._assistant.metadata["backscroll"] = {**extra, "aborted_at": event.at}
+        for call_id, part in self.calls.items():
+            if interrupt(part, event, self._started.get(call_id)):
+                owner = self._owner[call_id]
+                owner.updated_at = max(owner.updated_at, part.updated_at)
+        self._notice(event)
+
     def _take_tool_execution_complete(self, event: Event) -> None:
         call_id = string(event.data.get("toolCallId")) or event.id
+        typed = self._typed.get(call_id)
+        if typed is not None:
+            self._add(shell.printed(event, typed), event)
+            return
         part = self.calls.get(call_id)
         if part is None:
             name = string(event.data.get("toolName"))
@@ -208,13 +250,7 @@ class Thread:
         owner.updated_at = max(owner.updated_at, part.updated_at)
 
     def _take_session_error(self, event: Event) -> None:
-        data = event.data
-        found = {
-            "message": data.get("message"),
-            "status": data.get("statusCode"),
-            "error_type": data.get("errorType"),
-        }
-        part = data_part("error", {k: v for k, v in found.items() if v is not None}, event)
+        part = error_part(event)
         self._add(MessageDraft(event.id, "system", event.at, event.at, {}, [part]), event)
 
     def _take_session_model_change(self, event: Event) -> None:
@@ -228,18 +264,9 @@ class Thread:
         if data.get("success") is False:
             self._take_session_error(event)
             return
-        body: dict[str, Any] = {
-            "summary": string(data.get("summaryContent")) or "",
-            "tail_start_id": None,
-            "auto": True,
-        }
-        for name, key in (("pre_tokens", "preCompactionTokens"),
-                          ("post_tokens", "postCompactionTokens")):  # fmt: skip
-            if number(data.get(key)):
-                body[name] = number(data[key])
-        part = data_part("compaction", body, event)
-        message = MessageDraft(event.id, "system", event.at, event.at, {"compaction": True}, [part])
-        self._add(message, event)
+        marker, *spent = compaction_messages(event)
+        self._add(marker, event)
+        self.messages += spent
 
     def _take_session_snapshot_rewind(self, event: Event) -> None:
         """Hide what a rewind took back, where its events are still there."""
@@ -251,24 +278,7 @@ class Thread:
         self._quiet.append(event.number)
 
     def _notice(self, event: Event) -> None:
-        if event.type == "abort" and self._assistant is not None:
-            extra = dict(self._assistant.metadata.get("backscroll") or {})
-            self._assistant.metadata["backscroll"] = {**extra, "aborted_at": event.at}
         details = event.data.get("message") or event.data.get("reason") or event.data
         name = event.type.removeprefix("session.")
         part = data_part("event", {"name": name, "details": details}, event)
         self._add(MessageDraft(event.id, "system", event.at, event.at, {}, [part]), event)
-
-
-def text_part(text: str, event: Event) -> PartDraft:
-    """Return a finished text part."""
-    data = {"type": "text", "text": text, "state": "done"}
-    return PartDraft("text", data, event.at, event.at, records=(event.number,))
-
-
-def data_part(kind: str, data: dict[str, Any], event: Event) -> PartDraft:
-    """Return a ``data-<kind>`` part."""
-    name = f"data-{kind}"
-    return PartDraft(
-        name, {"type": name, "data": data}, event.at, event.at, records=(event.number,)
-    )

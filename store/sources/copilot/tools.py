@@ -14,6 +14,9 @@ from store.sources.drafts import PartDraft
 from store.sources.values import mapping, string
 
 _DENIED_CODES = ("denied", "rejected")
+_BROKEN_OFF_CODES = ("interrupted", "aborted", "cancelled")
+_OPEN = ("input-available", "approval-requested")
+_BROKEN_OFF = "Broken off before a result was there"
 _DENIED_STARTS = ("The user rejected", "Permission denied by", "The tool call required approval")
 
 
@@ -38,8 +41,9 @@ def settle(part: PartDraft, event: Event, started: int | None) -> None:
         started: When it began to run, epoch ms.
     """
     part.records = (*part.records, event.number)
-    if part.tool_state != "input-available":
+    if part.tool_state not in _OPEN and part.data.get("errorText") != _BROKEN_OFF:
         return
+    part.data.pop("errorText", None)
     data, result = event.data, mapping(event.data.get("result"))
     error = data.get("error")
     failure = string(mapping(error).get("message")) or string(error)
@@ -69,9 +73,38 @@ def _fail(part: PartDraft, extra: dict[str, Any], code: object, text: str) -> No
         part.data["state"] = part.tool_state = "output-denied"
         part.data["approval"] = {"id": part.tool_call_id, "approved": False, "reason": text}
         return
-    extra["status"] = "error"
+    extra["status"] = "interrupted" if code in _BROKEN_OFF_CODES else "error"
     part.data["state"] = part.tool_state = "output-error"
     part.data["errorText"] = text
+
+
+def ask_approval(part: PartDraft, event: Event) -> None:
+    """Mark a call that waits for its user's word."""
+    if part.tool_state == "input-available":
+        part.data["state"] = part.tool_state = "approval-requested"
+        part.data["approval"] = {"id": string(event.data.get("requestId")) or event.id}
+        part.updated_at = max(event.at, part.updated_at)
+
+
+def answer_approval(part: PartDraft) -> None:
+    """Mark a call that waited no longer; what came of it its result tells."""
+    if part.tool_state == "approval-requested":
+        part.data["state"] = part.tool_state = "input-available"
+        del part.data["approval"]
+
+
+def interrupt(part: PartDraft, event: Event, started: int | None) -> bool:
+    """Settle a call that a person broke off; say whether it had no result."""
+    if part.tool_state not in _OPEN:
+        return False
+    part.data.pop("approval", None)
+    begun = started if started is not None else part.created_at
+    extra = {"status": "interrupted", "duration_ms": max(event.at - begun, 0)}
+    part.data["state"] = part.tool_state = "output-error"
+    part.data["errorText"] = _BROKEN_OFF
+    part.data["resultProviderMetadata"] = {"backscroll": extra}
+    part.updated_at = max(event.at, part.created_at)
+    return True
 
 
 def _structured(data: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:

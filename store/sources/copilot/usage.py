@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.sources.copilot.event import Event
+from store.sources.drafts import MessageDraft
 from store.sources.values import mapping, number, string
 
 TYPES = ("session.usage_record", "assistant.usage")
@@ -98,3 +99,31 @@ def _used(bag: dict[str, Any], event: Event) -> Used:
         event.at,
         event.agent or string(bag.get("parentToolCallId")),
     )
+
+
+def compaction_usage(event: Event) -> Used | None:
+    """Return what the summary of a compaction used, which no other event tells."""
+    bag = mapping(event.data.get("compactionTokensUsed"))
+    if not bag:
+        return None
+    # Older versions had shorter names for the same counts.
+    older = {"inputTokens": "input", "outputTokens": "output", "cacheReadTokens": "cachedInput"}
+    named = {key: bag.get(key, bag.get(old)) for key, old in older.items()}
+    return _used({**bag, **named}, event)
+
+
+def unanswered(name: str, used: Used, more: dict[str, Any] | None = None) -> MessageDraft:
+    """Return what was used without an answer that shows, as a message without parts.
+
+    Args:
+        name: The message's id.
+        used: The counts.
+        more: What else is known of it.
+    """
+    extra = {**used.details, **(more or {}), "no_answer": True}
+    message = MessageDraft(name, "assistant", used.at, used.at)
+    message.metadata = {"usage": used.usage, "backscroll": extra}
+    if used.model:
+        message.metadata["model"] = {"provider_id": used.provider, "model_id": used.model}
+    message.records = (used.number,)
+    return message

@@ -1,0 +1,36 @@
+"""Shell lines that a person types, and what they print.
+
+The program tells them as a call that was requested by its user: ``tool.user_requested``,
+then ``tool.execution_complete`` with ``isUserRequested``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.sources.copilot.event import Event
+from store.sources.copilot.parts import text_part
+from store.sources.drafts import MessageDraft
+from store.sources.values import mapping, string
+
+
+def typed(event: Event) -> MessageDraft:
+    """Return the line that was typed."""
+    given = mapping(event.data.get("arguments"))
+    command = string(given.get("command")) or string(event.data.get("toolName")) or ""
+    metadata = {"origin": "shell", "backscroll": {"shell": command}}
+    return MessageDraft(event.id, "user", event.at, event.at, metadata, [text_part(command, event)])
+
+
+def printed(event: Event, typed_id: str) -> MessageDraft:
+    """Return what a line printed; a line that failed has it as its error."""
+    data = event.data
+    error = mapping(data.get("error"))
+    text = string(mapping(data.get("result")).get("content")) or string(error.get("message")) or ""
+    extra: dict[str, Any] = {"output": True}
+    code = mapping(data.get("shellExecution")).get("exitCode")
+    if isinstance(code, int):
+        extra["exit_code"] = code
+    metadata = {"origin": "shell", "backscroll": extra}
+    name = f"{typed_id}:output"
+    return MessageDraft(name, "user", event.at, event.at, metadata, [text_part(text, event)])
