@@ -26,7 +26,11 @@ STATES: frozenset[str] = frozenset(ActivityState.__args__)  # type: ignore[attr-
 ActivityFrom = Literal["stored", "guessed"]
 RUNNING_FOR_MS = 60_000
 """An unsettled tool call that was touched this recently belongs to a session that runs."""
+STALE_AFTER_MS = 30 * 60_000
+"""A session that was stored as running, by no known process, is believed for so long after
+its last change: whoever stored it may have died without a word, and a call may take long."""
 _INPUT_TOOLS = frozenset(("tool-question", "tool-AskUserQuestion", "tool-design_search"))
+WAITING_STATES = frozenset(("waiting-approval", "waiting-input"))
 RUNNING_STATES = frozenset(("running", "retrying"))
 """States that time alone can end: the process may die, the rows may rest for too long."""
 
@@ -179,7 +183,8 @@ def activity_of(
     """
     found = stored if stored is not None else stored_activity(row.metadata_json)
     if found is not None and found.get("state") in STATES:
-        return judged(found, now, row.updated_at)
+        touched_at = unsettled.touched_at if unsettled is not None else 0
+        return judged(found, now, row.updated_at, touched_at)
     return guessed(unsettled or Unsettled(), now, row.updated_at)
 
 
@@ -197,25 +202,33 @@ def current(db: Database, row: SessionRow, now: int) -> Activity:
     )
 
 
-def judged(stored: Mapping[str, Any], now: int, updated_at: int) -> Activity:
+def judged(
+    stored: Mapping[str, Any], now: int, updated_at: int, touched_at: int = 0
+) -> Activity:
     """Return what a session does of which somebody has stored it.
 
     Args:
         stored: Decoded ``metadata_json.activity``, with one of our states.
         now: The present, epoch ms.
         updated_at: Of the session.
+        touched_at: Of what is open at its end, which may be newer; 0 where that is unknown.
     """
     state: ActivityState = stored["state"]
     said = stored.get("since")
     since = said if isinstance(said, int) else updated_at
     came: ActivityFrom = "guessed" if stored.get("from") == "guessed" else "stored"
-    if state in RUNNING_STATES and "pid" in stored:
+    if state in RUNNING_STATES | WAITING_STATES and "pid" in stored:
         alive = is_alive(stored)
         if alive is False:
             return Activity("interrupted", "guessed", updated_at)
         # Another machine's process cannot be asked; what it writes can be seen.
-        if alive is None and now - updated_at > RUNNING_FOR_MS:
+        quiet = now - max(updated_at, touched_at) > RUNNING_FOR_MS
+        if alive is None and quiet and state in RUNNING_STATES:
             return Activity("unknown", "guessed", updated_at)
+    elif state in RUNNING_STATES:
+        seen = max(updated_at, touched_at)
+        if now - max(seen, since) > STALE_AFTER_MS:
+            return Activity("interrupted", "guessed", seen)
     return Activity(state, came, since)
 
 

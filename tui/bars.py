@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from tui.palette import Palette
 
 
+WITHIN = "(24 h)"
+"""Of which time waiting sessions are counted; what runs is known of all."""
+WITHIN_FROM = 60
+"""Columns from which that is said."""
+
+
 class Summary(NamedTuple):
     """What the top line says.
 
@@ -32,7 +38,7 @@ class Summary(NamedTuple):
         archived: How many of them are archived.
         sources: Kinds of sources that they came from; None where unknown.
         running: Sessions that run.
-        waiting: Sessions that wait for their user.
+        waiting: Sessions of the last day that wait for their user.
         freshness: How fresh the store is, such as ``synced 2 s ago``.
         trouble: Why what is shown may be old, and how old it is; empty where it is not.
         read_only: Whether nothing can be written to the store.
@@ -109,7 +115,8 @@ class TopLine(Widget):
             words = f"{glyphs().running} {summary.running} running  "
             right.append(Segment(words, style(palette.ok, ground)))
         if summary.waiting:
-            words = f"{glyphs().waiting} {summary.waiting} waiting  "
+            within = f" {WITHIN}" if self.size.width >= WITHIN_FROM else ""
+            words = f"{glyphs().waiting} {summary.waiting} waiting{within}  "
             right.append(Segment(words, style(palette.tool, ground)))
         if summary.trouble:
             words = f"{glyphs().failed} {summary.trouble} "

@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from store.activity import (
+    STALE_AFTER_MS,
     Unsettled,
     activity_of,
     current,
@@ -154,6 +155,65 @@ def test_header_list_and_command_line_agree(own_talk: Talk) -> None:
     assert {row.title: row.activity for row in rows.values()} == {
         "dead": "interrupted", "lives": "running", "elsewhere": "unknown",
         "asked days ago": "waiting-approval", "open call": "interrupted"}
+
+
+@pytest.mark.parametrize(("stored", "age", "state", "from_"), [
+    ({"state": "running"}, STALE_AFTER_MS, "running", "stored"),
+    ({"state": "running"}, STALE_AFTER_MS + 1, "interrupted", "guessed"),
+    ({"state": "retrying"}, STALE_AFTER_MS + 1, "interrupted", "guessed"),
+    ({"state": "running", "since": NOW - 1}, STALE_AFTER_MS + 1, "running", "stored"),
+    ({"state": "waiting-input"}, 30 * 86_400_000, "waiting-input", "stored"),
+    ({"state": "waiting-input", **this_process().as_json(), "started": 1}, 0, "interrupted",
+     "guessed"),
+    ({"state": "error"}, 30 * 86_400_000, "error", "stored"),
+])
+def test_what_nobody_vouches_for_grows_stale(
+    own_talk: Talk, stored: dict[str, Any], age: int, state: str, from_: str
+) -> None:
+    found = activity_of(row(stored, NOW - age), now=NOW)
+    assert (found.state, found.from_) == (state, from_)
+    session = own_talk.session(
+        metadata_json=orjson.dumps({"activity": stored}).decode(), updated_at=NOW - age)
+    (listed,) = activities.rows(own_talk.db, (), [session], NOW).values()
+    assert (listed.activity, listed.activity_from) == (state, from_)
+    assert activities.states_of(own_talk.db, [listed.rowid], NOW) == {listed.rowid: state}
+
+
+def test_a_part_that_moves_keeps_a_stored_run_alive(own_talk: Talk) -> None:
+    stored = orjson.dumps({"activity": {"state": "running", "from": "stored"}}).decode()
+    session = own_talk.session(metadata_json=stored, updated_at=1)
+    own_talk.call(session, state="input-available")
+    found = sessions.get(own_talk.db, session)
+    assert found is not None
+    for later, state in ((STALE_AFTER_MS, "running"), (STALE_AFTER_MS + 1, "interrupted")):
+        now = own_talk.now + later
+        assert current(own_talk.db, found, now).state == state
+        (listed,) = activities.rows(own_talk.db, (), [session], now).values()
+        assert listed.activity == state
+        assert activities.states_of(own_talk.db, [listed.rowid], now) == {listed.rowid: state}
+
+
+def test_states_alone_are_those_of_the_rows(talk: Talk) -> None:
+    for number, name in enumerate(("input-available", "approval-requested", "output-available")):
+        talk.call(talk.session(f"session {number}"), state=name)
+    talk.session(metadata_json='{"activity":{"state":"error"}}')
+    talk.session(metadata_json='{"activity":')
+    for now in (talk.now, talk.now + 120_000):
+        rows = activities.rows(talk.db, range(1, 9), (), now)
+        assert len(rows) == 5
+        assert activities.states_of(talk.db, range(1, 9), now) == {
+            rowid: row.activity for rowid, row in rows.items() if row.activity != "idle"}
+
+
+def test_a_watched_session_that_rests_for_days_is_active(own_talk: Talk) -> None:
+    session = own_talk.session()
+    own_talk.session("rests")
+    now = own_talk.now + 5 * 86_400_000
+    mine = orjson.dumps(this_process().as_json()).decode()
+    own_talk.db.connection.execute(
+        "INSERT INTO live_activity VALUES (?, 'k', '/', 'running', 5, ?, ?, 6)",
+        (session, mine, mine))
+    assert [row.id for row in activities.recently_active(own_talk.db, now)] == [session]
 
 
 def test_the_list_tells_a_dead_recorder(own_talk: Talk) -> None:

@@ -45,8 +45,8 @@ async def test_nothing_of_the_top_line_is_cut_in_two(width: int, tmp_path: Path)
         line.summary = Summary("s.db", 6, 3, 2, 1, 2, "synced 2 s ago")
         words = line.render_line(0).text
         assert cells(words) == width
-        whole = ["6 sessions", "3 archived", "2 sources", "● 1 running", "◐ 2 waiting",
-                 "synced 2 s ago"]
+        whole = ["6 sessions", "3 archived", "2 sources", "● 1 running", "◐ 2 waiting (24 h)",
+                 "◐ 2 waiting", "synced 2 s ago"]
         rest = words
         for piece in whole:
             rest = rest.replace(piece, "")

@@ -229,11 +229,29 @@ async def test_running_ones_are_counted_and_found(tmp_path: Path) -> None:
         pane = await settled(app, pilot)
         top = app.main.query_one("TopLine").render_line(0).text
         assert "● 1 running" in top
-        assert "◐ 1 waiting" in top
+        assert "◐ 1 waiting (24 h)" in top
         await pilot.press("G", "L")
         await settled(app, pilot)
         assert pane.selected_id == "ses_r"
         assert any("needs approval" in line for line in lines(pane))
+
+
+async def test_a_filter_by_state_looks_at_old_sessions_too(tmp_path: Path) -> None:
+    days = 24 * 60.0
+    told = [*THREADS, Told("ses_w", "Asks", "/w/zz", age=90 * days, activity="waiting-approval"),
+            Told("ses_x", "Broke", "/w/zz", age=200 * days, activity="error"),
+            Told("ses_y", "Crashed", "/w/zz", age=300 * days, activity="running")]
+    app = browser(put(tmp_path / "s.db", told))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        for words, found in (("is:waiting", "ses_w"), ("is:error", "ses_x"),
+                             ("is:interrupted", "ses_y")):
+            await pilot.press("slash", *words, "enter")
+            await settled(app, pilot)
+            assert [row.id for rowid in pane.view.model.rowids
+                    if (row := pane.view.rows.get(rowid))] == [found]
+            await pilot.press("backspace")
+            await settled(app, pilot)
 
 
 async def test_what_was_left_comes_back(tmp_path: Path) -> None:

@@ -106,7 +106,8 @@ SESSION_COMMANDS: tuple[Command, ...] = (
         available=_has_filter, group="View",
     ),
     Command(
-        "list.sort", ("s",), "sort", "Sort by recent, created, tokens, cost, length, activity",
+        "list.sort", ("s",), "sort", "Sort by recent, created, tokens, cost, length, activity of "
+        "the last day",
         "list", footer=40, group="View",
     ),
     Command(

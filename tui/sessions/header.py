@@ -99,7 +99,7 @@ class ListTitle(_Facts):
 class ListOrder(_Facts):
     """``recent ↓``, beside the filter."""
 
-    DEFAULT_CSS = "ListOrder { height: 1; width: 12; }"
+    DEFAULT_CSS = "ListOrder { height: 1; width: 14; }"
     list_query: reactive[ListQuery] = reactive(ListQuery())
 
     def render_line(self, y: int) -> Strip:

@@ -45,10 +45,6 @@ class ListLoader:
         """Return the keys of the whole list."""
         return await self._run(lambda database: activities.keys(database, query, self._clock()))
 
-    async def states(self) -> dict[int, str]:
-        """Return what sessions do, by rowid; those that rest are missing."""
-        return await self._run(lambda database: activities.states(database, self._clock()))
-
     async def folds(self, folds: Mapping[str, bool]) -> dict[int, bool]:
         """Return the user's folds by rowid, from those by session id."""
         if not folds:
@@ -78,15 +74,18 @@ class ListLoader:
         found: set[int] = set()
         if test is None:
             return
-        doing = await self.states() if listing_filter.asks_for_states(query) else None
+        asks = listing_filter.asks_for_states(query)
+
+        def look(rowids: Sequence[int]) -> set[int]:
+            doing = activities.states_of(database, rowids, self._clock()) if asks else None
+            return listing_filter.matching(database, rowids, test, doing)
+
         database = await asyncio.to_thread(open_database, self._path, write=False)
         task: asyncio.Task[set[int]] | None = None
         try:
             for start in range(0, len(candidates), CHUNK):
                 chunk = list(candidates[start:start + CHUNK])
-                task = asyncio.create_task(
-                    asyncio.to_thread(listing_filter.matching, database, chunk, test, doing)
-                )
+                task = asyncio.create_task(asyncio.to_thread(look, chunk))
                 found |= await asyncio.shield(task)
                 yield min(start + CHUNK, len(candidates)), found
         finally:

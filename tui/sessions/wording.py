@@ -21,7 +21,7 @@ _SHORT_KINDS = {"claude-code": "claude"}
 
 SORT_NAMES: dict[Sort, str] = {
     "recent": "recent", "created": "created", "tokens": "tokens", "cost": "cost",
-    "length": "length", "activity": "activity",
+    "length": "length", "activity": "active 24h",
 }
 GROUP_NAMES: dict[Group, str] = {
     "workspace": "by workspace", "day": "by day", "source": "by source", "none": "ungrouped",
