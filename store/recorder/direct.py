@@ -42,10 +42,13 @@ class DirectRecorder:
             tell: Told the number of a line and what is wrong with it.
         """
         self._database, self._recording, self._tell = database, recording, tell
-        self._full = recording.policy.full
+        policy = recording.policy
+        self._full = policy.full
+        self._nap_s = min(_NAP_S, policy.save_buffer_ms / 2000)
         self._reader = ChunkReader()
         self._deadline: float | None = None
         self._read_at = 0.0
+        self._napping_since: float | None = None
         self.line = 0
 
     def say(self, text: str) -> None:
@@ -55,7 +58,9 @@ class DirectRecorder:
     def pump(self, descriptor: int) -> None:
         """Read until the end of the stream; ``close`` must follow, whatever happens."""
         while True:
-            if self._deadline is not None and not self._readable(descriptor):
+            if self._deadline is None:
+                self._nap(descriptor)
+            elif not self._readable(descriptor):
                 self._save()
                 continue
             data = os.read(descriptor, READ_SIZE)
@@ -63,6 +68,19 @@ class DirectRecorder:
                 break
             self.take(self._reader.feed(data))
         self.take(self._reader.end())
+
+    def _nap(self, descriptor: int) -> None:
+        """Between two saves of chunks that come fast, let some come together.
+
+        What comes meanwhile counts as waiting since the nap began.
+        """
+        now = time.monotonic()
+        self._napping_since = None
+        if now - self._read_at >= _NAP_S or self._nap_s <= 0:
+            return
+        time.sleep(self._nap_s)
+        if select.select((descriptor,), (), (), 0)[0]:
+            self._napping_since, self._read_at = now, time.monotonic()
 
     def _readable(self, descriptor: int) -> bool:
         """Wait until there is more, or what waits is due; say whether there is more."""
@@ -102,7 +120,8 @@ class DirectRecorder:
         elif self._deadline is None and recording.waiting:
             policy = recording.policy
             if policy.save_on == "chunk":
-                self._deadline = time.monotonic() + policy.save_buffer_ms / 1000
+                since = self._napping_since or time.monotonic()
+                self._deadline = since + policy.save_buffer_ms / 1000
 
     def _receive(self, item: Received) -> bool:
         recording, (value, size, line) = self._recording, item

@@ -56,11 +56,16 @@ _CLOSERS: dict[_In, str] = {
 
 
 class PartialJson:
-    """A JSON text that grows, and the value that it has so far."""
+    """A JSON text that grows, and the value that it has so far.
+
+    Attributes:
+        append: Takes the next piece; nothing is scanned yet.
+    """
 
     def __init__(self, text: str = "") -> None:
         """Start with what there is."""
         self._pieces: list[str] = [text] if text else []
+        self.append = self._pieces.append
         self._text = ""
         self._reset()
 
@@ -70,10 +75,6 @@ class PartialJson:
         self._valid = 0
         self._literal = ""
         self._digits = 0
-
-    def append(self, piece: str) -> None:
-        """Take the next piece; nothing is scanned yet."""
-        self._pieces.append(piece)
 
     @property
     def text(self) -> str:

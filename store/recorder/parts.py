@@ -24,10 +24,11 @@ class ToolCall:
     """The input of a tool call while it streams.
 
     Attributes:
+        grow: Appends a piece to the input.
         encoding: ``"text"`` where the input is plain text, else JSON; ``MISSING`` if unsaid.
     """
 
-    __slots__ = ("dynamic", "encoding", "input", "metadata", "name", "title")
+    __slots__ = ("dynamic", "encoding", "grow", "input", "metadata", "name", "title")
 
     def __init__(
         self, name: str, *, dynamic: bool, encoding: object, title: object, metadata: object,
@@ -40,6 +41,7 @@ class ToolCall:
         self.title = title
         self.metadata = metadata
         self.input = PartialJson(text)
+        self.grow = self.input.append
 
 
     def value(self) -> Any:

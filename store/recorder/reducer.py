@@ -58,18 +58,25 @@ class MessageState(ToolCalls):
                 )
 
     def grow(self, chunk: Chunk) -> bool:
-        """Take a delta of an open block that brings nothing but text, as most chunks are.
+        """Take a delta that brings nothing but text for an open block or a call's input.
 
         Returns:
             False for any other chunk, which ``apply`` takes.
         """
+        kind = chunk["type"]
         try:
-            part, delta = self._growing[chunk["type"]][chunk["id"]], chunk["delta"]
-        except (KeyError, TypeError):
+            if kind == "tool-input-delta":
+                call, part = self._calls[chunk["toolCallId"]], self.parts[-1]
+                delta, grow = chunk["inputTextDelta"], call.grow
+                plain = part.call is call
+            else:
+                part, delta = self._growing[kind][chunk["id"]], chunk["delta"]
+                grow, plain = part.grow, "providerMetadata" not in chunk
+        except (IndexError, KeyError, TypeError):
             return False
-        if type(delta) is not str or "providerMetadata" in chunk:
+        if not plain or type(delta) is not str:
             return False
-        part.grow(delta)
+        grow(delta)
         if not part.dirty:
             self.touch(part)
         return True
