@@ -7,11 +7,13 @@ import select
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TypeVar
 
 from store.database import Database
 from store.errors import Refused
-from store.recorder.procedures import Procedure, drive
+from store.recorder import writing
+from store.recorder.procedures import Procedure, drive, in_transaction
 from store.recorder.recording import Recording, user_message
 from store.recorder.wire import ChunkReader, EndOfTurn, Item, Received
 
@@ -138,13 +140,20 @@ class DirectRecorder:
     def _save(self) -> None:
         """Save what waits; where another program writes for long, try again later."""
         self._deadline = None
+        recording = self._recording
+        message, batch = recording.message, recording.take_batch()
+        if message is None or batch is None:
+            return
         try:
-            drive(self._database, self._recording.save())
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in _BUSY:
+            in_transaction(self._database, partial(writing.write, batch=batch))
+        except BaseException as error:
+            recording.put_back(message, batch)
+            if not _is_busy(error):
                 raise
             self._tell(self.line, "the store is locked by another program; trying again")
             self._deadline = time.monotonic() + _RETRY_S
+        else:
+            message.written(batch.parts)
 
     def _insist(self, make: Callable[[], Procedure[T]]) -> T:
         """Run what cannot be put off, trying again while another program writes."""
@@ -152,7 +161,7 @@ class DirectRecorder:
             try:
                 return drive(self._database, make())
             except sqlite3.OperationalError as error:
-                if not last or error.sqlite_errorcode & 0xFF not in _BUSY:
+                if not last or not _is_busy(error):
                     raise
                 self._tell(self.line, "the store is locked by another program; trying again")
         raise AssertionError("the last try returns or raises")
@@ -160,3 +169,8 @@ class DirectRecorder:
     def close(self) -> None:
         """Save what waits and say that nobody records any more."""
         self._insist(self._recording.close)
+
+
+def _is_busy(error: BaseException) -> bool:
+    return (isinstance(error, sqlite3.OperationalError)
+            and error.sqlite_errorcode & 0xFF in _BUSY)

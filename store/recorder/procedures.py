@@ -47,13 +47,20 @@ def drive(db: Database, procedure: Procedure[T]) -> T:
 
 
 def _run(db: Database, operation: Operation) -> Any:
-    if not operation.writes:
-        return operation.work(db)
+    return in_transaction(db, operation.work) if operation.writes else operation.work(db)
+
+
+def in_transaction(db: Database, work: Callable[[Database], T]) -> T:
+    """Run what writes in a transaction of its own.
+
+    Raises:
+        Refused: The store is read only.
+    """
     if db.read_only:
         raise Refused(db.read_only)
     db.connection.execute("BEGIN IMMEDIATE")
     try:
-        result = operation.work(db)
+        result = work(db)
         db.connection.execute("COMMIT")
     except BaseException:
         if db.connection.in_transaction:

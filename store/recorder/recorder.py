@@ -140,8 +140,9 @@ class Recorder:
         if not isinstance(chunk.get("type"), str):
             raise ValueError("a chunk is an object with a type")
         recording = self._recording
-        if (not self._lock.locked() or self._in_background) and not recording.begins_message(chunk):
-            # Nothing to wait for: a save that runs has its rows already.
+        # Nothing to wait for where no save runs, or one that has its rows already.
+        free = self._in_background or not self._lock.locked()
+        if free and not recording.begins_message(chunk):
             now = recording.absorb(chunk, size)
             if now:
                 async with self._lock:

@@ -160,6 +160,9 @@ class Recording(Answers):
         """Take a chunk of the message that is being recorded; as ``receive`` otherwise."""
         message = self.message
         kind: str = chunk["type"]
+        if self.growth()(chunk):
+            self.waiting += size or len(chunk[_DELTAS[kind]])
+            return self.waiting >= self._full
         if message is None or message.failed is not None:
             if not is_known(kind):
                 self._unknown(kind)

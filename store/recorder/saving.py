@@ -108,26 +108,40 @@ class Saving:
             title: The title of the session, if it has none.
             exact: Parse a long tool input that still streams, however lately that was done.
         """
-        message = self.message
-        self.waiting = 0
-        if message is None or not (message.is_stale or self._touch or self._activity_moved):
+        message, batch = self.message, self.take_batch(title, exact=exact)
+        if message is None or batch is None:
             return
-        now = self._clock()
-        session = self._take_session(message, title)
-        batch = Batch(
-            self.session_id, message.id, now, message.take_message(),
-            message.take_parts(None if exact else now), message.take_removed(), session,
-        )
         try:
             yield Operation(partial(writing.write, batch=batch), writes=True)
         except BaseException:
-            used = session.used if session is not None else {}
-            message.not_written(batch.message, batch.parts, batch.removed, used)
-            self._touch = self._touch or session is not None
-            self._activity_moved = self._activity_moved or bool(session and session.activity_json)
-            self._model_moved = self._model_moved or bool(session and session.model_json)
+            self.put_back(message, batch)
             raise
         message.written(batch.parts)
+
+    def take_batch(self, title: str | None = None, *, exact: bool = False) -> Batch | None:
+        """Return what waits, as ``save`` writes it, and count it as written.
+
+        ``RecordedMessage.written`` or ``put_back`` must follow.
+        """
+        message = self.message
+        self.waiting = 0
+        if message is None or not (message.is_stale or self._touch or self._activity_moved):
+            return None
+        now = self._clock()
+        session = self._take_session(message, title)
+        return Batch(
+            self.session_id, message.id, now, message.take_message(),
+            message.take_parts(None if exact else now), message.take_removed(), session,
+        )
+
+    def put_back(self, message: RecordedMessage, batch: Batch) -> None:
+        """Note that a batch of this message was not written: all of it waits again."""
+        session = batch.session
+        used = session.used if session is not None else {}
+        message.not_written(batch.message, batch.parts, batch.removed, used)
+        self._touch = self._touch or session is not None
+        self._activity_moved = self._activity_moved or bool(session and session.activity_json)
+        self._model_moved = self._model_moved or bool(session and session.model_json)
 
     def _take_session(
         self, message: RecordedMessage | None = None, title: str | None = None
