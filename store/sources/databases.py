@@ -103,7 +103,7 @@ class SqliteRows:
         return columns(self._connection, table)
 
     def any_of(self, place: int) -> str:
-        """Return the condition ``IN (...)`` for what ``bound_ids`` made, bound at a place."""
+        """Return the condition of being one of ``bound_ids``, which is bound at a place."""
         return f"IN (SELECT value FROM json_each(${place}))"
 
     def contains(self, column: str, place: int) -> str:

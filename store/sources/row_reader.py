@@ -30,7 +30,7 @@ class RowReader(Protocol):
         ...
 
     def any_of(self, place: int) -> str:
-        """Return the condition ``IN (...)`` for what ``bound_ids`` made, bound at a place."""
+        """Return the condition of being one of ``bound_ids``, which is bound at a place."""
         ...
 
     def contains(self, column: str, place: int) -> str:

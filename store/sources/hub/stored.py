@@ -89,9 +89,12 @@ def _read_messages(reader: RowReader, stored: StoredSession) -> None:
         message = _message(stored, row)
         messages[message.id] = message
         originals[message.id] = {**row, "data": message.data}
+    # Two halves with an index each: for an OR, PostgreSQL reads the whole table.
     by_message = (
-        "SELECT * FROM parts WHERE session_id = $1 OR message_id IN"
-        " (SELECT id FROM messages WHERE session_id = $1)"
+        "SELECT * FROM parts WHERE session_id = $1 UNION ALL"
+        " SELECT parts.* FROM messages JOIN parts ON parts.message_id = messages.id"
+        " WHERE messages.session_id = $1"
+        " AND (parts.session_id IS NULL OR parts.session_id <> $1)"
     )
     for row in reader.rows(by_message, stored.id):
         part = _take_part(stored, messages, row)

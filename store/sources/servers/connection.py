@@ -229,8 +229,8 @@ class PostgresRows:
         return self.tables().get(table, frozenset())
 
     def any_of(self, place: int) -> str:
-        """Return the condition ``IN (...)`` for what ``bound_ids`` made, bound at a place."""
-        return f"IN (SELECT json_array_elements_text(CAST(${place} AS json)))"
+        """Return the condition of being one of ``bound_ids``, which is bound at a place."""
+        return f"= ANY (ARRAY (SELECT json_array_elements_text(CAST(${place} AS json))))"
 
     def contains(self, column: str, place: int) -> str:
         """Return the condition that a column's text contains the text bound at a place."""

@@ -1,0 +1,83 @@
+"""URLs of servers: what is shown of them, and what the driver gets."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from store.sources.server_url import Root, ServerTrouble, ServerUrl, as_root, server_url
+from store.sync import roots
+
+
+def read(name: str) -> ServerUrl:
+    url = server_url(name)
+    assert url is not None
+    return url
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("postgresql://host/db", "postgresql://host/db"),
+        ("postgres://me@host:5433/db", "postgresql://me@host:5433/db"),
+        ("postgresql+asyncpg://me:pw@host/db", "postgresql://me@host/db"),
+        ("POSTGRESQL+psycopg://:pw@host/db", "postgresql://host/db"),
+        ("postgresql:///db?host=/run/pg&password=pw", "postgresql:///db?host=/run/pg"),
+        ("postgresql://me:p@w@h1:1,h2:2/db", "postgresql://me@h1:1,h2:2/db"),
+        (
+            "postgresql://me@h/db?options=-csearch_path%3Dteam&ssl=require&connect_timeout=3",
+            "postgresql://me@h/db?options=-csearch_path%3Dteam&sslmode=require",
+        ),
+    ],
+)
+def test_no_password_is_shown(name: str, shown: str) -> None:
+    url = read(name)
+    assert (str(url), url.fault) == (shown, None)
+    assert "pw" not in repr(url) and "p@w" not in repr(url)
+    assert read(shown) == url and str(read(shown)) == shown
+    assert pickle.loads(pickle.dumps(url)) == url
+
+
+def test_the_driver_gets_the_password() -> None:
+    assert read("postgres://me:p%2Fw@host/db").dsn == "postgresql://me:p%2Fw@host/db"
+    assert read("postgresql:///db?password=pw").dsn == "postgresql:///db?password=pw"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["postgresql://me:p/w@host/db", "postgresql://me:p?w@host/db", "postgresql://me:p#w@host/db",
+     "postgresql://me:p#w", "postgresql://[host/db"],
+)  # fmt: skip
+def test_what_cannot_be_told_apart_is_not_shown(name: str) -> None:
+    url = read(name)
+    assert (str(url), url.dsn) == ("postgresql://…", "")
+    assert url.fault is not None
+    assert "me" not in url.text and "host" not in url.text
+
+
+def test_other_names_are_paths() -> None:
+    for name in ("state.db", "sqlite:///x", "mysql://h/db", "postgresql.db", ""):
+        assert server_url(name) is None
+    assert as_root("~/x") == Path("~/x").expanduser()
+
+
+def test_words_of_others_lose_the_password() -> None:
+    url = read("postgresql://me:p%40ss@host/db?sslpassword=other")
+    trouble = ServerTrouble(url, "said p%40ss or p@ss or other")
+    assert str(trouble) == "postgresql://me@host/db said *** or *** or ***"
+    assert trouble.reason == "said *** or *** or ***"
+
+
+def test_a_child_gets_passwords_by_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Root] = [read("postgresql://me:pw@host/db"), Path("/x")]
+    variables = roots.handed_over(given)
+    assert roots.handed_over([Path("/x")]) == {}
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    url, path = roots.take_over([str(root) for root in given])
+    assert path == Path("/x")
+    assert isinstance(url, ServerUrl) and url.dsn == "postgresql://me:pw@host/db"
+    (again,) = roots.take_over(["postgresql://me@host/db"])
+    assert isinstance(again, ServerUrl) and again.dsn == "postgresql://me@host/db"
