@@ -52,6 +52,8 @@ SAMPLES = (
     Sample("opencode", "opencode"),
     Sample("opencode", "opencode/legacy"),
     Sample("gemini", "gemini"),
+    Sample("gemini", "gemini_rewritten"),
+    Sample("gemini", "gemini_0_20"),
     Sample("pi", "pi/sessions"),
     Sample("pi", "pi/1.6.0"),
     Sample("copilot", "copilot"),

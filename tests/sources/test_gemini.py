@@ -345,7 +345,7 @@ def test_saved_outputs_and_checkpoints(tmp_path: Path) -> None:
     )  # fmt: skip
     draft = only(GeminiSource(), root(tmp_path))
     assert extra(calls(draft.messages)[0])["attachment"] == "shell_c1.txt"
-    assert [a.name for a in draft.attachments] == ["shell_c1.txt"]
+    assert [a.name for a in draft.attachments] == ["shell_c1.txt", "checkpoint-my%20tag.json"]
 
 
 def test_a_checkpoint_names_the_message_it_ends_with(tmp_path: Path) -> None:

@@ -17,13 +17,13 @@ from urllib.parse import unquote
 import orjson
 
 from store.sources.drafts import AttachmentDraft, MessageDraft, SessionDraft
-from store.sources.gemini.history import text_of
+from store.sources.gemini.content import text_of
 from store.sources.growing import entries_of, open_regular, stamped
 from store.sources.protocol import FileStamp, Problem
 from store.sources.values import epoch_ms, mapping, string
 
 _SAVED = re.compile(r"checkpoint-(.+)\.json")
-_TYPED = re.compile(r"/(?:chat|resume)\s+save\s+(\S+)")
+_TYPED = re.compile(r"/(?:chat|resume)\s+save\s+(\S.*?)\s*$")
 _POINT = re.compile(r"(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d)_(\d{3})Z-(.+)-(\w+)\.json")
 _PATHS = ("file_path", "absolute_path", "path")
 _EARLIER_MS = 600_000

@@ -8,73 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from store.sources.gemini.content import SNAPSHOT, kind_of, parts_of, text_of
+from store.sources.gemini.copies import originals, without_context, written_at_once
+from store.sources.gemini.entry import Entry, Key
 from store.sources.values import epoch_ms, mapping, string
 
-CONTEXT = "<session_context>"
-SNAPSHOT = "<state_snapshot>"
-"""Begins what ``/compress`` leaves of the turns before."""
-Key = tuple[str, str]
 _RICH = ("tokens", "thoughts", "model", "toolCalls", "displayContent")
 """What a turn loses when its history is written again."""
-
-
-@dataclass(slots=True)
-class Entry:
-    """One message of a session, whatever lines told of it.
-
-    Attributes:
-        kind: ``context``, ``user``, ``tool-response``, ``gemini``, or the record's own type.
-        data: The richest record there is.
-        at: Its first time, epoch ms.
-        updated: Its last time.
-        records: The lines that made it what it is.
-        left: When a rewind or another history dropped it, else None.
-        tail: For a summary of ``/compress``: the first entry that it left standing.
-    """
-
-    id: str
-    kind: str
-    data: dict[str, Any]
-    at: int
-    updated: int
-    records: tuple[int, ...]
-    left: int | None = None
-    tail: Key | None = None
-    compacts: bool = False
-
-    @property
-    def key(self) -> Key:
-        """Return what tells it from the other entry that may have its id."""
-        return self.id, self.kind
-
-
-def text_of(content: object) -> str:
-    """Return the words of a message's content: a string, a part, or a list of parts."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else [content]
-    texts = [part if isinstance(part, str) else mapping(part).get("text") for part in parts]
-    return "".join(text for text in texts if isinstance(text, str))
-
-
-def parts_of(content: object) -> list[dict[str, Any]]:
-    """Return content as parts."""
-    if isinstance(content, str):
-        return [{"text": content}] if content else []
-    parts = content if isinstance(content, list) else [content]
-    return [{"text": part} if isinstance(part, str) else part for part in parts
-            if isinstance(part, str | dict)]  # fmt: skip
-
-
-def kind_of(data: dict[str, Any]) -> str:
-    """Return what a record is; a user record may hold words, context or tool results."""
-    kind = string(data.get("type")) or "unknown"
-    if kind != "user":
-        return kind
-    content = data.get("content")
-    if any("functionResponse" in part for part in parts_of(content)):
-        return "tool-response"
-    return "context" if text_of(content).lstrip().startswith(CONTEXT) else "user"
 
 
 @dataclass(slots=True)
@@ -101,6 +41,7 @@ class History:
     replaced: int = 0
     quiet: list[int] = field(default_factory=list)
     _batches: set[int] = field(default_factory=set)
+    _copies: dict[Key, Key] = field(default_factory=dict)
     _rewound: int | None = None
 
     def take(self, data: dict[str, Any], number: int, following: dict[str, Any] | None) -> None:
@@ -146,13 +87,21 @@ class History:
             return
         self.replaced += 1
         known = set(self.entries)
-        found = [
-            self._merge(message, number, from_set=True)
-            for message in messages
-            if isinstance(message, dict)
-        ]
+        rows = [message for message in messages if isinstance(message, dict)]
+        found = [self._merge(message, number, from_set=True) for message in rows]
+        found = self._recognise(found, written_at_once(rows))
         at = epoch_ms(data.get("lastUpdated")) or before + 1
         self._replace(found, known, rewound if rewound is not None else at, rewound is not None)
+
+    def _recognise(self, found: list[Entry], copied: list[bool]) -> list[Entry]:
+        """Put what is recorded again under another id into the turn that it is."""
+        result = originals(found, copied, self.entries.values())
+        for entry, original in zip(found, result, strict=True):
+            if original is not entry and self.entries.pop(entry.key, None) is not None:
+                self._copies[entry.key] = original.key
+                self.live.pop(entry.key, None)
+                original.records = (*original.records, *entry.records)
+        return result
 
     def _replace(self, found: list[Entry], known: set[Key], at: int, after_rewind: bool) -> None:
         """Make another history the live one; what it leaves out is dropped.
@@ -205,13 +154,15 @@ class History:
         self.live.setdefault(key)
 
     def _merge(self, data: dict[str, Any], number: int, *, from_set: bool) -> Entry:
+        data = without_context(data)
         kind = kind_of(data)
         name = data.get("id")
         entry_id = name if isinstance(name, str) and name else f"record-{number}"
         stamp = epoch_ms(data.get("timestamp"))
         at = stamp if stamp is not None else self.last
         self.last = max(self.last, at)
-        known = self.entries.get((entry_id, kind))
+        key = (entry_id, kind)
+        known = self.entries.get(self._copies.get(key, key))
         if known is None:
             known = Entry(entry_id, kind, dict(data), at, at, (number,))
             self.entries[known.key] = known

@@ -16,7 +16,9 @@ from itertools import chain
 
 import orjson
 
-from store.sources.gemini.history import Entry, History, text_of
+from store.sources.gemini.content import text_of
+from store.sources.gemini.entry import Entry
+from store.sources.gemini.history import History
 from store.sources.gemini.places import CHATS, SUFFIXES, projects
 from store.sources.growing import entries_of, open_regular
 

@@ -6,7 +6,9 @@ import re
 from typing import Any
 
 from store.sources.drafts import MessageDraft, PartDraft
-from store.sources.gemini.history import Entry, History, Key, parts_of, text_of
+from store.sources.gemini.content import parts_of, text_of
+from store.sources.gemini.entry import Entry, Key
+from store.sources.gemini.history import History
 from store.sources.gemini.tools import call_part, file_data, open_call, settle_by_response
 from store.sources.values import mapping, number, string
 
@@ -33,6 +35,7 @@ class Messages:
         self.calls: dict[str, PartDraft] = {}
         self._owner: dict[str, MessageDraft] = {}
         self._names: set[str] = set()
+        self._empty: list[int] = []
 
     def build(self, history: History, inherited: frozenset[str]) -> list[MessageDraft]:
         """Return the messages of a history.
@@ -45,6 +48,10 @@ class Messages:
             if entry.kind == "tool-response":
                 self._take_responses(entry)
                 continue
+            if entry.kind in _NOTICES and not text_of(entry.data.get("content")):
+                # What was shown instead of words, as a compression's numbers, is not kept.
+                self._empty += entry.records
+                continue
             message = self._message(entry)
             if entry.left is not None:
                 message.metadata["hidden_at"] = entry.left
@@ -54,8 +61,8 @@ class Messages:
             elif entry.id in inherited:
                 message.inherited_from = message.source_id
         self._name_tails(history)
-        if history.quiet and self.found:
-            self.found[-1].records = (*self.found[-1].records, *history.quiet)
+        if self.found:
+            self.found[-1].records = (*self.found[-1].records, *history.quiet, *self._empty)
         return self.found
 
     def _message(self, entry: Entry) -> MessageDraft:

@@ -16,6 +16,7 @@ from pathlib import Path
 import orjson
 
 from store.sources.gemini.checkpoints import saved_by_session
+from store.sources.gemini.hashed import path_of_hash
 from store.sources.growing import entries_of, open_regular, stamped
 from store.sources.json_lines import LineError, parse_line
 from store.sources.protocol import FileStamp, Problem, Unit
@@ -170,7 +171,7 @@ def workspace_of(project: str) -> str | None:
             return named
     except OSError:
         pass  # Only newer versions write it.
-    return _in_registry(project)
+    return _in_registry(project) or path_of_hash(project, os.path.join(project, CHATS))
 
 
 def registered(config: str) -> dict[str, str]:

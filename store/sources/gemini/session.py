@@ -17,7 +17,8 @@ from store.sources.drafts import (
     PartDraft,
     SessionDraft,
 )
-from store.sources.gemini.history import History, text_of
+from store.sources.gemini.content import text_of
+from store.sources.gemini.history import History
 from store.sources.gemini.messages import Messages
 from store.sources.titles import shortened
 from store.sources.values import epoch_ms, mapping, string

@@ -11,14 +11,17 @@ from typing import Any
 
 from store.sources.diffs import hunks_of
 from store.sources.drafts import PartDraft
-from store.sources.gemini.history import parts_of
+from store.sources.gemini.content import parts_of
 from store.sources.values import epoch_ms, mapping, string
 
 SHELL = "run_shell_command"
 _EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,9})\s*$", re.M)
 _CALLED_AT = re.compile(r"_(\d{13})(?:_\d+)?$")
-_DENIED = re.compile(r"did not allow|denied by|not allowed by|rejected by the user", re.I)
-_SIGNALLED = re.compile(r"^Signal: (?!\(none\))(\S+)", re.M)
+_DENIED = re.compile(
+    r"did not allow|denied by|denied execution|not allowed by|rejected by the user", re.I
+)
+_SIGNALLED = re.compile(r"^Signal: (?!\(none\)|0\s*$)(\S+)", re.M)
+"""Older versions name no signal as 0."""
 
 
 def call_part(

@@ -1,0 +1,127 @@
+"""Gemini CLI: histories that are recorded again, and stores of versions 0.10 and 0.20.
+
+Both samples are genuine. In the first (0.61) a person denied a call, cancelled a request,
+rewound to the middle of a turn, compressed, cancelled again and took up a saved
+conversation: each time but the first the program recorded its history anew, mostly under
+new ids. The model was asked last with the turns that are visible here.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from store.sources.drafts import SessionDraft
+from store.sources.gemini import GeminiSource
+from store.sources.gemini.hashed import path_of_hash
+from tests.sources.grown import (
+    call,
+    calls,
+    check_records,
+    extra,
+    grows_like_a_whole,
+    only,
+    read_all,
+    tokens,
+    visible,
+    words,
+)
+
+DATA = Path(__file__).parent.parent / "data"
+ROOT = DATA / "gemini_rewritten"
+OLD = DATA / "gemini_0_20"
+LOG = ROOT / "tmp" / "project" / "chats" / "session-2026-11-28T03-22-3cc3864e.jsonl"
+HELLO = "Hello **there** 🙂 — ok"
+
+
+@pytest.fixture(scope="module")
+def draft() -> SessionDraft:
+    found = only(GeminiSource(), ROOT)
+    check_records(found)
+    return found
+
+
+def test_each_turn_is_there_once(draft: SessionDraft) -> None:
+    said = [(m.role, words(m)) for m in visible(draft)]
+    assert said == [
+        ("user", "first [[hi]]"),
+        ("assistant", HELLO),
+        ("user", "second [[par]]"),
+        ("assistant", "Two at once"),
+        ("assistant", "Both ran"),
+        ("user", "third [[mk]]"),
+        ("assistant", "I write it"),
+        ("assistant", ""),
+        ("assistant", "Edited it"),
+        ("system", ""),
+        ("user", "after chat resume [[hi]]"),
+        ("assistant", HELLO),
+    ]
+    prompts = [words(m) for m in draft.messages if m.metadata.get("origin") == "human"]
+    assert len(prompts) == len(set(prompts)) == 8
+
+
+def test_what_was_taken_up_again_is_as_it_was(draft: SessionDraft) -> None:
+    edited = next(m for m in draft.messages if words(m) == "Edited it")
+    assert edited.metadata["usage"]["output"] == 149
+    part = call(draft, "replace__replace_1795836222315_0")
+    assert extra(part)["duration_ms"] == 2546
+    assert extra(part)["structured"]["structuredPatch"]
+    assert len(calls(draft.messages)) == 6
+
+
+def test_each_answer_is_counted_once(draft: SessionDraft) -> None:
+    used = tokens(draft.messages)
+    # Ten answers; one more was broken off before the program recorded it.
+    assert used["input"] == 10 * 900
+    assert used["output"] == sum([144, 145, 146, 147, 148, 149, 151, 152, 155, 156])
+    assert used["reasoning"] == 7 * 7
+
+
+def test_the_compression_is_one_marker_whatever_came_of_it(draft: SessionDraft) -> None:
+    markers = [m for m in draft.messages if m.parts and m.parts[0].type == "data-compaction"]
+    (marker,) = markers
+    third = next(m for m in draft.messages if words(m) == "third [[mk]]")
+    assert marker.parts[0].data["data"]["tail_start_id"] == third.source_id
+    assert "hidden_at" in marker.metadata  # The saved conversation is from before it.
+
+
+def test_a_call_that_was_denied_is(draft: SessionDraft) -> None:
+    denied = [p for p in calls(draft.messages) if extra(p)["status"] == "denied"]
+    assert len(denied) == 3
+    assert all(p.data["errorText"].endswith("User denied execution.") for p in denied)
+
+
+def test_a_saved_conversation_may_have_a_blank_in_its_name(draft: SessionDraft) -> None:
+    (note,) = draft.metadata["backscroll"]["checkpoints"]
+    edited = next(m for m in draft.messages if words(m) == "Edited it")
+    assert (note["tag"], note["message_source_id"]) == ("tag one", edited.source_id)
+
+
+@pytest.mark.parametrize("step", [None, 1777])
+def test_followed_it_is_the_same(tmp_path: Path, step: int | None) -> None:
+    root = tmp_path / "gemini"
+    shutil.copytree(ROOT, root)
+    grows_like_a_whole(GeminiSource, root, root / LOG.relative_to(ROOT), step=step)
+
+
+def test_older_sessions_know_their_folder_by_its_hash() -> None:
+    drafts, problems = read_all(GeminiSource(), OLD)
+    assert problems == []
+    assert {one.workspace_root for one in drafts.values()} == {"/home/user/project"}
+    assert len(drafts) == 5
+    (folder,) = (OLD / "tmp").iterdir()
+    assert path_of_hash(str(folder), str(folder / "chats")) == "/home/user/project"
+    assert path_of_hash(str(OLD), str(folder / "chats")) is None
+
+
+def test_older_commands_that_ended_well_did() -> None:
+    drafts, _ = read_all(GeminiSource(), OLD)
+    oldest = next(one for name, one in drafts.items() if name.startswith("cf6ad361"))
+    assert "Signal: 0" in calls(oldest.messages)[0].data["output"]
+    assert [(extra(p)["status"], extra(p)["exit_code"]) for p in calls(oldest.messages)] == [
+        ("ok", 0)] * 3  # fmt: skip
+    killed = next(one for name, one in drafts.items() if name.startswith("bfb17fd3"))
+    assert [words(m) for m in killed.messages] == ["kill mid stream [[hang]]"]
