@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from store.errors import StoreError
-from store.sources.server_url import Root
+from store.sources.server_url import Root, ServerTrouble, ServerUrl
 from store.sync.children import child_environment
 from store.sync.progress import Progress, Summary
 from store.sync.roots import handed_over
@@ -172,7 +172,13 @@ async def start_sync(
         kinds: Only these sources; none means those of the configuration.
         watch: Whether it goes on with what is written later, until it is stopped. While
             another watcher of the same store does, it waits and takes over when that ends.
+
+    Raises:
+        ServerTrouble: A target is the URL of a server, and cannot be read as such.
     """
+    for root in targets:
+        if isinstance(root, ServerUrl) and root.fault is not None:
+            raise ServerTrouble(root, root.fault)
     arguments = [sys.executable, "-m", "store.sync", "--store", str(store_path), "--json"]
     arguments += ["--nice", str(NICE), "--until-stdin-closes"]
     if watch:

@@ -180,8 +180,14 @@ class Server:
             subprocess.run([binaries / "postgres", "--version"], check=True, capture_output=True,
                            cwd=self.folder, **self._user)  # fmt: skip
         except (OSError, subprocess.CalledProcessError):
-            shutil.copytree(binaries.parent, self.folder / "install", symlinks=True)
-            return self.folder / "install" / binaries.name
+            # The package's programs find their libraries in a folder beside the package.
+            install = binaries.parent
+            package = self.folder / install.parent.name
+            shutil.copytree(install, package / install.name, symlinks=True)
+            libraries = install.parents[1] / f"{package.name}.libs"
+            if libraries.is_dir():
+                shutil.copytree(libraries, self.folder / libraries.name)
+            return package / install.name / binaries.name
         return binaries
 
     def _run(self, program: str, *arguments: str) -> None:
