@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def configured(home: Path, text: str) -> None:
     config.write_text(text)
 
 
-def place(run: Run, kind: str, path: str) -> dict[str, object]:
+def place(run: Run, kind: str, path: str) -> dict[str, Any]:
     (found,) = [
         one for one in run("sources", "--json", "--problems").json
         if (one["kind"], one["path"]) == (kind, path)
@@ -97,7 +98,7 @@ def test_a_server_that_is_down_costs_only_itself(
     assert (done.code, done.json["new"], done.json["problems"]) == (0, 6, 2)
     found = place(run, "hub", "postgresql://me@127.0.0.1:1/hub")
     assert (found["found"], found["reason"]) == (False, "cannot be reached: Connection refused")
-    (problem,) = found["problem_list"]  # type: ignore[misc]
+    (problem,) = found["problem_list"]
     assert problem["reason"] == "cannot be reached: Connection refused"
     printed = run("sources", "--problems").out
     assert "0 sessions; it cannot be reached: Connection refused" in printed
