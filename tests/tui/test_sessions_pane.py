@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 from textual import events
+from textual.strip import Strip
 
+from store.database import open_database
 from tests.tui.stores import NOW, Told, browser, put, settled, some
 from tui.panes.sessions import SessionsPane
 from tui.sessions.header import ListTitle
+from tui.sessions.view import SessionList
 
 THREADS = [
     Told("ses_a", "Retry loop", "/w/api", age=5, branch="fix/retry", tokens=500),
@@ -234,6 +237,46 @@ async def test_running_ones_are_counted_and_found(tmp_path: Path) -> None:
         await settled(app, pilot)
         assert pane.selected_id == "ses_r"
         assert any("needs approval" in line for line in lines(pane))
+
+
+def with_messages(path: Path, session_id: str, prompts: int, answers: int) -> None:
+    database = open_database(path)
+    for number in range(prompts + answers):
+        role = "user" if number < prompts else "assistant"
+        database.connection.execute(
+            "INSERT INTO chat_messages(id, session_id, role, created_at, updated_at)"
+            " VALUES (?, ?, ?, 1, 1)", (f"msg_{session_id}_{number}", session_id, role))
+    database.close()
+
+
+async def test_length_is_in_one_unit_from_the_first_paint_on(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", [Told("ses_a", "Alpha"), Told("ses_b", "Beta", age=2)])
+    with_messages(path, "ses_a", 2, 14)
+    app = browser(path)
+    seen: list[tuple[int, str]] = []
+    draw = SessionList.render_line
+
+    def watch(self: SessionList, y: int) -> Strip:
+        strip = draw(self, y)
+        seen.append((y, strip.text))
+        return strip
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SessionList, "render_line", watch)
+        async with app.run_test(size=(120, 40)) as pilot:
+            pane = await settled(app, pilot)
+            assert "2 turns" in lines(pane)[3]
+            assert not any("msg" in line for _, line in seen)
+            seen.clear()
+            pane.store_changed()
+            await settled(app, pilot)
+            facts = [line for y, line in seen if y == 3]
+            assert all("2 turns" in line for line in facts)
+            while pane.list_query.sort != "length":
+                await pilot.press("s")
+            await settled(app, pilot)
+            assert any("16 msgs" in line for line in lines(pane))
+            assert any(" 0 msgs" in line for line in lines(pane))
 
 
 async def test_a_filter_by_state_looks_at_old_sessions_too(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ class LiveListPane(SessionListPane):
             known = [rowid for rowid in seen if rowid in view.rows]
             fresh = await self.library.read(activities.rows, known, (), self.library.clock())
             view.keep_rows(seen)
+            self._counted.forget({row.id for row in fresh.values()})
             gone = len(fresh) < len(known)
         else:
             ids = list(moved.sessions)
@@ -90,6 +91,7 @@ class LiveListPane(SessionListPane):
         """Compare a row with what was known of it; say whether it may stand elsewhere now."""
         old = self.view.rows.get(row.rowid)
         if old is None:
+            self._counted.forget_one(row.id)
             return True
         # A message may have been hidden or sent. What was counted last stands until then.
         self._recount[row.id] = row.rowid
@@ -144,8 +146,7 @@ class LiveListPane(SessionListPane):
             await asyncio.sleep(COUNT_REST_SHARE * (time.perf_counter() - started))
         row = self.view.rows.get(rowid)
         if row is not None and row.id == session_id:
-            row.turns = counted.turns
-            self._counted[session_id] = (row.updated_at, row.turns)
+            self._counted.take(row, counted.turns)
             self.view.rows_changed([rowid])
 
     # The order

@@ -258,9 +258,10 @@ class RowPainter(NamedTuple):
         return [("".join(pieces), look)]
 
     def _length(self, row: ListRow) -> str:
-        if row.turns is None:
-            return figures.count_of(row.messages, "msg") if row.messages else ""
-        return figures.count_of(row.turns, "turn")
+        """Say how long a session is: by what the list is sorted, else in turns once counted."""
+        if self.query.sort == "length":
+            return figures.count_of(row.messages, "msg")
+        return "" if row.turns is None else figures.count_of(row.turns, "turn")
 
     def _one_line_facts(self, row: ListRow, entry: Entry) -> list[Piece]:
         look = style(self._faint(entry), self._ground(entry))

@@ -20,6 +20,7 @@ from tui.sessions.empty import empty_words
 from tui.sessions.header import ListHeader, ListOrder, ListTitle, Tally, _Facts
 from tui.sessions.loader import ListLoader
 from tui.sessions.model import ListModel, build_model
+from tui.sessions.turn_counts import TurnCounts
 from tui.sessions.view import SessionList
 from tui.state import ViewState
 from tui.text import one_line
@@ -55,7 +56,7 @@ class SessionListPane(CommandPane, Vertical):
         self._folds: dict[int, bool] = {}
         self._going_to: str | None = None
         self._matched: tuple[str, set[int]] | None = None
-        self._counted: dict[str, tuple[int, int]] = {}
+        self._counted = TurnCounts()
         self._read_first_page()
 
     def compose(self) -> ComposeResult:
@@ -115,7 +116,7 @@ class SessionListPane(CommandPane, Vertical):
     def store_changed(self) -> None:
         """Read again what the list shows, as the store has moved."""
         self.view.forget_rows()
-        self._counted.clear()
+        self._counted.forget()
         self.reload()
 
     def _work(self, work: Callable[[], Awaitable[None]], group: str) -> None:
@@ -217,6 +218,7 @@ class SessionListPane(CommandPane, Vertical):
         except Exception as error:
             self.post_message(ProblemOccurred("Sessions could not be read", error))
             return
+        self._counted.give(rows[r] for r in self.view.seen_rowids() if r in rows)
         self.view.add_rows(rows.values())
         row = rows.get(self.view.selected or -1)
         if row is not None and row.id != self.selected_id:
@@ -230,21 +232,20 @@ class SessionListPane(CommandPane, Vertical):
         from store.queries.sessions import counts
 
         rows = [self.view.rows[r] for r in self.view.seen_rowids() if r in self.view.rows]
-        waiting = []
-        for row in rows:
-            known = self._counted.get(row.id)
-            if known is not None and known[0] == row.updated_at:
-                row.turns = known[1]
-            else:
-                waiting.append(row)
+        waiting = self._counted.give(rows)
         self.view.rows_changed(row.rowid for row in rows)
         for start in range(0, len(waiting), COUNTED_AT_ONCE):
             some = waiting[start:start + COUNTED_AT_ONCE]
             found = await self.library.read(counts, [row.id for row in some])
             for row in some:
-                row.turns = found[row.id].turns
-                self._counted[row.id] = (row.updated_at, row.turns)
+                self._counted.take(row, found[row.id].turns)
             self.view.rows_changed(row.rowid for row in some)
+
+    @on(SessionList.Scrolled)
+    def _scrolled(self, event: SessionList.Scrolled) -> None:
+        event.stop()
+        if self._counted.waiting(map(self.view.rows.get, self.view.seen_rowids())):
+            self._count_turns()
 
     @on(SessionList.Moved)
     def _moved(self, event: SessionList.Moved) -> None:

@@ -52,6 +52,9 @@ class SessionList(DrawnList, can_focus=True, inherit_bindings=False):
             super().__init__()
             self.rowid = rowid
 
+    class Scrolled(Message):
+        """Other sessions are seen."""
+
     class Chosen(Message):
         """A session was clicked that was selected before, or double-clicked."""
 
@@ -200,6 +203,7 @@ class SessionList(DrawnList, can_focus=True, inherit_bindings=False):
         super().watch_scroll_y(old_value, new_value)
         if round(old_value) != round(new_value):
             self._read_ahead()
+            self.post_message(self.Scrolled())
 
     def on_mount(self) -> None:
         """Take the thin scrollbar."""
