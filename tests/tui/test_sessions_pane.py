@@ -9,7 +9,7 @@ from textual.strip import Strip
 from store.database import open_database
 from tests.tui.stores import NOW, Told, browser, put, settled, some
 from tui.panes.sessions import SessionsPane
-from tui.sessions.header import ListTitle
+from tui.sessions.header import ListLimit, ListTitle
 from tui.sessions.view import SessionList
 
 THREADS = [
@@ -237,6 +237,39 @@ async def test_running_ones_are_counted_and_found(tmp_path: Path) -> None:
         await settled(app, pilot)
         assert pane.selected_id == "ses_r"
         assert any("needs approval" in line for line in lines(pane))
+
+
+async def test_the_list_of_one_folder_says_so_and_has_a_key_that_leaves_it(
+    tmp_path: Path,
+) -> None:
+    app = browser(put(tmp_path / "s.db", THREADS))
+    app.library.workspace = "/w/api"
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.main.sessions.list_query = app.main.sessions.list_query._replace(workspace="/w/api")
+        app.main.sessions.reload()
+        pane = await settled(app, pilot)
+        limit = pane.query_one(ListLimit)
+        assert limit.display
+        assert limit.render_line(0).text.split() == ["only", "/w/api", "w", "all", "folders"]
+        assert pane.view.model.matched == 3
+        await pilot.press("j", "w")
+        await settled(app, pilot)
+        assert not limit.display and pane.view.model.matched == 5
+        assert pane.selected_id == "ses_b"
+        await pilot.press("g", "G", "k", "w")
+        await settled(app, pilot)
+        assert limit.display and pane.list_query.workspace == "/w/site"
+        await pilot.click("ListLimit", offset=(30, 0))
+        await settled(app, pilot)
+        assert pane.view.model.matched == 5
+        await pilot.press("G")
+        await settled(app, pilot)
+        assert pane.selected_id == "ses_f"
+        await pilot.press("w")
+        await settled(app, pilot)
+        assert pane.list_query.workspace is None
+        assert list(app._notifications)[-1].message == (
+            "The session has no folder to limit the list to")
 
 
 def with_messages(path: Path, session_id: str, prompts: int, answers: int) -> None:

@@ -16,6 +16,14 @@ def _has_filter(pane: Any) -> str | None:
     return None if pane.filter_text else "No filter is set"
 
 
+def _has_folder(pane: Any) -> str | None:
+    if pane.list_query.workspace is not None:
+        return None
+    return _has_session(pane) or (
+        None if pane.selected_workspace else "The session has no folder to limit the list to"
+    )
+
+
 def _writable(pane: Any) -> str | None:
     return _has_session(pane) or cannot_write(pane)
 
@@ -117,6 +125,10 @@ SESSION_COMMANDS: tuple[Command, ...] = (
     Command(
         "list.view", ("V",), "archived", "Show active sessions, archived ones, or all", "list",
         footer=70, group="View",
+    ),
+    Command(
+        "list.folder", ("w",), "one folder", "Show only the sessions of this one's folder, or "
+        "those of all folders again", "list", available=_has_folder, footer=55, group="View",
     ),
     Command(
         "list.running", ("L",), "running", "Go to the newest session that is running", "list",

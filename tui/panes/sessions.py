@@ -161,6 +161,18 @@ class SessionsPane(ListVerbs, FilteredPane):
         query = self.list_query
         self.change_query(query._replace(shelf=after(listing.SHELVES, query.shelf)))
 
+    @property
+    def selected_workspace(self) -> str | None:
+        """The folder of the selected session; None where it has none."""
+        row = self.view.rows.get(self.view.selected or -1)
+        return None if row is None else row.workspace
+
+    def do_folder(self) -> None:
+        """Show the sessions of the selected one's folder alone, or those of all folders again."""
+        query = self.list_query
+        folder = None if query.workspace is not None else self.selected_workspace
+        self.change_query(query._replace(workspace=folder))
+
     async def do_running(self) -> None:
         """Go to the newest session that is running."""
         found = await self.library.read(

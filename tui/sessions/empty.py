@@ -41,7 +41,7 @@ def empty_words(
         shelf = {"active": "", "archived": "archived ", "all": ""}[query.shelf]
         return [f"No {shelf}sessions below {where}", *coming,
                 f"The store has {count_of(store.sessions, 'session')} of other folders; "
-                "backscroll without a folder shows them"]
+                "w shows them"]
     if query.shelf == "archived":
         return ["No session is archived", "V shows the active ones"]
     return [f"No active session; {store.archived:,} archived", "V shows them"]

@@ -15,11 +15,16 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from store.queries.listing import ListQuery
+from tui.commands.keys import key_label, key_name
+from tui.commands.registry import BY_ID, keys_of
 from tui.glyphs import glyphs
 from tui.sessions.painter import style
-from tui.sessions.wording import GROUP_NAMES, SHELF_NAMES, SORT_NAMES
-from tui.text import cells, fit
+from tui.sessions.wording import GROUP_NAMES, SHELF_NAMES, SORT_NAMES, folder
+from tui.text import cells, fit, fit_path
 from tui.theme import palette_of
+from tui.verbs.doing import shown_app
+
+ONLY, ALL_FOLDERS = " only ", "all folders"
 
 
 class Tally(NamedTuple):
@@ -153,11 +158,38 @@ class _Slash(Widget):
         return Strip([Segment(" / ", style(colour, palette.panel, bold=lit))])
 
 
+class ListLimit(_Facts):
+    """``only ~/code/api      w all folders``; it is there while the list shows one folder."""
+
+    DEFAULT_CSS = "ListLimit { height: 1; width: 1fr; display: none; }"
+    workspace: reactive[str | None] = reactive(None)
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the folder, and the key that shows all of them at the right edge."""
+        palette, width = palette_of(self.app), self.size.width
+        keys = keys_of(BY_ID["list.folder"], shown_app(self).settings.keys)
+        key = f"{key_label(key_name(keys[0]))} " if keys else ""
+        right = cells(key) + cells(ALL_FOLDERS) + 1
+        room = max(0, width - cells(ONLY) - right - 2)
+        where = fit_path(folder(self.workspace or ""), room)
+        gap = " " * max(1, width - cells(ONLY) - cells(where) - right)
+        return Strip([
+            Segment(ONLY, style(palette.tool, palette.panel)),
+            Segment(where + gap, style(palette.tool, palette.panel, bold=True)),
+            Segment(key, style(palette.text, palette.panel, bold=True)),
+            Segment(ALL_FOLDERS + " ", style(palette.muted, palette.panel)),
+        ]).crop(0, width)
+
+    def on_click(self) -> None:
+        """Show all folders again."""
+        self.post_message(self.Pressed("list.folder"))
+
+
 class ListHeader(Widget):
-    """Both lines of the header."""
+    """The lines of the header: two, and one more where the list is limited to a folder."""
 
     DEFAULT_CSS = """
-    ListHeader { height: 2; background: $surface; layout: vertical; }
+    ListHeader { height: auto; background: $surface; layout: vertical; }
     ListHeader > Horizontal { height: 1; }
     """
 
@@ -172,7 +204,14 @@ class ListHeader(Widget):
     def compose(self) -> ComposeResult:
         """Make the parts."""
         yield ListTitle()
+        yield ListLimit()
         with Horizontal():
             yield _Slash()
             yield FilterInput()
             yield ListOrder()
+
+    def limit_to(self, workspace: str | None) -> None:
+        """Say that the list shows the sessions of one folder alone; None takes that away."""
+        limit = self.query_one(ListLimit)
+        limit.workspace = workspace
+        limit.display = workspace is not None

@@ -204,6 +204,7 @@ class SessionListPane(CommandPane, Vertical):
             len(self.view.marked), bool(self.filter_text.strip()),
         )
         title.list_query = self.query_one(ListOrder).list_query = self.list_query
+        self.query_one(ListHeader).limit_to(self.list_query.workspace)
 
     # What the list reports
 
