@@ -16,7 +16,7 @@ from tests.sources.codex_lines import DATA, START, Lines, read, said, shape, thr
 A, B = thread_id(1), thread_id(2)
 FILES = [
     path
-    for home in ("home", "0.98.0", "0.171.0")
+    for home in ("home", "0.20.0", "0.36.0", "0.58.0", "0.98.0", "0.171.0")
     for path in sorted((DATA / home / "sessions").rglob("*.jsonl"))
 ]
 

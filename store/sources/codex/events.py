@@ -23,6 +23,11 @@ def is_shown(line: Line) -> bool:
     return line.kind in _ERRORS or line.kind in _RETRIES or line.kind in _EVENTS
 
 
+def is_failure(line: Line) -> bool:
+    """Tell whether an event says that a response, or a try at one, came to nothing."""
+    return line.kind in _ERRORS or line.kind in _RETRIES
+
+
 def part_of(line: Line, record: tuple[int, ...]) -> PartDraft:
     """Return the part of an event that is shown."""
     if line.kind in _ERRORS:

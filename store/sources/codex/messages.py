@@ -10,11 +10,9 @@ from store.sources.codex import events
 from store.sources.codex.calls import Calls
 from store.sources.codex.items import data_part, message_parts, message_text, reasoning_part
 from store.sources.codex.lineage import Entry
-from store.sources.codex.message_list import MessageList
 from store.sources.codex.origins import kinds_of, origin_details, origin_of
-from store.sources.codex.setting import Setting
+from store.sources.codex.responses import Responses
 from store.sources.codex.tools import CALLS, HOSTED, call_part, hosted_part, item_of
-from store.sources.codex.usage import Counting, Usage
 from store.sources.drafts import MessageDraft, PartDraft
 from store.sources.values import mapping, string
 
@@ -25,17 +23,10 @@ _QUIET_ITEMS = frozenset(
 
 
 @dataclass(slots=True)
-class Thread(MessageList):
+class Thread(Responses):
     """The messages of one thread, made from its lines."""
 
-    setting: Setting = field(default_factory=Setting)
     calls: Calls = field(default_factory=Calls)
-    counting: Counting = field(default_factory=Counting)
-    _open: MessageDraft | None = None
-    _sampled: object = None
-    _answered: bool = False
-    _waiting: set[str] = field(default_factory=set)
-    _unsure: list[MessageDraft] = field(default_factory=list)
     _confirmed: bool = False
     _prompted: bool = False
 
@@ -43,13 +34,14 @@ class Thread(MessageList):
         """Take all lines of the thread, once."""
         for entry in entries:
             if (entry.inherited, entry.hidden_at) != self.state:
-                self._close()
+                self.settle()
                 self.part((entry.inherited, entry.hidden_at))
             self._take(entry)
+        self.settle()
         self._place_left()
         self.flush_quiet()
         if self._confirmed:
-            for message in self._unsure:
+            for message in self.unsure:
                 message.metadata["origin"] = "meta"
 
     def _take(self, entry: Entry) -> None:
@@ -68,37 +60,17 @@ class Thread(MessageList):
             elif line.type == "turn_context":
                 self.setting.take(line.payload)
             elif line.type == "token_usage_record":
-                self._count(entry, self.counting.take_record(line.payload))
+                self.count(entry, self.counting.take_record(line.payload))
             self.keep(entry)
-
-    def _close(self) -> None:
-        self._open = None
-        self._waiting.clear()
-        self._answered = False
-
-    def _assistant(self, entry: Entry) -> MessageDraft:
-        """Return the message of the API response that an item belongs to."""
-        line = entry.line
-        sampled = line.extra.get("sampled_through_sequence")
-        if self._open is not None:
-            if sampled is not None and self._sampled is not None:
-                other = sampled != self._sampled
-            else:
-                other = self._answered and not self._waiting
-            if other:
-                self._close()
-        if self._open is None:
-            self._open = self.add(entry, "assistant", self.setting.described())
-        self._sampled = sampled
-        self._open.updated_at = max(self._open.updated_at, line.at)
-        return self._open
 
     def _take_item(self, entry: Entry) -> None:
         line, record = entry.line, self.record(entry)
         if line.kind == "message":
             self._take_message(entry)
         elif line.kind == "reasoning":
-            self._assistant(entry).parts.append(reasoning_part(line.payload, line.at, record))
+            part = reasoning_part(line.payload, line.at, record)
+            self.response(entry).parts.append(part)
+            self.quiet += self.words.repeat("reasoning", part.data["text"])
         elif line.kind in CALLS:
             self._take_call(entry, call_part(line))
         elif line.kind in HOSTED:
@@ -106,37 +78,38 @@ class Thread(MessageList):
         elif line.kind.endswith("_output"):
             call_id = string(line.payload.get("call_id")) or ""
             owner = self.calls.settle(call_id, entry, record)
-            if owner is not None and owner is self._open:
-                self._answered = True
-                self._waiting.discard(call_id)
+            if owner is not None and owner is self.opened:
+                self.answered = True
+                self.waiting.discard(call_id)
         elif line.kind == "agent_message":
             self._take_agent_message(entry)
         elif line.kind in _QUIET_ITEMS:
             self.keep(entry)
         else:
             details = {"name": line.kind or "unknown", "details": line.payload}
-            self._assistant(entry).parts.append(data_part("event", details, line.at, record))
+            self.response(entry).parts.append(data_part("event", details, line.at, record))
 
     def _take_call(self, entry: Entry, part: PartDraft) -> None:
         part.records = self.record(entry)
         if self.calls.repeats(part):
             return
         if part.tool_state == "input-available":
-            message = self._assistant(entry)
-            self._waiting.add(part.tool_call_id or "")
+            message = self.response(entry)
+            self.waiting.add(part.tool_call_id or "")
             self.calls.add(part, message)
         else:
-            self.calls.add(part, self._assistant(entry))
+            self.calls.add(part, self.response(entry))
 
     def _take_message(self, entry: Entry) -> None:
         line, role = entry.line, entry.line.payload.get("role")
         parts = message_parts(line.payload, line.at, self.record(entry))
         if role == "assistant":
-            self._assistant(entry).parts += parts
+            self.response(entry).parts += parts
+            self.quiet += self.words.repeat("text", message_text(line.payload))
         elif role == "user":
             self._take_user(entry).parts = parts
         else:
-            self._close()
+            self.close()
             self.add(entry, "system", {"origin": "meta"}).parts = parts
 
     def _take_user(self, entry: Entry) -> MessageDraft:
@@ -148,16 +121,16 @@ class Thread(MessageList):
             extra["turn_id"] = self.setting.turn
         if extra:
             metadata["backscroll"] = extra
-        self._close()
+        self.settle()
         message = self.add(entry, "user", metadata)
         self._prompted = self._prompted or origin == "human"
         if not certain and not kinds_of(line):
-            self._unsure.append(message)
+            self.unsure.append(message)
         return message
 
     def _take_agent_message(self, entry: Entry) -> None:
         """Take what one agent wrote to another."""
-        self._close()
+        self.settle()
         message = self.add(entry, "user", {"origin": "notification"})
         data = events.agent_message(entry.line.payload)
         message.parts.append(data_part("agent", data, entry.line.at, self.record(entry)))
@@ -168,20 +141,24 @@ class Thread(MessageList):
             self._end_turn(entry)
             return
         if events.is_shown(line):
-            self._close()
+            if events.is_failure(line):
+                self.settle()
+            self.close()
             message = self.add(entry, "system", {})
             message.parts.append(events.part_of(line, self.record(entry)))
             return
         if line.kind == "task_started":
-            self._close()
+            self.settle()
             self.setting.turn, self._prompted = string(payload.get("turn_id")), False
         elif line.kind == "thread_settings_applied":
             self.setting.take(mapping(payload.get("thread_settings")))
         elif line.kind == "token_count":
             hidden = entry.hidden_at is not None
-            self._count(entry, self.counting.take_count(payload, hidden=hidden))
+            self.count(entry, self.counting.take_count(payload, hidden=hidden), early=True)
         elif line.kind == "user_message":
             self._confirm()
+        if self.tell(entry):
+            return
         item = item_of(line)
         if item is None or not self._take_told(entry, item):
             self.keep(entry)
@@ -196,13 +173,13 @@ class Thread(MessageList):
     def _confirm(self) -> None:
         """Note that a person typed the last message."""
         self._confirmed = True
-        if self._unsure and self._unsure[-1] is self.messages[-1]:
-            self._unsure.pop()
+        if self.unsure and self.unsure[-1] is self.messages[-1]:
+            self.unsure.pop()
 
     def _end_turn(self, entry: Entry) -> None:
         line = entry.line
-        self._close()
-        last = self._last_assistant()
+        self.settle()
+        last = self.last_response()
         if last is not None:
             extra = last.metadata.setdefault("backscroll", {})
             if type(line.payload.get("duration_ms")) is int:
@@ -217,39 +194,9 @@ class Thread(MessageList):
         message = self.add(entry, "system", {})
         message.parts.append(data_part("error", data, line.at, record))
 
-    def _last_assistant(self) -> MessageDraft | None:
-        """Return the newest answer to the last prompt."""
-        for message in reversed(self.messages):
-            if message.role == "assistant":
-                return message
-            human = message.metadata.get("origin") == "human"
-            if human and not any(message is unsure for unsure in self._unsure):
-                return None
-        return None
-
-    def _count(self, entry: Entry, usage: Usage | None) -> None:
-        """Give a response's usage to its message; one without items gets an empty message."""
-        if usage is None:
-            return
-        message = self._open or self._last_assistant()
-        if (
-            message is None
-            or "usage" in message.metadata
-            or (
-                (message.inherited_from is not None, message.metadata.get("hidden_at"))
-                != self.state
-            )
-        ):
-            message = self.add(entry, "assistant", self.setting.described())
-        message.metadata["usage"] = usage
-        response = string(entry.line.payload.get("response_id"))
-        if response:
-            message.metadata.setdefault("backscroll", {})["response_id"] = response
-        self._close()
-
     def _take_compaction(self, entry: Entry) -> None:
         line = entry.line
-        self._close()
+        self.settle()
         last = self.messages[-1] if self.messages else None
         if last is None or last.role != "assistant" or last.parts:
             last = self.add(entry, "system", {})

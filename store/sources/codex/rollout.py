@@ -143,7 +143,7 @@ class Rollout:
 
 def _bare(data: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
     """Return type and payload of a line of the first versions, which had no envelope."""
-    if data.get("type") in _ITEMS:
+    if string(data.get("type")) in _ITEMS:
         return "response_item", data
     if string(data.get("id")) and "timestamp" in data and "type" not in data:
         return "session_meta", data

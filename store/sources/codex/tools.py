@@ -44,8 +44,13 @@ _FAILED = (
     "write_stdin failed",
     "Failed to apply patch",
     "tool call error",
+    "error: ",
 )
-_DENIED = ("exec command rejected by user", "patch rejected", "rejected by user", "user rejected")
+_DENIED = re.compile(
+    r"exec command rejected by user|patch rejected|rejected by user|user rejected"
+    r"|(?:exec_command failed: )?CreateProcess \{ message: \"Rejected\("
+    r"|approval policy is \w+; reject command"
+)
 
 
 def call_part(line: Line) -> PartDraft:
@@ -186,7 +191,7 @@ def status_of(text: str, succeeded: bool | None) -> str:
     """Return ``ok``, ``error``, ``denied`` or ``interrupted`` as an output's words tell it."""
     if _ABORTED.match(text):
         return "interrupted"
-    if text.startswith(_DENIED):
+    if _DENIED.match(text):
         return "denied"
     return "error" if succeeded is False or text.startswith(_FAILED) else "ok"
 
