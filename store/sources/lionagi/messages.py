@@ -189,7 +189,7 @@ def _image(message: StoredMessage, value: Any) -> PartDraft:
 def _call(message: StoredMessage) -> PartDraft:
     """Return a call; it is named by its own request, so that forks may tell them apart."""
     name = string(message.content.get("function")) or "unknown"
-    given = message.content.get("arguments")
+    given = _given(message.content.get("arguments"))
     part = _part(
         message,
         {
@@ -201,6 +201,17 @@ def _call(message: StoredMessage) -> PartDraft:
     )
     part.tool_call_id, part.tool_state = message.id, "input-available"
     return part
+
+
+def _given(arguments: Any) -> Any:
+    """Return a call's arguments; those of a mirrored session are kept as a piece of JSON."""
+    preview = mapping(arguments).get("_mirror_preview")
+    if not isinstance(preview, str):
+        return arguments
+    try:
+        return orjson.loads(preview)
+    except orjson.JSONDecodeError:
+        return arguments  # It was cut.
 
 
 def _give_output(part: PartDraft, response: StoredMessage) -> None:

@@ -15,6 +15,7 @@ from store.sources.drafts import LineageDraft, LineageKind, MessageDraft, Sessio
 from store.sources.lionagi.history import Turn, first_thread, history, is_fork
 from store.sources.lionagi.messages import Conversation
 from store.sources.lionagi.stored import StoredBranch, StoredSession, parent_of, plain_row
+from store.sources.titles import shortened
 from store.sources.values import mapping, number, string, utc_ms
 
 KIND = "lionagi"
@@ -102,10 +103,14 @@ def _session(
     last = max((message.updated_at for message in messages), default=created)
     draft = SessionDraft(
         stored.id, stored.path, KIND, created, utc_ms(row.get("updated_at")) or last,
-        workspace_root=stored.project_path or string(stored.metadata.get("cwd")),
+        workspace_root=_workspace(stored),
         messages=messages, records=records,
     )  # fmt: skip
     draft.title, draft.title_from = title_of(row)
+    if draft.title_from == "id" or draft.title == row.get("invocation_kind"):
+        # The program names a run by its id then; what it was asked says more.
+        prompt = _first_prompt(messages)
+        draft.title, draft.title_from = prompt or draft.title, "first-prompt"
     draft.metadata["activity"] = _activity(stored)
     own = {key: value for key in _KEPT if (value := decoded(row.get(key))) not in (None, "", [])}
     signals = [_signal(one) for one in stored.sides.get("session_signals", ())]
@@ -136,6 +141,22 @@ def _signal(row: Row) -> dict[str, Any]:
             "at": utc_ms(row.get("ts")), "payload": decoded(row.get("payload"))}  # fmt: skip
 
 
+def _workspace(stored: StoredSession) -> str | None:
+    """Return the folder of a session; a mirrored one has it in the place of its artifacts."""
+    known = stored.project_path or string(stored.metadata.get("cwd"))
+    mirrored = stored.metadata.get("process_identity_mode") == "external"
+    return known or (string(stored.row.get("artifacts_path")) if mirrored else None)
+
+
+def _first_prompt(messages: list[MessageDraft]) -> str | None:
+    for message in messages:
+        for part in message.parts if message.metadata.get("origin") == "human" else ():
+            words = shortened(part.data["text"]) if part.type == "text" else None
+            if words:
+                return words
+    return None
+
+
 def _branch(
     stored: StoredSession, branch: StoredBranch, messages: list[MessageDraft], records: list[bytes]
 ) -> SessionDraft:
@@ -144,7 +165,7 @@ def _branch(
     ended = utc_ms(branch.row.get("ended_at")) or created
     draft = SessionDraft(
         branch.id, stored.path, KIND, created, max([created, ended, *own]),
-        workspace_root=stored.project_path or string(stored.metadata.get("cwd")),
+        workspace_root=_workspace(stored),
         messages=messages, records=records,
     )  # fmt: skip
     name = string(branch.row.get("name")) or branch.id[:8]
