@@ -74,7 +74,7 @@ class SourceSettings:
     Attributes:
         enabled: Kinds that are read; empty means all that are known.
         disabled: Kinds that are never read.
-        paths: Extra files and folders, by kind.
+        paths: Extra files, folders and URLs of servers, by kind.
         excluded_workspaces: Folders whose sessions never come into the library.
         sync_on_start: Whether ``backscroll`` without an argument syncs.
         watch: Whether running sessions are followed.

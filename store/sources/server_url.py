@@ -44,6 +44,11 @@ class ServerUrl:
         """Return the URL without its password."""
         return self.text
 
+    @property
+    def has_password(self) -> bool:
+        """Whether the URL itself holds one."""
+        return bool(_secrets_of(self.dsn))
+
     def without_secrets(self, words: str) -> str:
         """Return words of others with this URL's passwords taken out."""
         for secret in _secrets_of(self.dsn):

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import queue
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +21,8 @@ from store.sources.server_url import ServerUrl
 from store.sources.servers.connection import PostgresRows
 from store.sync import problems as kept
 from store.sync import watch_servers
-from store.sync.engine import Settings
-from store.sync.stopping import Stop
 from store.sync.targets import Target
-from store.sync.watch import Watch
+from tests.sources.following import following
 from tests.sources.postgres_server import Database, Server
 from tests.sources.server_rows import url_of
 
@@ -38,7 +33,6 @@ PART = (
     "INSERT INTO parts(id, message_id, session_id, type, data)"
     f" VALUES ($1, '{LAST_MESSAGE}', '{BUSY}', 'text', $2)"
 )
-PATIENCE_S = 60
 
 
 class Asked:
@@ -170,52 +164,11 @@ def test_what_a_running_transaction_wrote_is_seen_when_it_commits(hub_server: Da
     assert asyncio.run(run()) == ([], [BUSY])
 
 
-class Following:
-    """A watcher in a thread, and what it says."""
-
-    def __init__(self, library: Path, target: Target) -> None:
-        self.target = target
-        self._said: queue.Queue[dict[str, Any]] = queue.Queue()
-        self._stop = Stop()
-        self._path = library
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def _run(self) -> None:
-        library = open_database(self._path, create=True)
-        try:
-            settings = Settings(helpers=0)
-            Watch(library, settings, lambda: [self.target], self._stop, say=self._said.put).run()
-        finally:
-            library.close()
-
-    def until(self, event: str) -> dict[str, Any]:
-        """Wait for an event; others that come before it are dropped."""
-        while True:
-            said = self._said.get(timeout=PATIENCE_S)
-            if said["event"] == event:
-                return said
-
-    def end(self) -> None:
-        self._stop.set()
-        self._thread.join()
-
-
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch_servers, "POLL_S", 0.02)
     monkeypatch.setattr(watch_servers, "SLOWEST_S", 0.1)
     monkeypatch.setattr(watch_servers, "SHARE", 0)
-
-
-@contextlib.contextmanager
-def following(library: Path, target: Target) -> Iterator[Following]:
-    watcher = Following(library, target)
-    try:
-        watcher.until("watching")
-        yield watcher
-    finally:
-        watcher.end()
 
 
 def library_at(path: Path) -> Library:

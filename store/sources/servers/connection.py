@@ -14,12 +14,13 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Coroutine, Iterator
+from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, TypeVar
 
 from store.sources.databases import Row
 from store.sources.server_url import ServerTrouble, ServerUrl
-from store.sources.servers.reasons import reason
+from store.sources.servers.reasons import is_login, reason
 from store.sources.servers.values import plain
 
 APPLICATION = "backscroll"
@@ -49,6 +50,7 @@ _MISSING = (
     "cannot be read: PostgreSQL needs the driver asyncpg, which comes with the extra:"
     " pip install 'backscroll[postgres]'"
 )
+_NO_PASSWORD = " (none is in the URL, and none is kept; ~/.pgpass and PGPASSWORD serve as well)"
 T = TypeVar("T")
 
 
@@ -87,13 +89,13 @@ _LOOP = _Loop()
 
 
 class Servers:
-    """Keeps one connection to each server that is read; one thread at a time reads."""
+    """Keeps one connection to each server that is read; one thread at a time reads of it."""
 
     def __init__(self) -> None:
         """Start with none."""
         self._kept: dict[ServerUrl, Any] = {}
         self._made: Counter[ServerUrl] = Counter()
-        self._lock = threading.RLock()
+        self._locks: dict[ServerUrl, AbstractContextManager[Any]] = {}
         weakref.finalize(self, _close_all, self._kept)
 
     @contextlib.contextmanager
@@ -103,7 +105,7 @@ class Servers:
         Raises:
             ServerTrouble: The server cannot be reached or read, or the driver is missing.
         """
-        with self._lock:
+        with self._lock(url):
             connection = self._begun(url)
             try:
                 yield PostgresRows(url, connection)
@@ -124,7 +126,7 @@ class Servers:
         Raises:
             ServerTrouble: The server cannot be reached, or the driver is missing.
         """
-        with self._lock:
+        with self._lock(url):
             fresh = url not in self._kept
             connection = self._kept[url] if not fresh else self._connect(url)
             new = connection.get_server_version().major > 12
@@ -147,6 +149,9 @@ class Servers:
     def close_all(self) -> None:
         """Let all connections go."""
         _close_all(self._kept)
+
+    def _lock(self, url: ServerUrl) -> AbstractContextManager[Any]:
+        return self._locks.setdefault(url, threading.RLock())
 
     def _begun(self, url: ServerUrl) -> Any:
         """Begin on the kept connection, or on a new one where the server closed that."""
@@ -181,8 +186,9 @@ class Servers:
                 )
             )  # fmt: skip
         except Exception as error:
+            hint = _NO_PASSWORD if is_login(error) and not url.has_password else ""
             # Without the cause: the driver's errors may quote the URL.
-            raise ServerTrouble(url, reason(error)) from None
+            raise ServerTrouble(url, reason(error) + hint) from None
         self._kept[url] = connection
         self._made[url] += 1
         return connection

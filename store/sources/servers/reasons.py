@@ -18,6 +18,7 @@ _WORDS = {
     "53300": "takes no more connections",
 }
 """By SQLSTATE (PostgreSQL's manual, appendix A)."""
+_LOGIN = ("28P01", "28000")
 _NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
@@ -34,6 +35,11 @@ def reason(error: BaseException) -> str:
     if isinstance(error, OSError):
         return f"cannot be reached: {_of_system(error)}"
     return f"cannot be read: {said or type(error).__name__}"
+
+
+def is_login(error: BaseException) -> bool:
+    """Say whether the server refused the user or the password."""
+    return getattr(error, "sqlstate", None) in _LOGIN
 
 
 def _of_system(error: OSError) -> str:
