@@ -18,6 +18,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
+from store.errors import BackscrollError
 from store.neutral import neutral
 from tui import problems
 from tui.commands.registry import keymap
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from textual.command import Provider
 
     from store.config import Config
+    from tui.making import Making
     from tui.quick_settings import QuickSettings
     from tui.screens.main import MainScreen
 
@@ -129,12 +131,24 @@ class BackscrollApp(App[None]):
         self.run_worker(self._load_rest(), exit_on_error=False)
 
     async def _load_rest(self) -> None:
+        if self.library.making is not None:
+            self.run_worker(self._made(self.library.making), exit_on_error=False)
         await self.library.ready()
         await self.main.load_panes()
         sources = (await self._report_config()).sources
         targets = self.library.sync_targets
         if targets or (targets is not None and sources.sync_on_start):
             await self._syncing.run(targets, watch=sources.watch)
+
+    async def _made(self, making: Making) -> None:
+        """Show what another process fills the store with, once that is there."""
+        try:
+            await making.done()
+        except BackscrollError as error:
+            self.report(f"{making.words} failed", error)
+        self.library.making = None
+        self.main.sessions.store_changed()
+        self.main.refresh_summary()
 
     async def sync_now(self, targets: list[str]) -> None:
         """Sync some places, beside whatever sync runs; gives up where that does not end."""

@@ -19,6 +19,7 @@ from store.sources.server_url import Root
 
 if TYPE_CHECKING:
     from store.store import Store
+    from tui.making import Making
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -34,6 +35,7 @@ class Library:
         notice: What is said once at the start, or None.
         headline: What stands above the panes all the time, or None.
         workspace: Shows the sessions of this folder alone; None shows all.
+        making: What fills the store while it is shown; None where it is there whole.
         sync_targets: What the sync process reads; None starts none.
         clock: Returns the present as epoch ms.
     """
@@ -43,6 +45,7 @@ class Library:
     notice: str | None = None
     headline: str | None = None
     workspace: str | None = None
+    making: Making | None = None
     sync_targets: tuple[Root, ...] | None = None
     clock: Clock = system_clock
     _store: Store | None = None
@@ -94,6 +97,8 @@ class Library:
 
     async def close(self) -> None:
         """Close every connection and thread; one that is being opened is waited for."""
+        if self.making is not None:
+            self.making.stop()
         async with self._opening:
             if self._store is not None:
                 await self._store.close()

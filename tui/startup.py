@@ -94,16 +94,17 @@ def _names(roots: list[Root]) -> str:
 
 
 def demo_library(headline: str | None) -> Library:
-    """Make the demo store anew and open it, with a line above it."""
-    clock = import_module("store.clock").system_clock
+    """Open an empty store that another process makes the demo of, with a line above it."""
     path = private_folder(cache_dir()) / f"demo-{os.getpid()}.db"
     for old in path.parent.glob("demo-*.db*"):
         if not _alive(old):
             old.unlink(missing_ok=True)
     path.unlink(missing_ok=True)
-    import_module("store.demo").make_demo(path, clock)
+    open_database(path, create=True).close()
     library = Library.open(path, "demo")
     library.headline = headline
+    making = import_module("tui.making").Making
+    library.making = making("Making the demo store", "store.demo", [str(path)])
     return library
 
 

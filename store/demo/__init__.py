@@ -28,12 +28,23 @@ def make_demo(path: Path, clock: Clock = system_clock) -> Path:
     """
     for suffix in ("", "-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-    database = open_database(path, create=True)
+    open_database(path, create=True).close()
+    fill_demo(path, clock)
+    return path
+
+
+def fill_demo(path: Path, clock: Clock = system_clock) -> None:
+    """Fill an empty store of our own form, in one transaction.
+
+    Args:
+        path: The store, which others may have open.
+        clock: Returns the present as epoch ms; ages count from it.
+    """
+    database = open_database(path)
     try:
         _fill(database, clock())
     finally:
         database.close()
-    return path
 
 
 def _fill(database: Database, now: int) -> None:

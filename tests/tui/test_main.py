@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from store.errors import BackscrollError
 from store.locations import cache_dir, library_path
-from tests.tui.stores import Told, put, some
+from tests.tui.stores import Told, put, settled, some
 from tui import startup
 from tui.__main__ import Request, browser_request, main
+from tui.app import BackscrollApp
+from tui.making import Making
+from tui.quick_settings import QuickSettings
 
 
 @pytest.mark.parametrize(
@@ -57,9 +61,55 @@ def test_nothing_found_shows_the_demo_and_where_it_looked(
     assert library.headline.startswith("No agent sessions found in ~/.claude")
     assert library.headline.endswith("; showing the demo")
     assert library.path.parent == cache_dir()
+    assert library.making is not None
+    asyncio.run(library.making.done())
     assert not startup.is_empty(library.path)
     again = startup.open_library(None, None, demo=True)
     assert (again.name, again.headline) == ("demo", None)
+    asyncio.run(again.close())
+
+
+class Slowly(Making):
+    """Is done no earlier than it may be."""
+
+    def __init__(self, making: Making) -> None:
+        self.words = making.words
+        self._process = making._process
+        self.may_end = asyncio.Event()
+
+    async def done(self) -> None:
+        await self.may_end.wait()
+        await super().done()
+
+
+async def test_the_first_paint_says_that_the_demo_is_being_made() -> None:
+    library = startup.open_library(None, None, demo=True)
+    assert library.making is not None
+    library.making = Slowly(library.making)
+    app = BackscrollApp(library, QuickSettings(), poll_ms=0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        painted = [app.main.sessions.view.render_line(y).text.strip() for y in range(3)]
+        library.making.may_end.set()
+        pane = await settled(app, pilot)
+        assert len(pane.view.model) > 12
+        assert pane.selected_id is not None
+    assert painted == ["", "Making the demo store…", ""]
+
+
+async def test_a_demo_that_cannot_be_made_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = startup.open_library(None, None, demo=True)
+    assert library.making is not None
+    library.making.stop()
+    library.making = Making("Making the demo store", "store.demo", [str(tmp_path / "nowhere.db")])
+    app = BackscrollApp(library, QuickSettings(), poll_ms=0)
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        (told,) = [note.message for note in app._notifications]
+        assert told.startswith("Making the demo store failed: ") and "nowhere.db" in told
+        assert pane.view.when_empty[0] == "There are no sessions in this store"
 
 
 def test_a_first_run_says_what_the_library_keeps(

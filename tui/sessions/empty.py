@@ -10,6 +10,7 @@ from textual.strip import Strip
 from store.queries.listing import ListQuery
 from store.queries.summary import Totals
 from tui.figures import count_of
+from tui.glyphs import glyphs
 from tui.palette import Palette
 from tui.sessions.painter import blank, style
 from tui.sessions.wording import folder
@@ -45,6 +46,15 @@ def empty_words(
     if query.shelf == "archived":
         return ["No session is archived", "V shows the active ones"]
     return [f"No active session; {store.archived:,} archived", "V shows them"]
+
+
+def making_words(words: str) -> list[str]:
+    """Say that the store is still being filled.
+
+    Args:
+        words: What is done, such as ``Making the demo store``.
+    """
+    return [words + glyphs().more]
 
 
 def message(words: Sequence[str], y: int, width: int, palette: Palette) -> Strip:

@@ -16,7 +16,7 @@ from tui.commands.registry import BY_ID
 from tui.library import Library
 from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
 from tui.panes.base import CommandPane
-from tui.sessions.empty import empty_words
+from tui.sessions.empty import empty_words, making_words
 from tui.sessions.header import ListHeader, ListOrder, ListTitle, Tally, _Facts
 from tui.sessions.loader import ListLoader
 from tui.sessions.model import ListModel, build_model
@@ -191,6 +191,8 @@ class SessionListPane(CommandPane, Vertical):
     def _empty_words(self, model: ListModel) -> list[str]:
         if len(model):
             return []
+        if self.library.making is not None:
+            return making_words(self.library.making.words)
         return empty_words(
             self.list_query, self.filter_text, model.total, totals(self.library.database),
             syncs=self.library.sync_targets is not None,

@@ -1,0 +1,44 @@
+"""A store that another process fills while the app already shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from store.errors import StoreError
+from store.sync.children import child_environment
+
+
+class Making:
+    """The process that fills the store; it runs from the moment that this is made.
+
+    Attributes:
+        words: What it does, such as ``Making the demo store``.
+    """
+
+    def __init__(self, words: str, module: str, arguments: Sequence[str]) -> None:
+        """Start ``python -m module arguments``."""
+        self.words = words
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments], env=child_environment(),
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )
+
+    async def done(self) -> None:
+        """Wait until the store is filled.
+
+        Raises:
+            StoreError: It could not be filled; the message says why.
+        """
+        _, said = await asyncio.to_thread(self._process.communicate)
+        if self._process.returncode:
+            lines = said.decode("utf-8", "replace").strip().splitlines()
+            raise StoreError(lines[-1] if lines else f"ended with {self._process.returncode}")
+
+    def stop(self) -> None:
+        """Break it off, where it still runs."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait()
