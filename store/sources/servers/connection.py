@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from store.sources.databases import Row
 from store.sources.server_url import ServerTrouble, ServerUrl
-from store.sources.servers.reasons import is_login, reason
+from store.sources.servers.reasons import is_of_password, reason
 from store.sources.servers.values import plain
 
 APPLICATION = "backscroll"
@@ -186,7 +186,7 @@ class Servers:
                 )
             )  # fmt: skip
         except Exception as error:
-            hint = _NO_PASSWORD if is_login(error) and not url.has_password else ""
+            hint = _NO_PASSWORD if is_of_password(error) and not url.has_password else ""
             # Without the cause: the driver's errors may quote the URL.
             raise ServerTrouble(url, reason(error) + hint) from None
         self._kept[url] = connection

@@ -18,7 +18,6 @@ _WORDS = {
     "53300": "takes no more connections",
 }
 """By SQLSTATE (PostgreSQL's manual, appendix A)."""
-_LOGIN = ("28P01", "28000")
 _NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
@@ -37,9 +36,9 @@ def reason(error: BaseException) -> str:
     return f"cannot be read: {said or type(error).__name__}"
 
 
-def is_login(error: BaseException) -> bool:
-    """Say whether the server refused the user or the password."""
-    return getattr(error, "sqlstate", None) in _LOGIN
+def is_of_password(error: BaseException) -> bool:
+    """Say whether the server wanted another password, or one at all."""
+    return getattr(error, "sqlstate", None) == "28P01"
 
 
 def _of_system(error: OSError) -> str:
