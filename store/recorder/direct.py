@@ -44,9 +44,7 @@ class DirectRecorder:
             tell: Told the number of a line and what is wrong with it.
         """
         self._database, self._recording, self._tell = database, recording, tell
-        policy = recording.policy
-        self._full = policy.full
-        self._nap_s = min(_NAP_S, policy.save_buffer_ms / 2000)
+        self._nap_s = min(_NAP_S, recording.policy.save_buffer_ms / 2000)
         self._reader = ChunkReader()
         self._deadline: float | None = None
         self._read_at = 0.0
@@ -100,7 +98,7 @@ class DirectRecorder:
 
     def take(self, items: Iterable[Item]) -> None:
         """Take what one read gave; what is urgent in it is saved together."""
-        recording, full = self._recording, self._full
+        recording, full = self._recording, self._recording.full
         urgent, grow = False, recording.growth()
         for item in items:
             if isinstance(item, tuple):

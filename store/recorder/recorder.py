@@ -40,6 +40,9 @@ class Recorder:
         self._saving: asyncio.Task[None] | None = None
         self._in_background = False
         self._closed = False
+        self._timer_s = None
+        if recording.policy.save_on == "chunk":
+            self._timer_s = recording.policy.save_buffer_ms / 1000
 
     @classmethod
     async def open(
@@ -137,22 +140,23 @@ class Recorder:
         Raises:
             ValueError: It is no chunk.
         """
-        if not isinstance(chunk.get("type"), str):
-            raise ValueError("a chunk is an object with a type")
         recording = self._recording
         # Nothing to wait for where no save runs, or one that has its rows already.
-        free = self._in_background or not self._lock.locked()
-        if free and not recording.begins_message(chunk):
+        free, now = self._in_background or not self._lock.locked(), False
+        if free and recording.grow(chunk, size):
+            now = recording.waiting >= recording.full
+        elif not isinstance(chunk.get("type"), str):
+            raise ValueError("a chunk is an object with a type")
+        elif free and not recording.begins_message(chunk):
             now = recording.absorb(chunk, size)
-            if now:
-                async with self._lock:
-                    await self._save()
         else:
             async with self._lock:
-                now = await self._run(recording.receive(chunk, size))
-                if now:
+                if await self._run(recording.receive(chunk, size)):
                     await self._save()
-        if not now and recording.waiting and self._timer is None:
+        if now:
+            async with self._lock:
+                await self._save()
+        elif self._timer is None and recording.waiting:
             self._start_timer()
 
     async def feed_all(self, chunks: AsyncIterable[Chunk]) -> None:
@@ -243,10 +247,9 @@ class Recorder:
         await self._run(self._recording.save())
 
     def _start_timer(self) -> None:
-        policy = self._recording.policy
-        if policy.save_on == "chunk":
+        if self._timer_s is not None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(policy.save_buffer_ms / 1000, self._on_timer)
+            self._timer = loop.call_later(self._timer_s, self._on_timer)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

@@ -63,8 +63,8 @@ class MessageState(ToolCalls):
         Returns:
             False for any other chunk, which ``apply`` takes.
         """
-        kind = chunk["type"]
         try:
+            kind = chunk["type"]
             if kind == "tool-input-delta":
                 call, part = self._calls[chunk["toolCallId"]], self.parts[-1]
                 delta, grow = chunk["inputTextDelta"], call.grow

@@ -31,6 +31,7 @@ class Saving:
         session_id: The session's id.
         message: The message that chunks go to; None between two messages.
         waiting: Bytes that wait to be saved, about; 0 when nothing waits.
+        full: How many may wait.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Saving:
             unknown: Told the type of each chunk that is ignored.
         """
         self.policy = policy or SavePolicy()
-        self._saves_now, self._full = self.policy.saves_now, self.policy.full
+        self._saves_now, self.full = self.policy.saves_now, self.policy.full
         self.session_id = ""
         self.message: RecordedMessage | None = None
         self.waiting = 0
