@@ -59,6 +59,7 @@ SAMPLES = (
     Sample("copilot", "copilot"),
     Sample("copilot", "copilot_forked"),
     Sample("aider", "aider/.aider.chat.history.md"),
+    Sample("aider", "aider_lines/.aider.chat.history.md"),
     Sample("y-agent", "y-agent/data"),
     Sample("hub", "hub/hub.db"),
     Sample("lionagi", "lionagi/state.db"),

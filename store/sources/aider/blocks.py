@@ -1,8 +1,11 @@
 """A session's lines as blocks: what was typed, what the program said, what the model said.
 
 Source: the aider section of the format page: ``#### `` lines are the user's, ``> `` lines
-the program's, the rest is the model's. Lines of an answer that begin so cannot be told
-from them; the program itself reads them the same way.
+the program's, the rest is the model's. The program ends its own lines, and those that it
+copies of the user's, with the two blanks of a Markdown line break, which a model's heading
+or quotation seldom has; where an editor took them away nothing tells them apart. Of a
+message of several lines that the program says only the first begins with ``> `` and only
+the last ends so.
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ from typing import Literal
 
 Kind = Literal["start", "user", "tool", "assistant"]
 _TYPED_AT = re.compile(r"^# (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)\s*$")
+
+_KNOWN = re.compile(r"> (?:Tokens: |Applied edit to |Commit [0-9a-f]{7}|litellm\.|\^C)")
+"""What the program says of answers, also where its line breaks were taken away."""
 
 
 @dataclass(slots=True)
@@ -40,35 +46,70 @@ class Block:
 
 def blocks_of(text: str) -> Iterator[Block]:
     """Yield the blocks of a session's part of the file; joined they are the text again."""
+    lines = text.split("\n")
+    marked = any(_begins(line) and _breaks(line) for line in lines)
     block: Block | None = None
     blank = False
-    for line in text.split("\n"):
+    said_until = -1
+    for number, line in enumerate(lines):
+        if block is not None and number <= said_until:
+            block.lines.append(line)
+            continue
         if not line.strip():
             blank = True
             if block is None:
                 block = Block("start", [])
             block.lines.append(line)
             continue
-        kind = _kind(line, block)
+        above = block.kind if block is not None else "start"
+        follows = above == "start" or (above != "assistant" and not blank)
+        kind = _kind(line, block, told=not marked or _breaks(line), follows=follows)
         new_prompt = kind == "user" and blank
         if block is None or kind != block.kind or new_prompt:
             if block is not None:
                 yield block
             block = Block(kind, [])
         block.lines.append(line)
+        if kind == "tool" and marked and not _breaks(line):
+            said_until = _end_of_message(lines, number)
         blank = False
     if block is not None:
         yield block
 
 
-def _kind(line: str, block: Block | None) -> Kind:
+def _begins(line: str) -> bool:
+    return line.startswith(("#### ", "> "))
+
+
+def _breaks(line: str) -> bool:
+    """Tell whether a line ends as the program ends those that it writes."""
+    return line.rstrip("\r").endswith("  ")
+
+
+def _kind(line: str, block: Block | None, *, told: bool, follows: bool) -> Kind:
+    """Return whose a line is.
+
+    Args:
+        line: Not a blank one.
+        block: What it comes after.
+        told: Whether its beginning can be trusted.
+        follows: Whether it stands right below a line of the program or the user, or first.
+    """
     if block is None and line.startswith("# aider chat started at "):
         return "start"
-    if line.startswith("#### ") or line.rstrip() == "####":
+    if (line.startswith("#### ") or line.rstrip() == "####") and told:
         return "user"
     if line.startswith("> ") or line.rstrip() == ">":
-        return "tool"
+        return "tool" if told or follows or _KNOWN.match(line) else "assistant"
     return "assistant"
+
+
+def _end_of_message(lines: list[str], first: int) -> int:
+    """Return the last line of a program's message that has more than one; ``first`` if none."""
+    for number in range(first + 1, len(lines)):
+        if _breaks(lines[number]) and lines[number].strip():
+            return first if _begins(lines[number]) else number
+    return first
 
 
 def typed_at(body: bytes) -> list[tuple[int, str]]:

@@ -23,6 +23,7 @@ _VERSION = re.compile(r"^Aider v(\S+)", re.M)
 _COMMIT = re.compile(r"^Commit ([0-9a-f]{7,40}) (.*)$", re.M)
 _EDITED = re.compile(r"^Applied edit to (.+)$", re.M)
 _FAILED = re.compile(r"^(?:litellm\.[\w.]*(?:Error|Exception|Timeout)|.*\bAPIError\b)", re.M)
+_THOUGHT = re.compile(r"^<(thinking-content-[0-9a-f]{32})>\n(.*?)\n</\1>$", re.M | re.S)
 _RESTORED = "Restored previous conversation history."
 _INTERRUPTED = re.compile(r"^\^C", re.M)
 _UNITS = {"": 1, "k": 1000, "M": 1_000_000}
@@ -56,11 +57,24 @@ class _Chat:
         elif block.kind == "tool":
             self._notice(block.text, number)
         elif block.kind == "assistant":
-            self._answer([self._text(block.text, number)], ())
+            self._answer(self._said(block.text, number), ())
 
     def _text(self, text: str, number: int) -> PartDraft:
         data = {"type": "text", "text": text, "state": "done"}
         return PartDraft("text", data, self.at, self.at, records=(number,))
+
+    def _said(self, text: str, number: int) -> list[PartDraft]:
+        """Return an answer's parts: what was thought stands between tags before the words."""
+        parts: list[PartDraft] = []
+        place = 0
+        for thought in _THOUGHT.finditer(text):
+            if before := text[place : thought.start()].strip():
+                parts.append(self._text(before, number))
+            data = {"type": "reasoning", "text": thought[2].strip(), "state": "done"}
+            parts.append(PartDraft("reasoning", data, self.at, self.at, records=(number,)))
+            place = thought.end()
+        rest = text[place:].strip() if place else text
+        return [*parts, self._text(rest, number)] if rest or not parts else parts
 
     def _add(self, role: str, metadata: dict[str, Any], parts: list[PartDraft]) -> MessageDraft:
         assert role in ("user", "assistant", "system")
