@@ -106,6 +106,33 @@ def wrap(text: str, width: int) -> list[Span]:
     return _wrap_ascii(text, width) if text.isascii() else _wrap_wide(text, width)
 
 
+def break_cells(text: str, width: int) -> list[Span]:
+    """Break one logical line into full rows, as a terminal does: no space is swallowed.
+
+    Code and what programs print keep their columns so.
+
+    Args:
+        text: Cleaned text.
+        width: Columns of a row, at least 2.
+
+    Returns:
+        One span a row, at least one; together they are the whole text.
+    """
+    width = max(2, width)
+    if len(text) <= width and cells(text) <= width:
+        return [(0, len(text))]
+    if text.isascii():
+        return [(at, min(at + width, len(text))) for at in range(0, len(text), width)]
+    spans: list[Span] = []
+    start = used = 0
+    for begin, _end, size in split_graphemes(text)[0]:
+        if used + size > width and begin > start:
+            spans.append((start, begin))
+            start, used = begin, 0
+        used += size
+    return [*spans, (start, len(text))]
+
+
 def _after_spaces(text: str, position: int) -> int:
     while position < len(text) and text[position] == " ":
         position += 1

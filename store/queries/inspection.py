@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,7 +105,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def spent_of(metadata: dict[str, Any]) -> Spent:
+def spent_of(metadata: Mapping[str, Any]) -> Spent:
     """Return a message's usage, from its decoded ``metadata_json``.
 
     As in the rollups, a recorder's own sum over the steps goes before ``usage``, which may

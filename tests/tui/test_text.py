@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui.text import cells, clean, column_offset, fit, fit_path, one_line, without_colour, wrap
+from tui.text import (
+    break_cells,
+    cells,
+    clean,
+    column_offset,
+    fit,
+    fit_path,
+    one_line,
+    without_colour,
+    wrap,
+)
 
 LETTERS = st.text(alphabet=st.sampled_from(list("ab c  dé漢字かな👍🎉é -\u0301|")), max_size=200)
 
@@ -57,6 +67,25 @@ def test_words_are_kept_whole_where_they_fit() -> None:
     assert [b - a for a, b in wrap("x" * 25, 10)] == [10, 10, 5]
     wide = "漢字仮名交じり文"
     assert [wide[a:b] for a, b in wrap(wide, 6)] == ["漢字仮", "名交じ", "り文"]
+
+
+def test_code_breaks_at_the_edge_and_keeps_its_columns() -> None:
+    text = "NAME            READY   STATUS"
+    rows = [text[a:b] for a, b in break_cells(text, 12)]
+    assert rows == ["NAME        ", "    READY   ", "STATUS"]
+    wide = "漢字 仮名x"
+    assert [wide[a:b] for a, b in break_cells(wide, 5)] == ["漢字 ", "仮名x"]
+    assert [wide[a:b] for a, b in break_cells(wide, 4)] == ["漢字", " 仮", "名x"]
+    assert break_cells("", 5) == [(0, 0)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(LETTERS, st.integers(2, 40))
+def test_broken_rows_are_the_whole_text_and_fit(text: str, width: int) -> None:
+    text = clean(text)
+    rows = [text[a:b] for a, b in break_cells(text, width)]
+    assert "".join(rows) == text
+    assert all(cells(row) <= width for row in rows)
 
 
 @settings(max_examples=300, deadline=None)

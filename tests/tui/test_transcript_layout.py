@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -292,3 +293,22 @@ def test_markup_that_the_parser_drops_is_shown_as_it_stands() -> None:
     words = "> " * 400 + "deep"
     assert "deep" in "".join(shown(block_of(text(words))))
     assert "".join(shown(block_of(text("[" * 5000)))).count("[") == 5000
+
+
+def test_what_a_command_printed_keeps_its_columns_in_narrow_panes() -> None:
+    table = ("NAME                 READY   STATUS    RESTARTS   AGE\n"
+             "api-7d9c             1/1     Running   0          3d" + " " * 60)
+    block = block_of(tool("Bash", {"command": "kubectl get pods"}, table), width=32, level="whole")
+    assert shown(block)[1:] == [
+        "  NAME                 READY   S", "  TATUS    RESTARTS   AGE",
+        "  api-7d9c             1/1     R", "  unning   0          3d",
+    ]
+    assert [line.soft for line in block.lines[1:]] == [False, True, False, True]
+    needle = block.hits(re.compile("STATUS"))
+    assert needle.starts == [1]
+
+
+def test_code_keeps_its_columns_in_narrow_panes() -> None:
+    words = "```py\nvalue = {'one': 1,    'two': 2,    'three': 3}\n```"
+    assert shown(block_of(text(words), width=24))[:3] == [
+        "  value = {'one': 1,", "  'two': 2,    'three':", "  3}"]

@@ -146,5 +146,5 @@ def layout(lines: list[DiffLine], width: int) -> list[Line]:
         number = "" if line.number is None else str(line.number)
         first = [(f"{number:>{digits}} " if digits else "", edge), (f"{line.sign} ", edge)]
         rest = [(" " * (digits + 1) if digits else "", edge), ("  ", edge)]
-        made.extend(wrapped([(clean(line.text), ink)], width, first, rest, ground))
+        made.extend(wrapped([(clean(line.text), ink)], width, first, rest, ground, by_cells=True))
     return made

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tui.text import Span, cells, fit, wrap
+from tui.text import Span, break_cells, cells, fit, wrap
 
 Run = tuple[str, str]
 """Text and ink."""
@@ -157,7 +157,7 @@ def slice_runs(runs: list[Run], start: int, end: int) -> list[Run]:
 
 def wrapped(
     runs: list[Run], width: int, first: list[Run] | None = None, rest: list[Run] | None = None,
-    ground: str = "",
+    ground: str = "", *, by_cells: bool = False,
 ) -> list[Line]:
     """Lay out one logical line.
 
@@ -167,11 +167,14 @@ def wrapped(
         first: Stands before the first row (a list's bullet).
         rest: Stands before each further row; as wide as ``first``.
         ground: The background of the rows.
+        by_cells: Break at the edge (code, output), not between words (prose).
     """
     first, rest = first or [], rest if rest is not None else first or []
     text = "".join(piece for piece, _ink in runs)
     room = max(2, width - width_of(first))
-    spans = wrap(text, room)
+    spans = break_cells(text, room) if by_cells else wrap(text, room)
+    while len(spans) > 1 and not text[slice(*spans[-1])].strip():
+        spans.pop()  # No row for what cannot be seen; it stays in the tail.
     lead = sum(len(piece) for piece, _ink in rest)
     lines = []
     for row, (start, end) in enumerate(spans):

@@ -168,7 +168,7 @@ class _Layout:
         language = token.info.split()[0] if token.info.strip() else ""
         margin = [*self.margin, ("  ", "text")]
         for runs in code_lines(token.content.rstrip("\n"), language.split("{")[0]):
-            self.lines.extend(wrapped(runs, self.whole_width, margin))
+            self.lines.extend(wrapped(runs, self.whole_width, margin, by_cells=True))
         self.lines.append(Line(list(self.margin)))
 
     _code_block = _fence

@@ -158,7 +158,7 @@ def _output_lines(call: Call, sources: list[str], width: int) -> list[Line]:
     if call.kind == "code" and call.language:
         lines = []
         for runs in code_lines("\n".join(sources), call.language):
-            lines += wrapped(runs, width)
+            lines += wrapped(runs, width, by_cells=True)
         return lines
     made: list[Line] = []
     for source in sources:
@@ -167,7 +167,7 @@ def _output_lines(call: Call, sources: list[str], width: int) -> list[Line]:
         if numbered:
             edge = f"{numbered[1]:>5}  "
             made += wrapped([(clean(numbered[2]), ink)], width, [(edge, "faint")],
-                            [(" " * cells(edge), "faint")])
+                            [(" " * cells(edge), "faint")], by_cells=True)
         else:
-            made += wrapped([(text, ink)], width)
+            made += wrapped([(text, ink)], width, by_cells=True)
     return made
