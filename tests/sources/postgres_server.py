@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pwd
 import shutil
 import sqlite3
 import subprocess
@@ -123,8 +124,9 @@ class Server:
         self.data = self.folder / "data"
         self._user: dict[str, Any] = {}
         if os.getuid() == 0:
-            self._user = {"user": "nobody", "group": "nogroup", "extra_groups": []}
-            shutil.chown(self.folder, "nobody", "nogroup")
+            nobody = pwd.getpwnam("nobody")
+            os.chown(self.folder, nobody.pw_uid, nobody.pw_gid)
+            self._user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
         self._programs = self._usable(binaries)
         self._watchdog: subprocess.Popen[bytes] | None = None
         (self.folder / "password").write_text(PASSWORD)

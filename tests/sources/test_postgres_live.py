@@ -264,6 +264,21 @@ def test_of_500_sessions_just_the_one_that_grows_is_read(
         library.close()
 
 
+def test_a_connection_that_the_server_ends_is_made_anew(hub_server: Database) -> None:
+    source, url = listed(HubSource, hub_server), url_of(hub_server.url)
+    (unit,) = [unit for unit in source.units_on(url, []) if unit.key == BUSY]
+    end = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ="
+        " 'backscroll' AND datname = current_database()"
+    )
+    hub_server.execute(end)
+    assert moved(source, hub_server) == []
+    hub_server.execute(end)
+    assert len(source.read_on(url, unit).sessions) == 1
+    hub_server.execute(end)
+    assert len(list(source.units_on(url, []))) == 5
+
+
 def test_a_session_that_was_listed_but_not_read_is_tried_again(
     hub_server: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
