@@ -20,6 +20,7 @@ class Entry:
         records: The lines that made it what it is.
         left: When a rewind or another history dropped it, else None.
         tail: For a summary of ``/compress``: the first entry that it left standing.
+        place: Among the session's entries.
     """
 
     id: str
@@ -31,6 +32,7 @@ class Entry:
     left: int | None = None
     tail: Key | None = None
     compacts: bool = False
+    place: int = 0
 
     @property
     def key(self) -> Key:

@@ -30,6 +30,7 @@ class History:
         rewinds: How many ``$rewindTo`` there are.
         replaced: How often ``$set`` brought another history.
         quiet: Lines that no entry came of, and that are no bookkeeping.
+        changed: The first entry that is new, or otherwise than when this was set last.
     """
 
     meta: dict[str, Any] = field(default_factory=dict)
@@ -40,6 +41,7 @@ class History:
     rewinds: int = 0
     replaced: int = 0
     quiet: list[int] = field(default_factory=list)
+    changed: int = 0
     _batches: set[int] = field(default_factory=set)
     _copies: dict[Key, Key] = field(default_factory=dict)
     _rewound: int | None = None
@@ -93,6 +95,9 @@ class History:
         at = epoch_ms(data.get("lastUpdated")) or before + 1
         self._replace(found, known, rewound if rewound is not None else at, rewound is not None)
 
+    def _touch(self, entry: Entry) -> None:
+        self.changed = min(self.changed, entry.place)
+
     def _recognise(self, found: list[Entry], copied: list[bool]) -> list[Entry]:
         """Put what is recorded again under another id into the turn that it is."""
         result = originals(found, copied, self.entries.values())
@@ -101,6 +106,10 @@ class History:
                 self._copies[entry.key] = original.key
                 self.live.pop(entry.key, None)
                 original.records = (*original.records, *entry.records)
+                self.changed = 0
+        if self.changed == 0:
+            for place, entry in enumerate(self.entries.values()):
+                entry.place = place
         return result
 
     def _replace(self, found: list[Entry], known: set[Key], at: int, after_rewind: bool) -> None:
@@ -121,13 +130,14 @@ class History:
             after = keys[keys.index(compacts.key) + 1 :]
             compacts.tail = next((key for key in after if key in known), None)
             compacts.compacts = True
+            self._touch(compacts)
         else:
             history = [key for key in dropped if key[1] in _OF_HISTORY]
             self._drop(history, at if after_rewind else self._unused(at))
             keys += [key for key in dropped if key[1] not in _OF_HISTORY]
         self.live = dict.fromkeys(keys)
         for key in keys:
-            self.entries[key].left = None
+            self._leave(key, None)
 
     def _rewind(self, target: object, following: dict[str, Any] | None) -> None:
         """Drop an entry and all after it; an unknown id drops everything."""
@@ -141,7 +151,13 @@ class History:
 
     def _drop(self, keys: list[Key], at: int) -> None:
         for key in keys:
-            self.entries[key].left = at
+            self._leave(key, at)
+
+    def _leave(self, key: Key, at: int | None) -> None:
+        entry = self.entries[key]
+        if entry.left != at:
+            entry.left = at
+            self._touch(entry)
 
     def _unused(self, at: int) -> int:
         while at in self._batches:
@@ -150,7 +166,7 @@ class History:
         return at
 
     def _go_live(self, key: Key) -> None:
-        self.entries[key].left = None
+        self._leave(key, None)
         self.live.setdefault(key)
 
     def _merge(self, data: dict[str, Any], number: int, *, from_set: bool) -> Entry:
@@ -164,7 +180,7 @@ class History:
         key = (entry_id, kind)
         known = self.entries.get(self._copies.get(key, key))
         if known is None:
-            known = Entry(entry_id, kind, dict(data), at, at, (number,))
+            known = Entry(entry_id, kind, dict(data), at, at, (number,), place=len(self.entries))
             self.entries[known.key] = known
             return known
         merged = _richest(known.data, data, from_set=from_set)
@@ -172,6 +188,7 @@ class History:
             known.data = merged
             known.records = (*known.records, number)
             known.updated = max(known.updated, at)
+            self._touch(known)
         return known
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from store.sources.drafts import MessageDraft, PartDraft
 from store.sources.gemini.content import parts_of, text_of
 from store.sources.gemini.entry import Entry, Key
 from store.sources.gemini.history import History
+from store.sources.gemini.ledger import Ledger
 from store.sources.gemini.tools import call_part, file_data, open_call, settle_by_response
 from store.sources.values import mapping, number, string
 
@@ -33,37 +36,50 @@ class Messages:
         self.found: list[MessageDraft] = []
         self.by_key: dict[Key, MessageDraft] = {}
         self.calls: dict[str, PartDraft] = {}
-        self._owner: dict[str, MessageDraft] = {}
-        self._names: set[str] = set()
-        self._empty: list[int] = []
+        self._owner: dict[str, tuple[MessageDraft, int]] = {}
+        self._names: dict[str, None] = {}
+        self._empty: dict[int, None] = {}
+        self._ledger = Ledger()
 
     def build(self, history: History, inherited: frozenset[str]) -> list[MessageDraft]:
-        """Return the messages of a history.
+        """Return the messages of a history; called again, of what it has become.
 
         Args:
-            history: The session.
-            inherited: Ids of the entries that are copies of the parent session's.
+            history: The session, always the same one.
+            inherited: Ids of the entries that are copies of the parent session's, always
+                the same.
         """
-        for entry in history.entries.values():
-            if entry.kind == "tool-response":
-                self._take_responses(entry)
-                continue
-            if entry.kind in _NOTICES and not text_of(entry.data.get("content")):
-                # What was shown instead of words, as a compression's numbers, is not kept.
-                self._empty += entry.records
-                continue
-            message = self._message(entry)
-            if entry.left is not None:
-                message.metadata["hidden_at"] = entry.left
-            copy = _EXPORTED.fullmatch(entry.id)
-            if copy:
-                message.inherited_from = copy[1]
-            elif entry.id in inherited:
-                message.inherited_from = message.source_id
+        made = self._ledger.back_to(history.changed)
+        if made is not None:
+            del self.found[made:]
+        for entry in islice(history.entries.values(), len(self._ledger), None):
+            self._ledger.begin(len(self.found))
+            self._take(entry, inherited)
+        history.changed = len(history.entries)
         self._name_tails(history)
-        if self.found:
-            self.found[-1].records = (*self.found[-1].records, *history.quiet, *self._empty)
-        return self.found
+        found = list(self.found)
+        if found:
+            records = (*found[-1].records, *history.quiet, *self._empty)
+            found[-1] = replace(found[-1], records=records)
+        return found
+
+    def _take(self, entry: Entry, inherited: frozenset[str]) -> None:
+        if entry.kind == "tool-response":
+            self._take_responses(entry)
+            return
+        if entry.kind in _NOTICES and not text_of(entry.data.get("content")):
+            # What was shown instead of words, as a compression's numbers, is not kept.
+            for number in entry.records:
+                self._ledger.put(self._empty, number, None)
+            return
+        message = self._message(entry)
+        if entry.left is not None:
+            message.metadata["hidden_at"] = entry.left
+        copy = _EXPORTED.fullmatch(entry.id)
+        if copy:
+            message.inherited_from = copy[1]
+        elif entry.id in inherited:
+            message.inherited_from = message.source_id
 
     def _message(self, entry: Entry) -> MessageDraft:
         if entry.compacts:
@@ -76,17 +92,17 @@ class Messages:
             message = _notice(entry)
         message.source_id = self._name(entry)
         self.found.append(message)
-        self.by_key[entry.key] = message
+        self._ledger.put(self.by_key, entry.key, message)
         for part in message.parts:
             if part.tool_call_id is not None:
-                self.calls[part.tool_call_id] = part
-                self._owner[part.tool_call_id] = message
+                self._ledger.put(self.calls, part.tool_call_id, part)
+                self._ledger.put(self._owner, part.tool_call_id, (message, entry.place))
                 message.updated_at = max(message.updated_at, part.updated_at)
         return message
 
     def _name(self, entry: Entry) -> str:
         name = entry.id if entry.id not in self._names else f"{entry.id}:{entry.kind}"
-        self._names.add(name)
+        self._ledger.put(self._names, name, None)
         return name
 
     def _answer(self, entry: Entry) -> MessageDraft:
@@ -132,11 +148,12 @@ class Messages:
                 call = open_call(string(response.get("name")) or "unknown", call_id, None,
                                  entry.at, entry.records)  # fmt: skip
                 alone.append(call)
-                self.calls[call_id] = call
+                self._ledger.put(self.calls, call_id, call)
             settle_by_response(call, response, entry.at, entry.records[0])
             owner = self._owner.get(call.tool_call_id or "")
             if owner is not None:
-                owner.updated_at = max(owner.updated_at, call.updated_at)
+                self._ledger.needs(owner[1])
+                owner[0].updated_at = max(owner[0].updated_at, call.updated_at)
         if alone:
             message = MessageDraft(self._name(entry), "assistant", entry.at, entry.at)
             message.parts = alone

@@ -33,11 +33,13 @@ class Log:
 
     Attributes:
         lines: ``(number into records, object)`` in file order.
+        source: The list that grows with the file; another one where it was read anew.
     """
 
     path: str
     records: list[bytes]
     lines: list[tuple[int, dict[str, Any]]]
+    source: object = None
 
     @property
     def session_id(self) -> str | None:
@@ -111,6 +113,49 @@ def by_session(logs: Iterator[Log]) -> list[SessionLogs]:
 
 
 @dataclass(slots=True)
+class Kept:
+    """What was made of a session's one file the last time, to go on with.
+
+    Attributes:
+        source: ``Log.source`` of that time.
+        taken: How many of its lines were taken.
+    """
+
+    source: object = None
+    taken: int = 0
+    history: History = field(default_factory=History)
+    messages: Messages = field(default_factory=Messages)
+    inherited: frozenset[str] = frozenset()
+
+    def bring_up(self, logs: SessionLogs) -> list[bytes]:
+        """Take what a session's files have more than the last time; return their records."""
+        log = logs.logs[0]
+        if len(logs.logs) > 1 or log.source is None:
+            self.source, self.messages = None, Messages()
+            self.history, records = logs.history()
+            return records
+        if log.source is not self.source or self.taken > len(log.lines):
+            self.source, self.taken = log.source, 0
+            self.history, self.messages = History(), Messages()
+        new = log.lines[self.taken :]
+        following = [*(data for _, data in new[1:]), None]
+        for (number, data), after in zip(new, following, strict=False):
+            self.history.take(data, number, after)
+        self.taken = len(log.lines)
+        if new and "$rewindTo" in new[-1][1]:
+            # The line after it tells when it was.
+            self.source = None
+        return list(log.records)
+
+    def build(self, inherited: frozenset[str]) -> list[MessageDraft]:
+        """Return the messages."""
+        if inherited != self.inherited:
+            self.inherited, self.messages = inherited, Messages()
+            self.history.changed = 0
+        return self.messages.build(self.history, inherited)
+
+
+@dataclass(slots=True)
 class Built:
     """A session's draft, and what else its files told."""
 
@@ -120,18 +165,22 @@ class Built:
 
 
 def build_session(
-    logs: SessionLogs, workspace: str | None, inherited: frozenset[str] = frozenset()
+    logs: SessionLogs,
+    workspace: str | None,
+    kept: Kept,
+    records: list[bytes],
+    inherited: frozenset[str] = frozenset(),
 ) -> Built:
     """Return the draft of one session.
 
     Args:
         logs: Its files.
         workspace: The project's folder, where it is known.
+        kept: What was taken of them (``Kept.bring_up``).
+        records: Theirs.
         inherited: Ids of entries that are copies of the parent session's.
     """
-    history, records = logs.history()
-    messages = Messages()
-    found = messages.build(history, inherited)
+    history, found = kept.history, kept.build(inherited)
     times = [message.created_at for message in found]
     started = history.started or min(times, default=0)
     draft = SessionDraft(
@@ -149,7 +198,7 @@ def build_session(
         (m.metadata["model"] for m in reversed(found) if "model" in m.metadata), None
     )
     draft.metadata["backscroll"] = _extra(history)
-    return Built(draft, history, messages)
+    return Built(draft, history, kept.messages)
 
 
 def _extra(history: History) -> dict[str, Any]:

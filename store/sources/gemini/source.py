@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from store.sources.gemini.places import CHATS, OUTPUTS, SessionFiles
 from store.sources.gemini.session import (
     KIND,
     Built,
+    Kept,
     Log,
     NoSession,
     SessionLogs,
@@ -100,7 +102,8 @@ class GeminiSource:
 
     def follower(self, root: Path, unit: Unit) -> UnitFollower:
         """Return a follower that has read nothing yet."""
-        return UnitFollower(partial(self._build, root), self._line_limit)
+        kept: defaultdict[str, Kept] = defaultdict(Kept)
+        return UnitFollower(partial(self._build, root, kept), self._line_limit)
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one unit whole; a file that went away meanwhile costs just itself."""
@@ -114,14 +117,22 @@ class GeminiSource:
         return [below if below.is_dir() else root]
 
     def _build(
-        self, root: Path, unit: Unit, files: UnitFiles, problems: list[Problem]
+        self,
+        root: Path,
+        kept: dict[str, Kept],
+        unit: Unit,
+        files: UnitFiles,
+        problems: list[Problem],
     ) -> list[SessionDraft]:
         logs = list(_logs(files, problems))
         agents = [log for log in logs if _parent_of(log.path) is not None]
         main = by_session(log for log in logs if _parent_of(log.path) is None)
         project = _project_of((logs or [_NOTHING])[0].path)
         workspace = places.workspace_of(project)
-        built = [self._main(root, project, session, workspace) for session in main]
+        built = [
+            self._main(root, project, session, workspace, kept[session.session_id])
+            for session in main
+        ]
         if built:
             first, bodies = built[0].draft, files.bodies
             attach(first, {path: bodies[path] for path in bodies if _is_output(path)})
@@ -132,21 +143,24 @@ class GeminiSource:
         for draft in drafts:
             mark_restore_points(draft, project)
         for session in by_session(iter(agents)):
-            child = build_session(session, workspace).draft
+            known = kept[f"agent {session.session_id}"]
+            child = build_session(session, workspace, known, known.bring_up(session)).draft
             parent_id = _parent_of(session.logs[0].path) or ""
             link_agent(child, parent_id, parents.get(parent_id))
             drafts.append(child)
         return drafts
 
-    def _main(self, root: Path, project: str, session: SessionLogs, workspace: str | None) -> Built:
-        built = build_session(session, workspace)
+    def _main(
+        self, root: Path, project: str, session: SessionLogs, workspace: str | None, kept: Kept
+    ) -> Built:
+        records = kept.bring_up(session)
         paths = [log.path for log in session.logs]
         original = original_of(
-            os.path.abspath(root), project, session.session_id, paths, built.history
+            os.path.abspath(root), project, session.session_id, paths, kept.history
         )
         if original is None:
-            return built
-        built = build_session(session, workspace, original.inherited)
+            return build_session(session, workspace, kept, records)
+        built = build_session(session, workspace, kept, records, original.inherited)
         built.draft.lineage = LineageDraft("fork", original.session_id, original.last)
         return built
 
@@ -157,7 +171,8 @@ _NOTHING = Log("", [], [])
 def _logs(files: UnitFiles, problems: list[Problem]) -> Iterator[Log]:
     """Return the session files that were read; others are told."""
     for path, file in files.lines.items():
-        log = Log(path, file.records, [(line.number, line.data) for line in file.lines])
+        lines = [(line.number, line.data) for line in file.lines]
+        log = Log(path, file.records, lines, file.lines)
         if log.session_id is not None:
             yield log
         elif file.lines:

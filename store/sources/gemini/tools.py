@@ -85,9 +85,9 @@ def _settle(
     if at > part.created_at or started:
         extra["duration_ms"] = max(at - (int(started[1]) if started else part.created_at), 0)
     if part.type == f"tool-{SHELL}" and status == "success":
-        code = _EXIT_CODE.search(text)
+        code = _EXIT_CODE.search(text) if "Exit Code: " in text else None
         extra["exit_code"] = int(code[1]) if code else 0
-        if extra["exit_code"] or _SIGNALLED.search(text):
+        if extra["exit_code"] or ("Signal: " in text and _SIGNALLED.search(text)):
             extra["status"] = "error"
     structured = _structured(call)
     if structured:
