@@ -15,6 +15,7 @@ from tui.transcript import steps
 from tui.transcript.calls import describe
 from tui.transcript.folding import FoldingPane
 from tui.transcript.headings import FactLines
+from tui.transcript.steps import Find
 from tui.transcript.verbs import TranscriptVerbs
 from tui.transcript.view import TranscriptView
 from tui.verbs.doing import open_now, opened
@@ -107,15 +108,24 @@ class TranscriptPane(TranscriptVerbs, TakeOutActions, FoldingPane):
 
     # Parts of a kind
 
-    async def _go(self, part: int | None, none: str, *, top: bool = False) -> None:
+    async def _go(self, find: Find, step: int, none: str, *, top: bool = False) -> None:
+        part = await self._next(find, step)
         if part is None or part == self.cursor:
             self.app.notify(none, timeout=2, markup=False)
         else:
             await self.jump(part, top=top)
 
+    async def _next(self, find: Find, step: int) -> int | None:
+        """Return the part to step to, also past the window that was read first."""
+        part = find(self.document, self.cursor, step)
+        if self.document.complete or part not in (None, self.cursor):
+            return part
+        await self.until_whole()
+        return find(self.document, self.cursor, step)
+
     async def _step_part(self, step: int) -> None:
-        part = steps.part(self.document, self.cursor, step) if self.has_session else self.cursor
-        if part != self.cursor:
+        part = await self._next(steps.part, step) if self.has_session else None
+        if part is not None and part != self.cursor:
             at_end = self.view.at_end
             await self.jump(part)
             self.view.at_end = at_end and step > 0
@@ -130,36 +140,35 @@ class TranscriptPane(TranscriptVerbs, TakeOutActions, FoldingPane):
 
     async def do_next_message(self) -> None:
         """Go to the next message."""
-        await self._go(steps.message(self.document, self.cursor, 1), "This is the last message")
+        await self._go(steps.message, 1, "This is the last message")
 
     async def do_previous_message(self) -> None:
         """Go to the start of this message, then to the one before."""
-        await self._go(steps.message(self.document, self.cursor, -1), "This is the first message")
+        await self._go(steps.message, -1, "This is the first message")
 
     async def do_next_turn(self) -> None:
         """Go to the next user turn."""
-        await self._go(steps.turn(self.document, self.cursor, 1), "This is the last turn", top=True)
+        await self._go(steps.turn, 1, "This is the last turn", top=True)
 
     async def do_previous_turn(self) -> None:
         """Go to the start of this turn, then to the one before."""
-        part = steps.turn(self.document, self.cursor, -1)
-        await self._go(part, "This is the first turn", top=True)
+        await self._go(steps.turn, -1, "This is the first turn", top=True)
 
     async def do_next_tool(self) -> None:
         """Go to the next tool call."""
-        await self._go(steps.tool(self.document, self.cursor, 1), "No tool call follows")
+        await self._go(steps.tool, 1, "No tool call follows")
 
     async def do_previous_tool(self) -> None:
         """Go to the previous tool call."""
-        await self._go(steps.tool(self.document, self.cursor, -1), "No tool call before this")
+        await self._go(steps.tool, -1, "No tool call before this")
 
     async def do_next_error(self) -> None:
         """Go to the next error."""
-        await self._go(steps.error(self.document, self.cursor, 1), "No error follows")
+        await self._go(steps.error, 1, "No error follows")
 
     async def do_previous_error(self) -> None:
         """Go to the previous error."""
-        await self._go(steps.error(self.document, self.cursor, -1), "No error before this")
+        await self._go(steps.error, -1, "No error before this")
 
     # Search and go to
 

@@ -67,9 +67,7 @@ class FindingPane(FollowingPane):
 
     async def go_to(self, text: str) -> None:
         """Go to a turn, a time, a part or a share of the session."""
-        if not self.document.complete:
-            self.app.notify("The session is still being counted", markup=False)
-            return
+        await self.until_whole()
         place = place_named(text, self.document)
         if isinstance(place, str):
             self.app.notify(place, severity="warning", markup=False)
@@ -113,8 +111,7 @@ class FindingPane(FollowingPane):
         if reader is None:
             return
         try:
-            while not self.document.complete:
-                await self._load_skeleton(reader)
+            await self.until_whole()
             start, told_at = self.cursor, 0.0
             async for _ in reader.scan(search, self.document):
                 if search is not self.search:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from tui.transcript.document import Key
 from tui.transcript.pane import TranscriptBase
+from tui.transcript.reader import SessionReader
 
 PREFETCHED = 40
 """Parts on each side of the screen whose rows are read before they are asked for."""
@@ -37,6 +39,10 @@ class MovingPane(TranscriptBase):
         await self.reader.have(self.document, self._near(lines))
         moved = self.view.scroller.move(lines)
         await self.settle(1 if lines > 0 else -1)
+        if moved != lines and not self.document.complete:
+            # The window that was read first ends here; the session may not.
+            await self.until_whole()
+            moved += await self.walk(lines - moved)
         return moved
 
     async def jump(self, part: int, line: int = 0, *, top: bool = False, lines: int = 3) -> None:
@@ -74,6 +80,54 @@ class MovingPane(TranscriptBase):
             self.keep_cursor(direction)
         self.select(self.cursor)
         self.call_after_refresh(self._prefetch_soon)
+
+    # The rest of a session of which only a window was read
+
+    async def until_whole(self) -> None:
+        """Wait until all parts of the session are known."""
+        reader = self.reader
+        while reader is not None and reader is self.reader and not self.document.complete:
+            async with reader.counting:
+                if not self.document.complete:
+                    await self._take_whole(reader)
+
+    async def _take_whole(self, reader: SessionReader) -> None:
+        skeleton, heights = await reader.skeleton(self.document.setting)
+        if reader is self.reader:
+            stand = self._standing()
+            self.document.use(skeleton, heights, complete=True, at_start=True)
+            await self._stand_again(reader, stand)
+
+    def _standing(self) -> tuple[Key | None, int, Key | None]:
+        """Return the key and line at the top, and the key of the selected part."""
+        skeleton, scroller = self.document.skeleton, self.view.scroller
+        if not len(skeleton):
+            return None, 0, None
+        return skeleton.key(scroller.part), scroller.line, skeleton.key(self.cursor)
+
+    async def _stand_again(
+        self, reader: SessionReader, stand: tuple[Key | None, int, Key | None]
+    ) -> None:
+        """Go back to where the reader stood, in a skeleton that has changed."""
+        document, scroller = self.document, self.view.scroller
+        top, line, chosen = stand
+        scroller.part = (document.skeleton.locate(*top) if top else None) or 0
+        scroller.line = line
+        self.view.cursor = (document.skeleton.locate(*chosen) if chosen else None) or 0
+        if len(document):
+            near = self._near()
+            if self.view.at_end:
+                near = range(min(near.start, len(document) - PREFETCHED), len(document))
+            await reader.have(document, near)
+            if self.view.at_end:
+                scroller.to_end()
+            else:
+                scroller.to(scroller.part, scroller.line)
+        if self.view.text_selection is not None:
+            self.screen.clear_selection()
+        self.view.changed()
+
+    # What is read ahead
 
     def _prefetch_soon(self) -> None:
         self.background(self.prefetch, group="prefetch")

@@ -10,12 +10,12 @@ from store.rows import SessionRow
 from tui.glyphs import glyphs
 from tui.messages import ProblemOccurred
 from tui.text import one_line
-from tui.transcript.document import Document, Key
+from tui.transcript.document import Document
 from tui.transcript.facts import context_tokens
 from tui.transcript.highlight import warm as warm_highlighting
 from tui.transcript.lines import Line
 from tui.transcript.markdown import parser as parser_of_markdown
-from tui.transcript.moving import PREFETCHED, MovingPane
+from tui.transcript.moving import MovingPane
 from tui.transcript.place import MOST_FOLDS, Place, read_place
 from tui.transcript.plain import as_dict, decode
 from tui.transcript.reader import SessionReader
@@ -116,7 +116,7 @@ class OpeningPane(MovingPane):
             if not self._warmed:
                 self._warmed = True
                 self.run_worker(warm_highlighting, thread=True, exit_on_error=False)
-            await self._load_skeleton(reader)
+            await self.until_whole()
             text = await reader.store.read(queries.last_usage, reader.row.id)
             if reader is self.reader:
                 self._context_size = context_tokens(as_dict(decode(text))) if text else 0
@@ -124,42 +124,6 @@ class OpeningPane(MovingPane):
                 await self.prefetch()
         except Exception as error:
             self.post_message(ProblemOccurred("The session could not be read whole", error))
-
-    async def _load_skeleton(self, reader: SessionReader) -> None:
-        skeleton, heights = await reader.skeleton(self.document.setting)
-        if reader is self.reader:
-            stand = self._standing()
-            self.document.use(skeleton, heights, complete=True, at_start=True)
-            await self._stand_again(reader, stand)
-
-    def _standing(self) -> tuple[Key | None, int, Key | None]:
-        """Return the key and line at the top, and the key of the selected part."""
-        skeleton, scroller = self.document.skeleton, self.view.scroller
-        if not len(skeleton):
-            return None, 0, None
-        return skeleton.key(scroller.part), scroller.line, skeleton.key(self.cursor)
-
-    async def _stand_again(
-        self, reader: SessionReader, stand: tuple[Key | None, int, Key | None]
-    ) -> None:
-        """Go back to where the reader stood, in a skeleton that has changed."""
-        document, scroller = self.document, self.view.scroller
-        top, line, chosen = stand
-        scroller.part = (document.skeleton.locate(*top) if top else None) or 0
-        scroller.line = line
-        self.view.cursor = (document.skeleton.locate(*chosen) if chosen else None) or 0
-        if len(document):
-            near = self._near()
-            if self.view.at_end:
-                near = range(min(near.start, len(document) - PREFETCHED), len(document))
-            await reader.have(document, near)
-            if self.view.at_end:
-                scroller.to_end()
-            else:
-                scroller.to(scroller.part, scroller.line)
-        if self.view.text_selection is not None:
-            self.screen.clear_selection()
-        self.view.changed()
 
     def show_session_none(self, text: str) -> None:
         """Show why there is no session."""

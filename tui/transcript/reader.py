@@ -40,6 +40,8 @@ class SessionReader:
         """What the session did when it was opened."""
         self.turn = asyncio.Lock()
         """Held for each page of the skeleton; what must not wait for all of them holds it."""
+        self.counting = asyncio.Lock()
+        """Held while the whole skeleton is read for the screen, so that it is read once."""
 
     async def open(self, setting: Setting, around: str | None, *, at_end: bool) -> Document:
         """Return a document that holds a first window.

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from tui.transcript.document import Document
 from tui.transcript.skeleton import TURN
+
+Find: TypeAlias = Callable[[Document, int, int], int | None]
+"""Takes a document, a part and a step of 1 or -1; returns the part found, None or the start."""
 
 
 def part(document: Document, start: int, step: int) -> int:
