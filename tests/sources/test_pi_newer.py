@@ -5,11 +5,14 @@ The sample was written by the program's own session manager.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+
+import pytest
 
 from store.sources.drafts import MessageDraft, SessionDraft
 from store.sources.pi import PiSource
-from tests.sources.grown import check_records, read_all
+from tests.sources.grown import check_records, grows_like_a_whole, read_all
 
 ROOT = Path(__file__).parent.parent / "data" / "pi" / "1.6.0"
 FIRST = "01a22021-5fba-7028-98ae-8b7f11810f61"
@@ -102,3 +105,11 @@ def test_copies_of_what_was_used_are_known_as_copies() -> None:
     }
     assert [one.source_id for one in found[FORK].messages if one.inherited_from is None] == [
         "4f0b93f0", "000b0095"]  # fmt: skip
+
+
+@pytest.mark.parametrize("step", [None, 60, 1777])
+def test_followed_it_is_the_same_through_all_its_branches(tmp_path: Path, step: int | None) -> None:
+    root = tmp_path / "sessions"
+    shutil.copytree(ROOT, root)
+    (file,) = root.rglob(f"*{FIRST}.jsonl")
+    grows_like_a_whole(PiSource, root, file, step=step)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from store.sources.drafts import MessageDraft, PartDraft
@@ -22,6 +24,7 @@ class Messages:
 
     Attributes:
         found: The drafts.
+        header: The record of the file's header, as it was when these were begun.
         prompts: The system prompts that its system messages add up to.
     """
 
@@ -32,19 +35,26 @@ class Messages:
         self._calls: dict[str, tuple[PartDraft, MessageDraft]] = {}
         self._owner: dict[str, str] = {}
         self._level: str | None = None
-        self._quiet: list[int] = [] if tree.header_number is None else [tree.header_number]
+        self.header = tree.header_number
+        self._quiet: list[int] = [] if self.header is None else [self.header]
+        self._taken = 0
         self.prompts = Prompts()
         self._compactions: list[tuple[PartDraft, Entry]] = []
 
     def build(self) -> list[MessageDraft]:
-        """Return them."""
-        for entry in self._tree.entries:
+        """Return them; called again, those of what the tree has become.
+
+        What was taken before has to stand where it stood: on the active path, or left.
+        """
+        for entry in islice(self._tree.entries, self._taken, None):
             self._take(entry)
+        self._taken = len(self._tree.entries)
         for part, entry in self._compactions:
             part.data["data"]["tail_start_id"] = self._tail(entry)
-        if self._quiet and self.found:
-            self.found[-1].records = (*self.found[-1].records, *self._quiet)
-        return self.found
+        found = list(self.found)
+        if self._quiet and found:
+            found[-1] = replace(found[-1], records=(*found[-1].records, *self._quiet))
+        return found
 
     def _take(self, entry: Entry) -> None:
         self.prompts.take(entry)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass, field
 from typing import Any
 
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.growing import Line
 from store.sources.pi.messages import Messages, words_of
-from store.sources.pi.tree import Tree, build_tree
+from store.sources.pi.tree import Tree
 from store.sources.titles import shortened
 from store.sources.values import epoch_ms, mapping, string
 
@@ -20,13 +21,47 @@ _ID_IN_NAME = re.compile(r"[^_]*_(.+)\.jsonl")
 """The time has no underscore; an id that was chosen by hand may."""
 
 
-def session_draft(path: str, lines: list[Line], records: list[bytes]) -> SessionDraft | None:
-    """Return the draft of a file's session; None where no line names one."""
-    tree = build_tree(lines)
+@dataclass(slots=True)
+class Kept:
+    """What was made of a file's lines the last time, to go on with.
+
+    Attributes:
+        lines: The list that grows with the file; another one where it was read anew.
+        left: ``Tree.left`` of that time.
+    """
+
+    lines: list[Line] | None = None
+    tree: Tree = field(default_factory=Tree)
+    left: dict[str, int] = field(default_factory=dict)
+    built: Messages | None = None
+
+    def bring_up(self, lines: list[Line]) -> Messages:
+        """Take what the lines are more than before; return the session's messages."""
+        if lines is not self.lines or len(lines) < self.tree.lines:
+            self.lines, self.tree, self.built = lines, Tree(), None
+        self.tree.grow(lines)
+        headed = self.built is not None and self.built.header == self.tree.header_number
+        if self.built is None or not headed or self.tree.left != self.left:
+            # Where another branch was taken up, what is left is another part of the tree.
+            self.built, self.left = Messages(self.tree), self.tree.left
+        return self.built
+
+
+def session_draft(
+    path: str, lines: list[Line], records: list[bytes], kept: Kept
+) -> SessionDraft | None:
+    """Return the draft of a file's session; None where no line names one.
+
+    Args:
+        path: The file.
+        lines: Its lines that are JSON objects.
+        records: All its lines.
+        kept: What was made of them the last time.
+    """
+    built, tree = kept.bring_up(lines), kept.tree
     session_id = string(tree.header.get("id")) or id_in_name(path)
     if session_id is None or not (tree.header or tree.entries):
         return None
-    built = Messages(tree)
     messages = built.build()
     started = epoch_ms(tree.header.get("timestamp"))
     times = [entry.at for entry in tree.entries] + ([started] if started else [])
@@ -38,8 +73,8 @@ def session_draft(path: str, lines: list[Line], records: list[bytes]) -> Session
         updated_at=max(times, default=0),
         workspace_root=string(tree.header.get("cwd")),
         messages=messages,
-        records=records,
-        system_prompts=built.prompts.texts,
+        records=list(records),
+        system_prompts=dict(built.prompts.texts),
     )
     draft.title, draft.title_from = _title(tree, messages)
     draft.model = _model(tree, messages)

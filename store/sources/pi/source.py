@@ -7,7 +7,9 @@ the settings and accounts beside it are never opened.
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -22,7 +24,7 @@ from store.sources.growing import (
     stamped,
 )
 from store.sources.json_lines import LINE_LIMIT, LineError, parse_line
-from store.sources.pi.session import KIND, session_draft
+from store.sources.pi.session import KIND, Kept, session_draft
 from store.sources.protocol import FileStamp, Problem, Reading, Unit
 from store.sources.values import string
 
@@ -104,7 +106,8 @@ class PiSource:
 
     def follower(self, root: Path, unit: Unit) -> UnitFollower:
         """Return a follower that has read nothing yet."""
-        return UnitFollower(_build, self._line_limit)
+        kept: defaultdict[str, Kept] = defaultdict(Kept)
+        return UnitFollower(partial(_build, kept), self._line_limit)
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one unit whole; a file that went away meanwhile costs just itself."""
@@ -115,10 +118,12 @@ class PiSource:
         return [root.parent if root.is_file() else root]
 
 
-def _build(unit: Unit, files: UnitFiles, problems: list[Problem]) -> list[SessionDraft]:
+def _build(
+    kept: dict[str, Kept], unit: Unit, files: UnitFiles, problems: list[Problem]
+) -> list[SessionDraft]:
     drafts: list[SessionDraft] = []
     for path, file in files.lines.items():
-        draft = session_draft(path, file.lines, file.records)
+        draft = session_draft(path, file.lines, file.records, kept[path])
         if draft is not None:
             drafts.append(draft)
         elif file.records:

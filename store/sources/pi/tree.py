@@ -43,6 +43,7 @@ class Tree:
         path: The ids of the entries on the active path.
         left: By id of those that are not, when their branch was left, epoch ms.
         broken: The parent that the path's first entry names and that is not there.
+        lines: How many lines were taken.
     """
 
     header: dict[str, Any] = field(default_factory=dict)
@@ -51,31 +52,35 @@ class Tree:
     path: set[str] = field(default_factory=set)
     left: dict[str, int] = field(default_factory=dict)
     broken: str | None = None
+    lines: int = 0
+    _known: dict[str, Entry] = field(default_factory=dict)
+    _at: int = 0
 
+    def grow(self, lines: list[Line]) -> None:
+        """Take what a file's lines are more than before; find the active path anew."""
+        for line in lines[self.lines :]:
+            self._take(line)
+        self.lines = len(lines)
+        self.path, self.broken = set(), None
+        _walk(self, self._known)
+        _leave(self, self._known)
 
-def build_tree(lines: list[Line]) -> Tree:
-    """Return the tree of a file's lines."""
-    tree = Tree()
-    known: dict[str, Entry] = {}
-    at = 0
-    for line in lines:
+    def _take(self, line: Line) -> None:
         data = line.data
-        if data.get("type") == "session" and not tree.header:
-            tree.header, tree.header_number = data, line.number
-            at = epoch_ms(data.get("timestamp")) or at
-            continue
-        at = _time(data) or at
-        before = tree.entries[-1].id if tree.entries else None
+        if data.get("type") == "session" and not self.header:
+            self.header, self.header_number = data, line.number
+            self._at = epoch_ms(data.get("timestamp")) or self._at
+            return
+        self._at = _time(data) or self._at
+        before = self.entries[-1].id if self.entries else None
         name = string(data.get("id"))
         parent = string(data.get("parentId")) if "parentId" in data or name else before
-        if name is None or name in known:
+        if name is None or name in self._known:
             name = f"line-{line.line}"
-        entry = Entry(name, parent, string(data.get("type")) or "unknown", at, line.number, data)
-        tree.entries.append(entry)
-        known[name] = entry
-    _walk(tree, known)
-    _leave(tree, known)
-    return tree
+        kind = string(data.get("type")) or "unknown"
+        entry = Entry(name, parent, kind, self._at, line.number, data)
+        self.entries.append(entry)
+        self._known[name] = entry
 
 
 def _time(data: dict[str, Any]) -> int | None:
