@@ -122,8 +122,12 @@ def _summary(trace: Trace) -> dict[str, Any]:
     steps = []
     for row in trace.observations:
         kept = ("obs_type", "name", "model", "status", "duration_ms", "depth", "input_tokens",
-                "output_tokens", "cost_usd")  # fmt: skip
-        steps.append({key: row[key] for key in kept if row.get(key) is not None})
+                "output_tokens", "cost_usd", "error_message")  # fmt: skip
+        step = {key: row[key] for key in kept if row.get(key) is not None}
+        begun, ended = utc_ms(row.get("started_at")), utc_ms(row.get("completed_at"))
+        if begun is not None and ended is not None:
+            step.setdefault("duration_ms", max(ended - begun, 0))
+        steps.append(step)
     totals = {key: value for key, value in trace.row.items()
               if key.startswith("total_") and number(value)}  # fmt: skip
     scores = [{key: row[key] for key in ("name", "value", "source", "comment") if key in row}

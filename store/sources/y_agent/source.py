@@ -32,8 +32,9 @@ _COUNTED = {
     "chat_checkpoints": "session_id, count(*), sum(invalidated), max(turn_number)",
     "chat_messages": "session_id, count(*), group_concat(status)",
     "session_events": "session_id, count(*), max(event_id)",
-    "diag_traces": "session_id, count(*), max(rowid)",
 }
+_TRACED = ("status", "completed_at", "total_input_tokens", "total_output_tokens")
+"""Columns of a trace that are written when it ends."""
 
 
 class YAgentSource(DatabaseSource):
@@ -168,7 +169,25 @@ def _counts(connection: sqlite3.Connection) -> dict[str, list[Any]]:
                 f"SELECT {what} FROM {table} GROUP BY session_id"
             ):
                 found.setdefault(str(name), []).append((table, *values))
+    for name, *values in _trace_counts(connection):
+        found.setdefault(str(name), []).append(("diag_traces", *values))
     return found
+
+
+def _trace_counts(connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    """Return by session what tells that a trace began, ended, or has another observation."""
+    names = columns(connection, "diag_traces")
+    key = "trace_id" if "trace_id" in names else "id"
+    if not {"session_id", key} <= names:
+        return []
+    ended = "".join(f", group_concat(t.{name})" for name in _TRACED if name in names)
+    observed = "0"
+    if "trace_id" in columns(connection, "diag_observations"):
+        observed = f"(SELECT count(*) FROM diag_observations o WHERE o.trace_id = t.{key})"
+    return connection.execute(
+        f"SELECT t.session_id, count(*), max(t.rowid), sum({observed}){ended}"
+        " FROM diag_traces t GROUP BY t.session_id"
+    ).fetchall()
 
 
 def _transcript(folder: Path, row: Row) -> str:

@@ -85,7 +85,9 @@ def _read_traces(connection: sqlite3.Connection, stored: StoredSession) -> None:
     key = "trace_id" if "trace_id" in names else "id"
     if not {"session_id", key} <= names:
         return
-    sql = f"SELECT * FROM diag_traces WHERE session_id = ? ORDER BY {key}"
+    # Their ids are drawn by chance.
+    order = f"started_at, {key}" if "started_at" in names else key
+    sql = f"SELECT * FROM diag_traces WHERE session_id = ? ORDER BY {order}"
     traces = {
         str(row[key]): Trace(str(row[key]), _plain(row))
         for row in rows(connection, sql, (stored.id,))
