@@ -157,11 +157,9 @@ def _workspace(folder: Path, path: Path) -> Library:
 
 
 def _source_of(path: Path) -> Path | None:
-    for source in import_module("store.sources.registry").all_sources():
-        root = source.recognise(path)
-        if root is not None:
-            return Path(root)
-    return None
+    registry = import_module("store.sources.registry")
+    found = registry.recognised(path, registry.all_sources())
+    return None if found is None else Path(found[1])
 
 
 def _server_of(target: str) -> ServerUrl:

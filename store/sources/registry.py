@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from store.errors import NotFound
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from store.errors import NotFound, StoreError
 from store.sources.aider import AiderSource
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
@@ -44,3 +48,25 @@ def source(kind: str) -> Source:
     if kind not in found:
         raise NotFound(f"no source {kind!r}; there are: {', '.join(sorted(found))}")
     return found[kind]
+
+
+def recognised(path: Path, sources: Iterable[Source]) -> tuple[Source, Path] | None:
+    """Return the source that a file or folder is of, with its root; None where it is of none.
+
+    Raises:
+        StoreError: It may not be looked at.
+    """
+    try:
+        if not path.exists():
+            return None
+        if path.is_dir():
+            os.scandir(path).close()
+        for each in sources:
+            root = each.recognise(path)
+            if root is not None:
+                return each, Path(root)
+    except PermissionError as error:
+        raise StoreError(
+            f"{path} cannot be read: {error.strerror or error}; check its permissions"
+        ) from error
+    return None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from store.errors import StoreError
 from store.locations import cache_dir, private_folder
 from store.sources.protocol import Source
+from store.sources.registry import recognised
 from store.sources.server_url import Root, ServerUrl
 from store.sync.roots import configured_root, default_roots, identity, may_be_there
 
@@ -52,12 +53,11 @@ def classify(named: Root, sources: Iterable[Source]) -> Target | StoreTarget | F
     if isinstance(named, ServerUrl):
         return classify_server(named, sources)
     path = named.expanduser()
+    found = recognised(path, sources)
+    if found is not None:
+        return Target(found[0], found[1].absolute())
     if not path.exists():
         raise StoreError(f"{path} does not exist")
-    for source in sources:
-        root = source.recognise(path)
-        if root is not None:
-            return Target(source, root.absolute())
     if path.is_dir():
         return FolderTarget(path.resolve())
     if not path.is_file():

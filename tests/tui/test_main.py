@@ -7,6 +7,8 @@ import pytest
 
 from store.errors import BackscrollError
 from store.locations import cache_dir, library_path
+from store.sources.registry import all_sources
+from store.sync.targets import classify
 from tests.tui.stores import Told, put, settled, some
 from tui import startup
 from tui.__main__ import Request, browser_request, main
@@ -142,6 +144,22 @@ def test_the_first_run_may_be_in_the_folder_of_a_project(
     assert (library.path, library.sync_targets) == (library_path(), ())
     assert library.workspace == str(tmp_path / "proj")
     assert "keep_deleted" in (library.notice or "")
+
+
+def test_a_folder_that_may_not_be_read_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("store.sources.registry.os.scandir", refuse)
+    words = f"{tmp_path} cannot be read: Permission denied; check its permissions"
+    with pytest.raises(BackscrollError) as told:
+        startup.open_library(str(tmp_path), None)
+    assert str(told.value) == words
+    with pytest.raises(BackscrollError) as told:
+        classify(tmp_path, all_sources())
+    assert str(told.value) == words
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no database", bytes(range(256))])
