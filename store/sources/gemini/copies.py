@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from store.sources.gemini.content import CONTEXT, parts_of, text_of
+from store.sources.gemini.content import CONTEXT, SNAPSHOT, parts_of, text_of
 from store.sources.gemini.entry import Entry
 from store.sources.values import epoch_ms, mapping
 
@@ -92,6 +92,8 @@ def originals(
     for entry, is_copy in zip(found, copied, strict=True):
         signed = signature(entry) if is_copy else None
         same = known.get(signed) if signed else None
+        if same and _summary_of_its_own(entry, same):
+            same = None
         if same:
             # Histories keep their order, but a summary stands before what it left standing.
             one = min(same, key=lambda one: (one[0] <= reached, one[1].left is not None, one[0]))
@@ -99,3 +101,9 @@ def originals(
             reached, entry = one
         result.append(entry)
     return result
+
+
+def _summary_of_its_own(entry: Entry, same: list[tuple[int, Entry]]) -> bool:
+    """Tell a summary that was made anew from one that is recorded again: that one stands."""
+    is_summary = text_of(entry.data.get("content")).lstrip().startswith(SNAPSHOT)
+    return is_summary and all(one.left is not None for _, one in same)
