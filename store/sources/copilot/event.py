@@ -48,15 +48,22 @@ class Event:
     agent: str | None
 
 
-def events_of(lines: Iterable[Line]) -> Iterator[Event]:
-    """Yield the events of lines."""
-    at, seen = 0, set[str]()
-    for line in lines:
-        at = epoch_ms(line.data.get("timestamp")) or at
-        name = string(line.data.get("id"))
-        if name is None or name in seen:
-            name = f"line-{line.line}"
-        seen.add(name)
-        kind = string(line.data.get("type")) or "unknown"
-        agent = string(line.data.get("agentId"))
-        yield Event(name, kind, mapping(line.data.get("data")), at, line.number, agent)
+class EventReader:
+    """Makes events of lines, which may come bit by bit."""
+
+    def __init__(self) -> None:
+        """Start before the first line."""
+        self._at = 0
+        self._seen: set[str] = set()
+
+    def events(self, lines: Iterable[Line]) -> Iterator[Event]:
+        """Yield the events of the next lines."""
+        for line in lines:
+            self._at = epoch_ms(line.data.get("timestamp")) or self._at
+            name = string(line.data.get("id"))
+            if name is None or name in self._seen:
+                name = f"line-{line.line}"
+            self._seen.add(name)
+            kind = string(line.data.get("type")) or "unknown"
+            agent = string(line.data.get("agentId"))
+            yield Event(name, kind, mapping(line.data.get("data")), self._at, line.number, agent)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Any
 
-from store.sources.copilot.event import Event, events_of
+from store.sources.copilot.event import Event, EventReader
 from store.sources.copilot.thread import Thread
 from store.sources.copilot.usage import TYPES, Spent, unanswered
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
@@ -18,10 +19,17 @@ _FORKED = re.compile(r"Forked from .*\(([0-9a-f]{8}-[0-9a-f-]{27})\) as ", re.S)
 
 
 class Session:
-    """One session's events, sorted by whose they are."""
+    """One session's events, sorted by whose they are; it grows with its file.
+
+    Attributes:
+        lines: The list that grows with the file; another one where it was read anew.
+    """
 
     def __init__(self, lines: list[Line]) -> None:
-        """Sort the events of a file."""
+        """Start before the first line."""
+        self.lines = lines
+        self._taken = 0
+        self._reader = EventReader()
         self.spent = Spent()
         self.main = Thread(self.spent)
         self.agents: dict[str, tuple[Thread, list[Event], dict[str, Any]]] = {}
@@ -31,12 +39,12 @@ class Session:
         self.title: str | None = None
         self.sources: dict[str, str] = {}
         self._calls_of_agents: dict[str, str] = {}
-        for event in events_of(lines):
+
+    def grow(self) -> None:
+        """Take what the file has more than before."""
+        for event in self._reader.events(islice(self.lines, self._taken, None)):
             self._take(event)
-        self._add_unanswered()
-        self.main.finish()
-        for thread, _, _ in self.agents.values():
-            thread.finish()
+        self._taken = len(self.lines)
 
     def _take(self, event: Event) -> None:
         data = event.data
@@ -85,31 +93,37 @@ class Session:
             self._calls_of_agents[event.agent] = call_id
         self._agent(call_id)[2].update(event.data)
 
-    def _add_unanswered(self) -> None:
-        """Count requests that no answer came of: failed ones, and those of the program."""
+    def messages(self, agent: str | None = None) -> list[MessageDraft]:
+        """Return the messages of the session, or of the subagent that a call started.
+
+        Requests that no answer came of are counted: failed ones, and those of the program.
+        """
+        thread = self.agents[agent][0] if agent is not None else self.main
+        found = list(thread.messages)
         for call_id, used in self.spent.left():
-            agent = self._calls_of_agents.get(used.agent or "") or used.agent
-            thread = self.agents[agent][0] if agent in self.agents else self.main
-            message = unanswered(f"usage-{call_id}", used)
-            place = len(thread.messages)
-            while place and thread.messages[place - 1].created_at > used.at:
+            named = self._calls_of_agents.get(used.agent or "") or used.agent
+            if (named if named in self.agents else None) != agent:
+                continue
+            place = len(found)
+            while place and found[place - 1].created_at > used.at:
                 place -= 1
-            thread.messages.insert(place, message)
+            found.insert(place, unanswered(f"usage-{call_id}", used))
+        return thread.with_rest(found)
 
 
 def session_drafts(
-    path: str, folder_id: str, lines: list[Line], records: list[bytes], workspace: dict[str, str]
+    path: str, folder_id: str, session: Session, records: list[bytes], workspace: dict[str, str]
 ) -> list[SessionDraft]:
     """Return the drafts of one session and its subagents.
 
     Args:
         path: ``events.jsonl``.
         folder_id: The session's id by its folder.
-        lines: Of the file.
+        session: Its events; those that are new are taken.
         records: Of the file.
         workspace: What ``workspace.yaml`` says.
     """
-    session = Session(lines)
+    session.grow()
     session_id = string(session.start.get("sessionId")) or folder_id
     started = epoch_ms(session.start.get("startTime")) or min(session.times, default=0)
     draft = SessionDraft(
@@ -119,11 +133,11 @@ def session_drafts(
         created_at=started or epoch_ms(workspace.get("created_at")) or 0,
         updated_at=max([*session.times, started]),
         workspace_root=string(session.context.get("cwd")) or workspace.get("cwd") or None,
-        messages=session.main.messages,
-        records=records,
+        messages=session.messages(),
+        records=list(records),
         system_prompts=dict(session.main.prompts),
     )
-    draft.title, draft.title_from = _title(session, workspace)
+    draft.title, draft.title_from = _title(session, workspace, draft.messages)
     draft.model = session.main.model or _chosen_model(session)
     for name, value in (
         ("git_branch", session.context.get("branch") or workspace.get("branch")),
@@ -143,7 +157,9 @@ def _chosen_model(session: Session) -> dict[str, Any] | None:
     return {"provider_id": "github-copilot", "model_id": chosen} if chosen else None
 
 
-def _title(session: Session, workspace: dict[str, str]) -> tuple[str | None, str | None]:
+def _title(
+    session: Session, workspace: dict[str, str], messages: list[MessageDraft]
+) -> tuple[str | None, str | None]:
     name = workspace.get("name")
     if name and workspace.get("user_named") == "true":
         return shortened(name), "session-name"
@@ -151,7 +167,7 @@ def _title(session: Session, workspace: dict[str, str]) -> tuple[str | None, str
         return shortened(session.title), "summary"
     if name:
         return shortened(name), "summary"
-    prompt = _first_prompt(session.main.messages)
+    prompt = _first_prompt(messages)
     return prompt, "first-prompt" if prompt else None
 
 
@@ -197,7 +213,8 @@ def _agents(parent: SessionDraft, session: Session) -> list[SessionDraft]:
     drafts = []
     for call_id, (thread, events, told) in session.agents.items():
         part = session.main.calls.get(call_id)
-        if not thread.messages:
+        messages = session.messages(call_id)
+        if not messages:
             continue
         draft = SessionDraft(
             f"{parent.source_id}:{call_id}",
@@ -206,11 +223,11 @@ def _agents(parent: SessionDraft, session: Session) -> list[SessionDraft]:
             created_at=min(event.at for event in events),
             updated_at=max(event.at for event in events),
             workspace_root=parent.workspace_root,
-            messages=thread.messages,
+            messages=messages,
             records=parent.records,
             model=thread.model or parent.model,
         )
-        owner = next((m for m in parent.messages if part in m.parts), None)
+        owner = next((m for m in parent.messages if any(p is part for p in m.parts)), None)
         draft.lineage = LineageDraft(
             "subagent", parent.source_id, owner.source_id if owner else None, call_id
         )

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from store.sources.copilot.index import NAME, indexed_drafts, is_index
-from store.sources.copilot.session import KIND, session_drafts
+from store.sources.copilot.session import KIND, Session, session_drafts
 from store.sources.copilot.workspace import parse_workspace
 from store.sources.drafts import SessionDraft
 from store.sources.growing import (
@@ -96,7 +96,7 @@ class CopilotSource:
         """Return a follower that has read nothing yet."""
         if unit.key == NAME:
             return _IndexReader(root)
-        return UnitFollower(partial(_build, unit.key), self._line_limit)
+        return UnitFollower(partial(_build, unit.key, {}), self._line_limit)
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one unit whole; a file that went away meanwhile costs just itself."""
@@ -122,14 +122,18 @@ class _IndexReader:
         return Reading(drafts, problems, unit.stamps)
 
 
-def _build(name: str, unit: Unit, files: UnitFiles, problems: list[Problem]) -> list[SessionDraft]:
+def _build(
+    name: str, kept: dict[str, Session], unit: Unit, files: UnitFiles, problems: list[Problem]
+) -> list[SessionDraft]:
     workspace: dict[str, str] = {}
     for path, body in files.bodies.items():
         if os.path.basename(path) == WORKSPACE:
             workspace = parse_workspace(body)
     for path, file in files.lines.items():
         if file.lines:
-            return session_drafts(path, name, file.lines, file.records, workspace)
+            if path not in kept or kept[path].lines is not file.lines:
+                kept[path] = Session(file.lines)
+            return session_drafts(path, name, kept[path], file.records, workspace)
     return []
 
 

@@ -6,6 +6,7 @@ Source: the Copilot section of the format page.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 from store.sources.copilot import shell
@@ -71,12 +72,12 @@ class Thread:
         else:
             self._notice(event)
 
-    def finish(self) -> None:
-        """Give the records that are left to the last message."""
-        if self.messages and self._quiet:
-            last = self.messages[-1]
-            last.records = (*last.records, *self._quiet)
-        self._quiet = []
+    def with_rest(self, messages: list[MessageDraft]) -> list[MessageDraft]:
+        """Return messages of which the last has the records that no message came of yet."""
+        if not messages or not self._quiet:
+            return messages
+        last = messages[-1]
+        return [*messages[:-1], replace(last, records=(*last.records, *self._quiet))]
 
     def _add(self, message: MessageDraft, event: Event) -> MessageDraft:
         own = () if message.parts else (event.number,)
