@@ -155,9 +155,7 @@ def parent_of(branch: StoredBranch) -> str | None:
     return string(clone.get("id")) or string(branch.metadata.get("parent_branch_id"))
 
 
-def _collection(
-    reader: RowReader, stored: StoredSession, progression: Any
-) -> list[str] | None:
+def _collection(reader: RowReader, stored: StoredSession, progression: Any) -> list[str] | None:
     found = reader.rows("SELECT collection FROM progressions WHERE id = $1", progression)
     if not found:
         return None
