@@ -10,7 +10,7 @@ import sqlite3
 from typing import Any
 
 from store.sources.databases import decoded, rows
-from store.sources.opencode.opening import columns
+from store.sources.opencode.opening import columns, order_of
 from store.sources.opencode.second_engine import read_second_engine, read_waiting
 from store.sources.opencode.stored import (
     StoredMessage,
@@ -58,15 +58,17 @@ def read_session(
     stored.keep({"table": "session", **row})
     _messages(connection, stored)
     if columns(connection, "session_message"):
+        order = order_of(connection, "session_message", "seq")
         second = rows(
-            connection, "SELECT * FROM session_message WHERE session_id = ? ORDER BY seq",
+            connection, f"SELECT * FROM session_message WHERE session_id = ? ORDER BY {order}, id",
             (session_id,),
         )  # fmt: skip
         if second:
             stored.engine = 1 if stored.messages else 2
             read_second_engine(stored, second)
     if columns(connection, "session_input"):
-        waiting = "SELECT * FROM session_input WHERE session_id = ? ORDER BY admitted_seq"
+        order = order_of(connection, "session_input", "admitted_seq")
+        waiting = f"SELECT * FROM session_input WHERE session_id = ? ORDER BY {order}, id"
         read_waiting(stored, rows(connection, waiting, (session_id,)))
     if columns(connection, "todo"):
         _todos(connection, stored)

@@ -1,4 +1,4 @@
-"""The JSON store of 1.1 and older: one file a session, message and part.
+"""The JSON stores of 1.1 and older: one file a session, message and part.
 
 Source: the opencode format page, section 2.9. Files are rewritten whole, so one may be
 torn for a moment, and any may go away while others are read.
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from store.sources.opencode.first_form import is_first_form, later_form
+from store.sources.opencode.folders import Folders
 from store.sources.opencode.stored import (
     StoredMessage,
     StoredPart,
@@ -28,42 +30,45 @@ _MILLION = 1_000_000
 
 
 def list_json_sessions(
-    storage: Path, prefix: str, known: Collection[str], problems: list[Problem]
+    folders: Folders, prefix: str, known: set[str], problems: list[Problem]
 ) -> Iterator[Unit]:
     """Yield a unit for each session of a JSON store.
 
     Args:
-        storage: The folder.
+        folders: The store.
         prefix: What each unit's key begins with.
-        known: Sessions that a database beside it has, and that are left out here.
+        known: Sessions that are read from elsewhere and left out here; takes those found.
         problems: Takes folders that cannot be listed.
     """
-    seen: set[str] = set()
-    for project in _scan(storage / "session", problems):
-        if not project.is_dir():
+    for project in _scan(folders.storage / "session", problems):
+        if not project.is_dir() or not folders.is_group(project.name):
             continue
         for entry in _scan(Path(project.path), problems):
             session_id = entry.name.removesuffix(".json")
             if entry.name == session_id or not session_id.startswith("ses_"):
                 continue
-            if session_id in known or session_id in seen:
+            if session_id in known:
                 continue
-            seen.add(session_id)
+            known.add(session_id)
             try:
-                yield _unit(storage, prefix, session_id, entry, problems)
+                yield _unit(folders, prefix, session_id, entry, problems)
             except FileNotFoundError:
                 continue
 
 
 def _unit(
-    storage: Path, prefix: str, session_id: str, entry: os.DirEntry[str], problems: list[Problem]
+    folders: Folders,
+    prefix: str,
+    session_id: str,
+    entry: os.DirEntry[str],
+    problems: list[Problem],
 ) -> Unit:
     status = entry.stat()
     signs: list[tuple[str, int, int]] = [(entry.name, status.st_size, status.st_mtime_ns)]
-    messages = _files(storage / "message" / session_id, problems)
+    messages = _files(folders.messages(session_id), problems)
     signs += messages
     for place, (name, _, _) in enumerate(reversed(messages)):
-        folder = storage / "part" / name.removesuffix(".json")
+        folder = folders.parts(session_id, name.removesuffix(".json"))
         try:
             signs.append((name, 0, folder.stat().st_mtime_ns))
         except OSError:
@@ -101,11 +106,11 @@ def _scan(folder: Path, problems: list[Problem]) -> list[os.DirEntry[str]]:
         return []
 
 
-def read_json_session(storage: Path, path: Path) -> StoredSession:
+def read_json_session(folders: Folders, path: Path) -> StoredSession:
     """Read a session, its messages and their parts.
 
     Args:
-        storage: The folder of the store.
+        folders: The store.
         path: The session's own file.
 
     Raises:
@@ -119,27 +124,57 @@ def read_json_session(storage: Path, path: Path) -> StoredSession:
     stored = StoredSession(session_id, {**info, "id": session_id}, str(path))
     stored.keep(info)
     messages = []
-    for name, data in _objects(storage / "message" / session_id, stored):
+    for name, data in _objects(folders.messages(session_id), stored):
+        record = stored.keep(data)
+        parts = None
+        if is_first_form(data):
+            data, parts = later_form(data)
         times = mapping(data.get("time"))
         at = number(times.get("created"))
         moved = max(at, number(times.get("completed")))
-        message = StoredMessage(name, data, at, moved, (stored.keep(data),))
-        _read_parts(storage, stored, message)
+        message = StoredMessage(name, _plain(data), at, moved, (record,))
+        if parts is None:
+            _read_parts(folders.parts(session_id, name), stored, message)
+        else:
+            message.parts = [
+                _part(f"{name}:{i:06}", part, at, record) for i, part in enumerate(parts)
+            ]
         messages.append(message)
     stored.messages = in_order(messages, lambda one: one.id, lambda one: one.created_at)
-    todos = storage / "todo" / f"{session_id}.json"
+    _place(stored)
+    todos = folders.storage / "todo" / f"{session_id}.json"
     if todos.is_file():
         found = _load(todos, stored)
         stored.todos = [one for one in found if isinstance(one, dict)] if found else []
     return stored
 
 
-def _read_parts(storage: Path, stored: StoredSession, message: StoredMessage) -> None:
+def _plain(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a message's info with its system prompt as one text; early ones have a list."""
+    system = data.get("system")
+    if not isinstance(system, list):
+        return data
+    return {**data, "system": "\n\n".join(text for text in system if isinstance(text, str))}
+
+
+def _place(stored: StoredSession) -> None:
+    """Say where a session took place, by its answers where its own file does not."""
+    places = (mapping(message.data.get("path")).get("cwd") for message in stored.messages)
+    found = next((place for place in places if isinstance(place, str)), None)
+    if found is not None:
+        stored.info.setdefault("directory", found)
+
+
+def _part(name: str, data: dict[str, Any], began: int, record: int) -> StoredPart:
+    times = mapping(data.get("time")) or mapping(mapping(data.get("state")).get("time"))
+    at = number(times.get("start")) or began
+    return StoredPart(name, data, at, number(times.get("end")) or at, record)
+
+
+def _read_parts(folder: Path, stored: StoredSession, message: StoredMessage) -> None:
     parts = []
-    for name, data in _objects(storage / "part" / message.id, stored):
-        times = mapping(data.get("time")) or mapping(mapping(data.get("state")).get("time"))
-        at = number(times.get("start")) or message.created_at
-        parts.append(StoredPart(name, data, at, number(times.get("end")) or at, -1))
+    for name, data in _objects(folder, stored):
+        parts.append(_part(name, data, message.created_at, -1))
     message.parts = in_order(parts, lambda one: one.id, lambda one: 0)
     for part in message.parts:
         part.record = stored.keep(part.data)

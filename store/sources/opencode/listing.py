@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from store.sources.opencode.opening import columns
+from store.sources.opencode.opening import columns, order_of
 from store.sources.protocol import FileStamp, Problem, Unit
 from store.sources.values import number
 
@@ -78,10 +78,11 @@ def list_sessions(
 def _counts(connection: sqlite3.Connection) -> dict[str, _Counts]:
     """Count each session's rows, by indexes that hold all that is asked for."""
     counts: dict[str, _Counts] = {}
+    order = order_of(connection, "session_message", "seq")
     for name, table, what in (
         ("messages", "message", "session_id, count(*), max(time_created)"),
         ("parts", "part", "session_id, count(*), max(rowid)"),
-        ("second", "session_message", "session_id, count(*), max(seq)"),
+        ("second", "session_message", f"session_id, count(*), max({order})"),
         ("todos", "todo", "session_id, count(*), max(time_updated)"),
         ("events", "event_sequence", "aggregate_id, seq"),
     ):
@@ -110,9 +111,10 @@ def _last_rows(connection: sqlite3.Connection, session_id: str, found: _Counts) 
         else:
             last += _part_times(connection, "session_id", session_id)
     if found.second:
+        order = order_of(connection, "session_message", "seq")
         rows = connection.execute(
             "SELECT time_updated FROM session_message WHERE session_id = ?"
-            " ORDER BY seq DESC LIMIT ?",
+            f" ORDER BY {order} DESC, id DESC LIMIT ?",
             (session_id, _LAST),
         )
         last += [row[0] for row in rows]

@@ -39,6 +39,8 @@ def message_draft(message: StoredMessage) -> MessageDraft:
         _describe_answer(draft, message)
     else:
         _describe_prompt(draft, message, role)
+    if string(message.data.get("system")):
+        draft.metadata["system_prompt_digest"] = digest_of(message.data["system"])
     if string(message.data.get("agent")):
         draft.metadata["agent"] = message.data["agent"]
     if "unreadable" in message.data:
@@ -136,8 +138,6 @@ def _describe_prompt(draft: MessageDraft, message: StoredMessage, role: Role) ->
     model = model_of(mapping(data.get("model")))
     if model:
         draft.metadata["model"] = model
-    if string(data.get("system")):
-        draft.metadata["system_prompt_digest"] = digest_of(data["system"])
     extra = {name: data[key] for key, name in _USER.items() if data.get(key)}
     summary = mapping(data.get("summary"))
     extra |= {f"summary_{key}": summary[key] for key in ("title", "body") if summary.get(key)}

@@ -13,6 +13,14 @@ TABLES = frozenset({"session", "message", "part"})
 COLUMNS = frozenset({"id", "project_id", "directory", "title", "version", "time_created"})
 
 
+def order_of(connection: sqlite3.Connection, table: str, number: str) -> str:
+    """Return the column that a table's rows are ordered by: a number, else the time.
+
+    Versions 1.14 and 1.15 have ``session_message`` without its ``seq``.
+    """
+    return number if number in columns(connection, table) else "time_created"
+
+
 def is_opencode_database(path: Path) -> bool:
     """Tell by its tables whether a file is opencode's database."""
     databases = Databases()

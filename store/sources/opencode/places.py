@@ -5,15 +5,17 @@ Source: the opencode format page, sections 2.1 (folders, file names) and 2.9.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from store.sources.opencode.folders import Folders
 from store.sources.opencode.opening import is_opencode_database
 
 DATABASES = "opencode*.db"
 STORAGE = "storage"
+PROJECTS = "project"
+"""Holds a JSON store for each project, as versions up to 0.5 wrote."""
 TOOL_OUTPUT = "tool-output"
 
 
@@ -23,12 +25,12 @@ class Stores:
 
     Attributes:
         databases: Database files, by name.
-        storage: The folder of a JSON store.
+        json_stores: The newest first, which older versions' were brought into.
         export: A file that ``opencode export`` printed.
     """
 
     databases: tuple[Path, ...] = ()
-    storage: Path | None = None
+    json_stores: tuple[Folders, ...] = ()
     export: Path | None = None
 
 
@@ -55,18 +57,9 @@ def stores_at(root: Path) -> Stores:
             return Stores(export=root)
         return Stores(databases=(root,))
     databases = tuple(sorted(path for path in root.glob(DATABASES) if path.is_file()))
-    if is_json_store(root):
-        return Stores(databases, root)
-    storage = root / STORAGE
-    return Stores(databases, storage if is_json_store(storage) else None)
-
-
-def is_json_store(folder: Path) -> bool:
-    """Tell whether a folder has the shape of a JSON store with sessions.
-
-    Newer versions keep side files in a ``storage`` folder that has no sessions.
-    """
-    return (folder / "session").is_dir() and (folder / "message").is_dir()
+    places = [root, root / STORAGE, *sorted(root.glob(f"{PROJECTS}/*/{STORAGE}"))]
+    found = (Folders.at(place) for place in places)
+    return Stores(databases, tuple(folders for folders in found if folders is not None))
 
 
 def recognise(path: Path) -> Path | None:
@@ -85,21 +78,11 @@ def recognise(path: Path) -> Path | None:
         return None
     if any(is_opencode_database(database) for database in found.databases):
         return path
-    return path if found.storage is not None and _has_sessions(found.storage) else None
+    return path if any(_has_sessions(folders) for folders in found.json_stores) else None
 
 
-def _has_sessions(storage: Path) -> bool:
-    return any(
-        entry.name.startswith("ses_") and entry.name.endswith(".json")
-        for folder in _entries(storage / "session")
-        if folder.is_dir()
-        for entry in _entries(Path(folder.path))
-    )
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
+def _has_sessions(folders: Folders) -> bool:
     try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+        return next(folders.session_files(), None) is not None
     except OSError:
-        return []
+        return False

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from store.sources.opencode.first_form import is_first_form, later_form
+from store.sources.opencode.folders import Folders
 from store.sources.opencode.forks import Candidate
 from store.sources.opencode.stored import StoredSession, parsed
 from store.sources.values import mapping, number, string
@@ -54,15 +56,15 @@ def _call(text: Any, child: str) -> str | None:
     return string(data.get("callID")) if started else None
 
 
-def candidates_in_json_store(storage: Path, at: int, own_id: str) -> Iterator[Candidate]:
+def candidates_in_json_store(folders: Folders, at: int, own_id: str) -> Iterator[Candidate]:
     """Yield the sessions of a JSON store that have a message of a time.
 
     Ids carry their time, but a copy's id is of the time of copying: files are looked into.
     """
-    for path in sorted((storage / "session").glob("*/ses_*.json")):
+    for path in folders.session_files():
         if path.stem == own_id:
             continue
-        signs = sorted(_signs(storage / "message" / path.stem), key=lambda sign: (sign[1], sign[0]))
+        signs = sorted(_signs(folders.messages(path.stem)), key=lambda sign: (sign[1], sign[0]))
         if any(sign[1] == at for sign in signs):
             yield Candidate(path.stem, _created(path), signs)
 
@@ -70,6 +72,8 @@ def candidates_in_json_store(storage: Path, at: int, own_id: str) -> Iterator[Ca
 def _signs(folder: Path) -> Iterator[tuple[str, int, str]]:
     for path in sorted(folder.glob("*.json")):
         data = _load(path)
+        if is_first_form(data):
+            data, _ = later_form(data)
         when = number(mapping(data.get("time")).get("created"))
         yield path.stem, when, str(data.get("role"))
 
@@ -85,13 +89,13 @@ def _load(path: Path) -> dict[str, Any]:
         return {}
 
 
-def call_in_json_store(storage: Path, stored: StoredSession) -> str | None:
+def call_in_json_store(folders: Folders, stored: StoredSession) -> str | None:
     """Return the call of the parent that started a subagent's session."""
     parent = string(stored.info.get("parentID"))
     if parent is None:
         return None
-    for message in sorted((storage / "message" / parent).glob("*.json")):
-        for path in sorted((storage / "part" / message.stem).glob("*.json")):
+    for message in sorted(folders.messages(parent).glob("*.json")):
+        for path in sorted(folders.parts(parent, message.stem).glob("*.json")):
             try:
                 text = path.read_bytes()
             except OSError:

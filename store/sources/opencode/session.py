@@ -15,7 +15,7 @@ from store.sources.opencode.stored import StoredMessage, StoredSession
 from store.sources.values import mapping, number, string
 
 KIND = "opencode"
-_PLACEHOLDER = re.compile(r"(?:New|Child) session - \d{4}-\d\d-\d\dT")
+_PLACEHOLDER = re.compile(r"(?:New|Child) [Ss]ession - \d{4}-\d\d-\d\dT")
 _KEPT = ("slug", "projectID", "workspaceID", "path", "agent", "permission", "summary", "metadata")
 ATTACHMENT_LIMIT = 64 << 20
 """Bytes of the largest output that is brought along."""
@@ -84,7 +84,7 @@ def _describe(draft: SessionDraft, stored: StoredSession) -> None:
         draft.metadata["backscroll"] = extra
     for message in stored.messages:
         prompt = string(message.data.get("system"))
-        if prompt and message.data.get("role") == "user":
+        if prompt:
             draft.system_prompts[digest_of(prompt)] = prompt
 
 

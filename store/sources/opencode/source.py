@@ -11,6 +11,7 @@ from store.errors import StoreError
 from store.sources.drafts import SessionDraft
 from store.sources.opencode.database import read_session
 from store.sources.opencode.export_file import read_export
+from store.sources.opencode.folders import Folders
 from store.sources.opencode.forks import find_origin
 from store.sources.opencode.json_store import list_json_sessions, read_json_session
 from store.sources.opencode.listing import list_sessions
@@ -71,8 +72,8 @@ class OpencodeSource:
             for unit in self._in_database(database, problems):
                 known.add(unit.key.partition("/")[2])
                 yield unit
-        if stores.storage is not None:
-            yield from list_json_sessions(stores.storage, f"{_JSON}/", known, problems)
+        for folders in stores.json_stores:
+            yield from list_json_sessions(folders, f"{_JSON}/", known, problems)
 
     def _exported(self, path: Path, problems: list[Problem]) -> Iterator[Unit]:
         try:
@@ -107,11 +108,11 @@ class OpencodeSource:
             stored = read_export(path)
             return _reading(stored, unit, session_draft(stored, None, None))
         if store == _JSON:
-            storage = path.parent.parent.parent
-            stored = read_json_session(storage, path)
-            origin = find_origin(stored, lambda at, own: candidates_in_json_store(storage, at, own))
-            call = call_in_json_store(storage, stored)
-            stored.side_folder = str(storage.parent / TOOL_OUTPUT)
+            folders = Folders.of_session(path)
+            stored = read_json_session(folders, path)
+            origin = find_origin(stored, lambda at, own: candidates_in_json_store(folders, at, own))
+            call = call_in_json_store(folders, stored)
+            stored.side_folder = str(folders.storage.parent / TOOL_OUTPUT)
             return _reading(stored, unit, session_draft(stored, origin, call))
         return self._read_from_database(path, name, unit)
 
@@ -141,9 +142,7 @@ class OpencodeSource:
                 for path in stores.databases
                 for ending in ("", "-wal")
             ]
-        if stores.storage is None:
-            return [root]
-        return [stores.storage / name for name in ("session", "message", "part")]
+        return [path for folders in stores.json_stores for path in folders.watched()] or [root]
 
     def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
         """List the sessions of changed databases that moved since the last time.
