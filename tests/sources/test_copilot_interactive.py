@@ -85,6 +85,7 @@ def test_the_fork_and_its_subagent_are_copies(sample: dict[str, SessionDraft]) -
     assert agent.lineage is not None
     assert (agent.lineage.kind, agent.lineage.parent_source_id) == ("fork", f"{MAIN}:{CALL}")
     assert all(message.inherited_from == message.source_id for message in agent.messages)
+    assert [m.metadata["origin"] for m in agent.messages if m.role == "user"] == ["human"]
     original = sample[f"{MAIN}:{CALL}"].lineage
     assert original is not None
     assert (original.kind, original.parent_source_id) == ("subagent", MAIN)

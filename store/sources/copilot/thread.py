@@ -89,7 +89,9 @@ class Thread:
     def _take_user_message(self, event: Event) -> None:
         data = event.data
         source = string(data.get("source"))
-        metadata: dict[str, Any] = {"origin": "human" if source in (None, "user") else "meta"}
+        # What an agent asks of its subagent is the prompt there.
+        asked = source in (None, "user") or source.startswith("agent-")
+        metadata: dict[str, Any] = {"origin": "human" if asked else "meta"}
         extra = {"source": source} if source not in (None, "user") else {}
         if string(data.get("agentMode")):
             extra["mode"] = data["agentMode"]
