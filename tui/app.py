@@ -16,6 +16,8 @@ from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
 from store.errors import BackscrollError
@@ -80,7 +82,9 @@ class BackscrollApp(App[None]):
         self.settings = settings
         self._uncaught = 0
         self.failure = ""
-        self._typed_into: WeakKeyDictionary[events.Key, Screen[object]] = WeakKeyDictionary()
+        self._typed_into: WeakKeyDictionary[
+            events.Key, tuple[Screen[object], Widget | None]
+        ] = WeakKeyDictionary()
         self._toast = "", 0.0
         self._main: MainScreen | None = None
         self._syncing = Syncing(library.path, self._sync_said, self.report)
@@ -182,11 +186,20 @@ class BackscrollApp(App[None]):
             self._hold_filter()
         if isinstance(event, events.Key):
             if not event.is_forwarded:
-                self._typed_into[event] = self.screen
-            elif self._typed_into.get(event, self.screen) is not self.screen:
-                # The key before it opened or left a screen while this one was on its way.
+                self._typed_into[event] = self.screen, self.focused
+            elif self._came_too_late(event):
                 event = events.Key(event.key, event.character)
         await super().on_event(event)
+
+    def _came_too_late(self, event: events.Key) -> bool:
+        """Say whether the key before this one changed what it is for while it was on its way.
+
+        That one opened or left a screen, or a line to type into, which this one is text of.
+        """
+        here = self.screen, self.focused
+        screen, widget = self._typed_into.get(event, here)
+        typing = isinstance(self.focused, Input)
+        return screen is not self.screen or (typing and widget is not self.focused)
 
     def _hold_filter(self) -> None:
         main = self._main

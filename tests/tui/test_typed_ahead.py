@@ -114,3 +114,21 @@ async def test_a_cursor_whose_row_is_on_the_way_stays_where_it_is(tmp_path: Path
         view.select(len(view.model) - 1)
         assert last not in view.rows
         assert await pane._wanted_rowid(view.model, None) == last
+
+async def test_text_typed_with_the_key_before_it_is_text(tmp_path: Path) -> None:
+    path = two_talks(tmp_path / "s.db")
+    async with running(path) as run:
+        await burst(run, "slash", "o", "t", "h", "e", "r")
+        assert run.sessions.filter_text == "other"
+        assert run.sessions.view.model.matched == 1
+        await burst(run, "enter")
+        await burst(run, "enter")
+        assert run.app.main.shown_session == OTHER
+        await burst(run, "slash", "u", "s", "e", "r", "enter")
+        assert run.transcript.search is not None
+        assert (run.transcript.search.needle, run.transcript.search.total) == ("user", 6)
+        await burst(run, "3")
+        await burst(run, "slash", "a", "s", "enter")
+        inspector = run.app.main.inspector
+        assert inspector is not None and inspector.view.needle == "as"
+        assert not run.told

@@ -45,9 +45,9 @@ class FindBar(Horizontal):
         yield Static("", id="find-count", markup=False)
 
     def open(self) -> None:
-        """Show the bar and type into it."""
+        """Show the bar; what is typed from now on goes into it."""
         self.add_class("open")
-        self.query_one(Input).focus()
+        self.screen.set_focus(self.query_one(Input))
 
     def close(self) -> None:
         """Hide the bar and forget the text."""
