@@ -136,7 +136,25 @@ def test_changed_files_name_their_threads(tmp_path: Path) -> None:
     found = source.units_at(tmp_path, [str(path)])
     assert found is not None and [unit.key for unit in found] == [B]
     assert source.units_at(tmp_path, [str(path.parent)]) is None
-    assert [p.name for p in source.watch_paths(tmp_path)] == ["sessions"]
+    names = [p.name for p in source.watch_paths(tmp_path)]
+    assert names == ["sessions", "session_index.jsonl"]
+
+
+def test_a_name_that_is_given_is_told_of_by_its_file(tmp_path: Path) -> None:
+    first, second = Lines(A), Lines(B)
+    first.turn("one", "re one", "r1")
+    second.turn("two", "re two", "r2")
+    for lines in (first, second):
+        lines.write(tmp_path)
+    source, index = CodexSource(), tmp_path / "session_index.jsonl"
+    index.write_text("")
+    before = {unit.key: unit for unit in source.units(tmp_path, [])}
+    grow(index, f'{{"id": "{B}", "thread_name": "Named"}}\n'.encode())
+    assert str(index) in [str(path) for path in source.watch_paths(tmp_path)]
+    found = source.units_at(tmp_path, [str(index)])
+    assert found is not None
+    assert [unit.key for unit in found if unit != before[unit.key]] == [B]
+    assert source.read(tmp_path, found[0]).sessions[0].title == "Named"
 
 
 def test_reading_twice_gives_the_same(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from store.sources.codex.assemble import KIND
 from store.sources.codex.discovery import ARCHIVED, IN_USE, home_of, thread_files
-from store.sources.codex.facts import STAMP, Facts, FactsReader
+from store.sources.codex.facts import INDEX, STAMP, Facts, FactsReader
 from store.sources.codex.follower import ThreadFollower
 from store.sources.codex.names import rollout_name
 from store.sources.codex.neighbours import Neighbours
@@ -59,11 +60,17 @@ class CodexSource:
             yield files.unit(facts.get(thread), home)
 
     def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
-        """List the threads that changed files belong to; None where a folder changed."""
-        names = [rollout_name(path) for path in paths]
-        if any(name is None for name in names):
-            return None
-        wanted = {name.thread for name in names if name is not None}
+        """List the threads that changed files tell of; None where a folder changed."""
+        wanted: set[str] = set()
+        for path in paths:
+            name = rollout_name(path)
+            if name is not None:
+                wanted.add(name.thread)
+            elif os.path.basename(path) == INDEX:
+                # It grows by a line for each name that is given; what it says of others stands.
+                wanted.update(self._facts_of(root, []))
+            else:
+                return None
         return [unit for unit in self.units(root, []) if unit.key in wanted]
 
     def follower(self, root: Path, unit: Unit) -> ThreadFollower:
@@ -98,11 +105,11 @@ class CodexSource:
         return Reading(sessions, reader.problems + problems, tuple(stamps))
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
-        """Return the folders whose changes below them concern this root."""
+        """Return the folders whose changes below them concern this root, and the names' file."""
         if root.is_file():
             return [root.parent]
         found = [root / name for name in (IN_USE, ARCHIVED) if (root / name).is_dir()]
-        return found or [root]
+        return [*found, home_of(root) / INDEX] if found else [root]
 
     def _facts_of(self, root: Path, problems: list[Problem]) -> dict[str, Facts]:
         home = home_of(root)
