@@ -125,3 +125,22 @@ def test_older_commands_that_ended_well_did() -> None:
         ("ok", 0)] * 3  # fmt: skip
     killed = next(one for name, one in drafts.items() if name.startswith("bfb17fd3"))
     assert [words(m) for m in killed.messages] == ["kill mid stream [[hang]]"]
+
+
+def test_what_a_newer_version_copied_is_there_once(tmp_path: Path) -> None:
+    root = tmp_path / "gemini"
+    shutil.copytree(OLD, root)
+    (older,) = (root / "tmp").iterdir()
+    newer = root / "tmp" / "project"
+    shutil.copytree(older, newer)
+    (newer / ".project_root").write_text("/home/user/project")
+    kept = next(older.glob("chats/*0678496b.json"))
+    (newer / "chats" / kept.name).unlink()
+    units = list(GeminiSource().units(root, []))
+    assert len(units) == 5
+    assert {unit.key.partition("/")[0] for unit in units if "0678496b" not in unit.key} == {
+        "project"}  # fmt: skip
+    drafts, problems = read_all(GeminiSource(), root)
+    assert (len(drafts), problems) == (5, [])
+    gone = next(older.glob("chats/*c1fde460.json"))
+    assert GeminiSource().units_at(root, [str(gone)]) == []

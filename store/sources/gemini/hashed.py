@@ -24,6 +24,11 @@ _BYTES_LOOKED_AT = 1 << 18
 _FOLDERS_TRIED = 4000
 
 
+def is_hash(name: str) -> bool:
+    """Tell whether a folder's name is a hash."""
+    return _HASH.fullmatch(name) is not None
+
+
 def path_of_hash(project: str, chats: str) -> str | None:
     """Return the path whose hash a project's folder is named by; None where nothing tells.
 
@@ -32,7 +37,7 @@ def path_of_hash(project: str, chats: str) -> str | None:
         chats: The folder in it that holds the sessions.
     """
     name = os.path.basename(project)
-    if _HASH.fullmatch(name) is None:
+    if not is_hash(name):
         return None
     try:
         changed = os.stat(chats).st_mtime_ns

@@ -16,7 +16,7 @@ from pathlib import Path
 import orjson
 
 from store.sources.gemini.checkpoints import saved_by_session
-from store.sources.gemini.hashed import path_of_hash
+from store.sources.gemini.hashed import is_hash, path_of_hash
 from store.sources.growing import entries_of, open_regular, stamped
 from store.sources.json_lines import LineError, parse_line
 from store.sources.protocol import FileStamp, Problem, Unit
@@ -110,6 +110,27 @@ def sessions(
     for session in found.values():
         if session.main or session.agents:
             yield session
+
+
+def copied_on(projects: Collection[str]) -> dict[str, frozenset[str]]:
+    """Return what a newer version has copied out of folders that are named by a hash.
+
+    It leaves the folder as it was and goes on with the copies in one that has a name.
+
+    Returns:
+        By the older folder, the names (``SessionFiles.name``) that the newer one has too.
+    """
+    named = {os.path.basename(project): project for project in projects}
+    older = {name: project for name, project in named.items() if is_hash(name)}
+    found: dict[str, frozenset[str]] = {}
+    for project in projects if older else ():
+        path = workspace_of(project)
+        name = hashlib.sha256(path.encode()).hexdigest() if path is not None else None
+        if name in older and older[name] != project:
+            entries = entries_of(os.path.join(project, CHATS))
+            names = (short_name(e.name) for e in entries if _SESSION.fullmatch(e.name))
+            found[older[name]] = frozenset(names)
+    return found
 
 
 def short_name(file_name: str) -> str:

@@ -68,8 +68,12 @@ class GeminiSource:
     def _files(self, root: Path, problems: list[Problem]) -> Iterator[SessionFiles]:
         path = os.path.abspath(root)
         if not path.endswith(places.SUFFIXES):
-            for project in places.projects(path, problems):
-                yield from places.sessions(project, problems)
+            found = places.projects(path, problems)
+            copied = places.copied_on(found)
+            for project in found:
+                for files in places.sessions(project, problems):
+                    if files.name not in copied.get(project, ()):
+                        yield files
             return
         project = _project_of(path)
         name = places.short_name(os.path.basename(path))
@@ -94,10 +98,16 @@ class GeminiSource:
             return None
         problems: list[Problem] = []
         found: list[Unit] = []
-        for project in places.projects(os.path.abspath(root)):
+        folders = places.projects(os.path.abspath(root))
+        copied = places.copied_on(folders)
+        for project in folders:
             names = _touched(project, paths)
             if names != set():
-                found += [files.unit() for files in places.sessions(project, problems, names)]
+                found += [
+                    files.unit()
+                    for files in places.sessions(project, problems, names)
+                    if files.name not in copied.get(project, ())
+                ]
         return found
 
     def follower(self, root: Path, unit: Unit) -> UnitFollower:
