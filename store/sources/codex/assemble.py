@@ -9,6 +9,7 @@ from store.sources.codex.facts import Facts
 from store.sources.codex.lineage import History, Resolve, began_at, copied_from, history_of
 from store.sources.codex.messages import Thread
 from store.sources.codex.names import rollout_name
+from store.sources.codex.queue import queued_messages
 from store.sources.codex.rollout import Rollout
 from store.sources.codex.setting import Setting
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
@@ -60,6 +61,8 @@ def session_draft(
     draft.title, draft.title_from = _title(thread.messages, facts)
     draft.lineage = _lineage(meta, spawn, history, thread.messages, segments[0])
     _add_metadata(draft, meta, spawn, thread)
+    draft.messages = thread.messages + queued_messages(facts.queued, len(draft.records))
+    draft.records = [*draft.records, *(queued.row for queued in facts.queued)]
     return draft, history.missing
 
 

@@ -2,7 +2,8 @@
 
 Source: the Codex format page, sections 3.1, 3.3 and 3.5. ``session_index.jsonl`` holds
 names, the last line of a thread wins; ``state_<n>.sqlite`` holds the table ``threads``.
-Only these files are opened, and of the database only these columns are read.
+``queue_<n>.sqlite`` holds prompts that wait. Only these files are opened, and of ``threads``
+only these columns are read.
 """
 
 from __future__ import annotations
@@ -11,20 +12,24 @@ import hashlib
 import os
 import re
 import sqlite3
+from collections.abc import Callable
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from store.access import open_for_reading, read_header
 from store.copies import signature
 from store.errors import StoreError
 from store.sources.codex.names import rollout_name
+from store.sources.codex.queue import Queued, read_queue
 from store.sources.json_lines import LineError, parse_line
 from store.sources.protocol import FileStamp, Problem
 from store.sources.values import string
 
 INDEX = "session_index.jsonl"
 STAMP = "#facts"
-_STATE = re.compile(r"state(?:_(\d+))?\.sqlite")
+_NUMBERED = re.compile(r"(state|queue)(?:_(\d+))?\.sqlite")
+_Read = TypeVar("_Read")
 _COLUMNS = (
     "id", "rollout_path", "name", "archived", "archived_at", "created_at_ms", "updated_at_ms",
     "agent_nickname", "agent_role",
@@ -40,6 +45,7 @@ class Facts:
         name: What a user named it.
         head: The physical key of the file that stands now.
         archived_at: Epoch ms.
+        queued: Prompts that wait for their turn.
     """
 
     name: str | None = None
@@ -49,6 +55,7 @@ class Facts:
     updated_at: int | None = None
     nickname: str | None = None
     role: str | None = None
+    queued: tuple[Queued, ...] = ()
 
     def stamp(self, home: str) -> FileStamp:
         """Return what changes when these facts do, in the form of a file's stamp."""
@@ -72,15 +79,19 @@ class FactsReader:
             databases: The folder with the state database, mostly the same.
             problems: Takes what could not be read.
         """
-        index, state = home / INDEX, _newest_state(databases)
-        signs = (_file_sign(index), state and (state, signature(state, "copy")))
+        index, state = home / INDEX, newest(databases, "state")
+        queue = newest(databases, "queue")
+        signs = (_file_sign(index), _sign(state), _sign(queue))
         known = self._seen.get(str(home))
         if known is None or known[0] != signs:
             found: list[Problem] = []
-            facts = _read_state(state, found) if state is not None else {}
+            facts = _read_database(state, _threads, found) if state is not None else {}
             for thread, name in _read_index(index, found).items():
                 before = facts.get(thread, Facts())
                 facts[thread] = replace(before, name=before.name or name)
+            waiting = _read_database(queue, read_queue, found) if queue is not None else {}
+            for thread, queued in waiting.items():
+                facts[thread] = replace(facts.get(thread, Facts()), queued=queued)
             known = self._seen[str(home)] = (signs, facts, found)
         problems += known[2]
         return known[1]
@@ -94,15 +105,18 @@ def _file_sign(path: Path) -> tuple[int, ...] | None:
     return stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
-def _newest_state(folder: Path) -> Path | None:
-    """Return the state database with the highest number."""
+def _sign(path: Path | None) -> object:
+    return path and (path, signature(path, "copy"))
+
+
+def newest(folder: Path, kind: str) -> Path | None:
+    """Return the database with the highest number of those of a kind, ``state`` or ``queue``."""
     try:
-        names = [entry.name for entry in os.scandir(folder) if _STATE.fullmatch(entry.name)]
+        found = [_NUMBERED.fullmatch(entry.name) for entry in os.scandir(folder)]
     except OSError:
         return None
-    if not names:
-        return None
-    return folder / max(names, key=lambda name: int(_STATE.fullmatch(name)[1] or 0))  # type: ignore[index]
+    numbers = {int(name[2] or 0): name[0] for name in found if name and name[1] == kind}
+    return folder / numbers[max(numbers)] if numbers else None
 
 
 def _read_index(path: Path, problems: list[Problem]) -> dict[str, str]:
@@ -130,7 +144,11 @@ def _read_index(path: Path, problems: list[Problem]) -> dict[str, str]:
     return names
 
 
-def _read_state(path: Path, problems: list[Problem]) -> dict[str, Facts]:
+def _read_database(
+    path: Path,
+    read: Callable[[sqlite3.Connection], dict[str, _Read]],
+    problems: list[Problem],
+) -> dict[str, _Read]:
     try:
         opened = open_for_reading(
             path.resolve(), read_header(path.resolve()), ours=False, prepare=_prepare
@@ -139,7 +157,7 @@ def _read_state(path: Path, problems: list[Problem]) -> dict[str, Facts]:
         problems.append(Problem(str(path), 0, f"cannot be opened: {error}"))
         return {}
     try:
-        return _threads(opened.connection)
+        return read(opened.connection)
     except sqlite3.Error as error:
         problems.append(Problem(str(path), 0, f"cannot be read: {error}"))
         return {}

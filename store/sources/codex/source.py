@@ -8,7 +8,7 @@ from pathlib import Path
 
 from store.sources.codex.assemble import KIND
 from store.sources.codex.discovery import ARCHIVED, IN_USE, home_of, thread_files
-from store.sources.codex.facts import INDEX, STAMP, Facts, FactsReader
+from store.sources.codex.facts import INDEX, STAMP, Facts, FactsReader, newest
 from store.sources.codex.follower import ThreadFollower
 from store.sources.codex.names import rollout_name
 from store.sources.codex.neighbours import Neighbours
@@ -66,8 +66,8 @@ class CodexSource:
             name = rollout_name(path)
             if name is not None:
                 wanted.add(name.thread)
-            elif os.path.basename(path) == INDEX:
-                # It grows by a line for each name that is given; what it says of others stands.
+            elif os.path.basename(path) == INDEX or _is_queue(path):
+                # They are small, and what they say of most threads stands.
                 wanted.update(self._facts_of(root, []))
             else:
                 return None
@@ -105,12 +105,22 @@ class CodexSource:
         return Reading(sessions, reader.problems + problems, tuple(stamps))
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
-        """Return the folders whose changes below them concern this root, and the names' file."""
+        """Return the folders whose changes below them concern this root, and small side files."""
         if root.is_file():
             return [root.parent]
         found = [root / name for name in (IN_USE, ARCHIVED) if (root / name).is_dir()]
-        return [*found, home_of(root) / INDEX] if found else [root]
+        if not found:
+            return [root]
+        home = home_of(root)
+        queue = newest(self._databases.get(str(home), home), "queue")
+        queues = [queue, queue.with_name(f"{queue.name}-wal")] if queue is not None else []
+        return [*found, home / INDEX, *queues]
 
     def _facts_of(self, root: Path, problems: list[Problem]) -> dict[str, Facts]:
         home = home_of(root)
         return self._facts.read(home, self._databases.get(str(home), home), problems)
+
+
+def _is_queue(path: str) -> bool:
+    name = os.path.basename(path)
+    return name.startswith("queue") and name.removesuffix("-wal").endswith(".sqlite")
