@@ -22,7 +22,7 @@ class Making:
         """Start ``python -m module arguments``."""
         self.words = words
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments], env=child_environment(),
+            [sys.executable, "-P", "-m", module, *arguments], env=child_environment(),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )
 

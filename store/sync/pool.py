@@ -36,7 +36,8 @@ DEALT_BYTES = 2 * BATCH_BYTES
 MOST_DEATHS = 3
 """A sync ends when so many helpers in a row end while they are at no unit."""
 ENDED_EARLY = "cannot be read: the process that read it ended (too little memory?)"
-COMMAND = (sys.executable, "-m", "store.sync.helper")
+# Without -P, a folder that has a queue.py or json.py of its own would lend it to the child.
+COMMAND = (sys.executable, "-P", "-m", "store.sync.helper")
 STOP_PATIENCE_S = 5.0
 POLL_S = 0.1
 

@@ -179,7 +179,9 @@ async def start_sync(
     for root in targets:
         if isinstance(root, ServerUrl) and root.fault is not None:
             raise ServerTrouble(root, root.fault)
-    arguments = [sys.executable, "-m", "store.sync", "--store", str(store_path), "--json"]
+    # -P: modules of the folder that this runs in are not the child's.
+    arguments = [sys.executable, "-P", "-m", "store.sync"]
+    arguments += ["--store", str(store_path), "--json"]
     arguments += ["--nice", str(NICE), "--until-stdin-closes"]
     if watch:
         arguments.append("--watch")
