@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from store.clock import system_clock
+from store.demo import make_demo
 from tests.cli.conftest import Run
 
 CONTRACT = {
@@ -31,9 +33,17 @@ def test_json_has_the_columns_and_what_is_computed(run: Run, demo: Path) -> None
     assert first["permissions"][0]["action"] == "allow"
     assert first["source"]["kind"] == "claude-code"
     assert first["lineage"] is None
-    assert (first["activity"], first["activity_from"]) == ("running", "stored")
+    # Stored as running long ago, and nobody vouches for it.
+    assert (first["activity"], first["activity_from"]) == ("interrupted", "guessed")
     assert (first["message_count"], first["hidden_count"], first["queued_count"]) == (11, 4, 1)
     assert first["turn_count"] == 4
+
+
+def test_a_session_that_runs_now_is_said_to_be_stored_as_running(run: Run, home: Path) -> None:
+    store = make_demo(home / "now.db", system_clock)
+    first = run("sessions", "--json", "--store", store).json[0]
+    assert first["title"] == "Retry loop in the sync worker"
+    assert (first["activity"], first["activity_from"]) == ("running", "stored")
 
 
 def test_children_are_listed_with_their_lineage(run: Run, demo: Path) -> None:
