@@ -50,6 +50,19 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+async def test_modules_of_the_folder_that_it_runs_in_are_not_taken(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    for name in ("queue", "json", "store"):
+        (folder / f"{name}.py").write_text("raise SystemExit('taken from the folder')\n")
+    monkeypatch.chdir(folder)
+    sync = await start_sync(tmp_path / "store.db", [tree])
+    assert [state async for state in sync][-1].files_done == 9
+    assert sync.summary is not None and sync.summary.new == 9
+
+
 async def test_a_sync_is_followed_to_its_end(tree: Path, tmp_path: Path) -> None:
     store = tmp_path / "new" / "store.db"
     sync = await start_sync(store, [tree])
