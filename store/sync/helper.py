@@ -8,10 +8,12 @@ outlives a sync that is killed; what it had not committed is read again by the n
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import signal
 import sys
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -25,6 +27,9 @@ from store.sync.frames import Failed, ReadsNow, Start, Task, Wrote, receive, sen
 from store.sync.locking import turn
 from store.sync.reading import leave_out, read_job
 from store.sync.units import Job
+
+GRACE_S = 5.0
+"""How long what is under way may take once stdin has closed; it is undone after that."""
 
 
 @dataclass(slots=True)
@@ -85,8 +90,9 @@ class Helper:
 
 def main() -> None:
     """Do what stdin says, and tell it on stdout."""
-    # Ctrl-C reaches the whole group; the process that deals out decides how to end.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Both reach the whole group; the process that deals out decides how to end.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr
     start = receive(questions)
@@ -112,6 +118,9 @@ def _listen(questions: IO[bytes], helper: Helper) -> None:
         while True:
             helper.tasks.get_nowait()
     helper.tasks.put(None)
+    # A huge file, or a lock of another program, would keep it for long.
+    time.sleep(GRACE_S)
+    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -136,7 +136,7 @@ class Pool:
             yield _done(helper, frame, jobs)
         elif isinstance(frame, Failed):
             raise StoreError(frame.message)
-        elif helper in self._helpers:
+        elif helper in self._helpers and not self.stopped():
             yield from self._bury(helper, jobs)
 
     def _bury(self, helper: _Helper, jobs: list[Job]) -> Iterator[Done]:

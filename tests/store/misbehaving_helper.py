@@ -50,11 +50,30 @@ def fail(message: str) -> None:
     patch.object(helper, "write_batch", write).start()
 
 
+def be_told_to_end(_: str) -> None:
+    def read(job: Job, keep_originals: bool) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return read_job(job, keep_originals)
+
+    patch.object(helper, "read_job", read).start()
+
+
+def read_for_ever(_: str) -> None:
+    def read(job: Job, keep_originals: bool) -> Any:
+        while True:
+            signal.pause()
+
+    patch.object(helper, "read_job", read).start()
+    patch.object(helper, "GRACE_S", 0.0).start()
+
+
 if __name__ == "__main__":
     {
         "die": lambda _: die(),
         "die-at": die_at,
         "die-in-a-transaction": die_once_in_a_transaction,
         "fail": fail,
+        "be-told-to-end": be_told_to_end,
+        "read-for-ever": read_for_ever,
     }[sys.argv[1]](sys.argv[2])
     helper.main()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -169,24 +170,68 @@ def test_a_sync_that_is_stopped_keeps_what_is_done(
     assert dump(database, ALL) == rows_of_one_process(target, tmp_path)
 
 
-def test_helpers_end_with_the_sync_that_is_killed(tmp_path: Path, target: Target) -> None:
-    script = (
-        "import sys; from pathlib import Path; from store.sync import pool\n"
-        "pool.BULK_BYTES = 0; pool.BULK_UNITS = 0\n"
-        "start = pool.Pool._start\n"
-        "def started(self):\n"
-        "    helper = start(self); print(helper._process.pid, flush=True); return helper\n"
-        "pool.Pool._start = started\n"
-        "pool._Helper.deal = lambda self, waiting: None\n"
-        "from store.sync.__main__ import main\n"
-        "main(['--helpers', '2', '--store', sys.argv[1], sys.argv[2]])\n"
-    )
+def test_a_signal_to_the_whole_group_blames_no_unit(
+    target: Target, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "COMMAND", (*MISBEHAVING, "be-told-to-end", ""))
+    monkeypatch.chdir(ROOT)
+    summary = Sync(database, Settings(helpers=2)).run([target])
+    assert (summary.new, summary.problems) == (FILES, 0)
+
+
+def test_a_helper_that_ends_once_the_sync_is_stopped_blames_no_unit(
+    target: Target, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "COMMAND", (*MISBEHAVING, "die-at", ""))
+    monkeypatch.chdir(ROOT)
+    sync = Sync(database, Settings(helpers=1))
+    heard = []
+    took = pool.Pool._take
+
+    def take(self: pool.Pool, *what: Any) -> Any:
+        heard.append(what[1])
+        return took(self, *what)
+
+    monkeypatch.setattr(pool.Pool, "_take", take)
+    # Stopped while its end is waited for.
+    sync.stopped = lambda: None in heard
+    summary = sync.run([target])
+    assert (summary.stopped, summary.read, summary.problems) == (True, 0, 0)
+    assert problems(database) == []
+
+
+KILLED = """
+import sys
+from store.sync import pool
+pool.BULK_BYTES = 0; pool.BULK_UNITS = 0
+if sys.argv[3:]:
+    pool.COMMAND = (sys.executable, "-m", "tests.store.misbehaving_helper", *sys.argv[3:])
+    take = pool.Pool._take
+    def took(self, helper, frame, jobs):
+        print(helper._process.pid, flush=True); return take(self, helper, frame, jobs)
+    pool.Pool._take = took
+else:
+    start = pool.Pool._start
+    def started(self):
+        helper = start(self); print(helper._process.pid, flush=True); return helper
+    pool.Pool._start = started
+    pool._Helper.deal = lambda self, waiting: None
+from store.sync.__main__ import main
+main(["--helpers", "2", "--store", sys.argv[1], sys.argv[2]])
+"""
+
+
+# So little as is read here is dealt to the first helper alone.
+@pytest.mark.parametrize(("doing", "at_work"), [([], 2), (["read-for-ever", ""], 1)])
+def test_helpers_end_with_the_sync_that_is_killed(
+    tmp_path: Path, target: Target, doing: list[str], at_work: int
+) -> None:
     sync = subprocess.Popen(
-        [sys.executable, "-c", script, str(tmp_path / "killed.db"), str(target.root)],
+        [sys.executable, "-c", KILLED, str(tmp_path / "killed.db"), str(target.root), *doing],
         cwd=ROOT, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert sync.stdout is not None
-    helpers = [os.pidfd_open(int(sync.stdout.readline())) for _ in range(2)]
+    helpers = [os.pidfd_open(int(sync.stdout.readline())) for _ in range(at_work)]
     sync.send_signal(signal.SIGKILL)
     sync.communicate()
     for helper in helpers:
