@@ -157,7 +157,8 @@ def _output(raw: object) -> tuple[Any, bool | None]:
     if isinstance(raw, dict):
         succeeded = raw.get("success")
         content = raw.get("content", raw.get("content_items", raw))
-        output = content if isinstance(content, str) else _output(content)[0]
+        whole = content is raw or isinstance(content, str)
+        output = content if whole else _output(content)[0]
         return output, succeeded if isinstance(succeeded, bool) else None
     if isinstance(raw, list):
         items = [item for item in raw if isinstance(item, dict)]
