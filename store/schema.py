@@ -1,4 +1,4 @@
-"""The contract's DDL, our own side tables, and the migrations between our versions.
+"""The contract's DDL, and the migrations between our versions.
 
 Source of the three tables: the contract's "The three-table schema" and "Pragmas".
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
+
+from store.side_tables import SIDE_TABLES, VERB_LOG
 
 APPLICATION_ID = 0x42534352
 """``PRAGMA application_id`` of files that are ours ("BSCR"); only they are migrated."""
@@ -119,121 +121,6 @@ CREATE INDEX chat_parts_live ON chat_parts(session_id, updated_at);
 
 The ``archive`` ones hold archived sessions only, so they cost other sessions nothing. The
 expressions must be the text that ``Form.source_kind`` and ``Form.source_id`` give.
-"""
-
-VERB_LOG = """CREATE TABLE verb_log (
-    seq                 INTEGER PRIMARY KEY AUTOINCREMENT,
-    verb                TEXT NOT NULL,
-    session_id          TEXT NOT NULL,
-    summary             TEXT NOT NULL,
-    edits_json          TEXT NOT NULL,
-    created_session     TEXT,
-    created_fingerprint TEXT,
-    state               TEXT NOT NULL,
-    logged_at           INTEGER NOT NULL
-)"""
-"""What undo and redo act on; for a host's file it lies in a file of ours beside it."""
-
-SIDE_TABLES = """
-CREATE TABLE system_prompts (
-    digest TEXT PRIMARY KEY,
-    body   TEXT NOT NULL
-);
-CREATE TABLE source_units (
-    kind        TEXT NOT NULL,
-    root        TEXT NOT NULL,
-    key         TEXT NOT NULL,
-    session_id  TEXT,
-    stamp_json  TEXT NOT NULL,
-    synced_at   INTEGER NOT NULL,
-    PRIMARY KEY (kind, root, key)
-);
-CREATE INDEX source_units_session ON source_units(session_id);
-CREATE TABLE source_problems (
-    kind   TEXT NOT NULL,
-    root   TEXT NOT NULL,
-    unit   TEXT NOT NULL,
-    path   TEXT NOT NULL,
-    line   INTEGER NOT NULL DEFAULT 0,
-    reason TEXT NOT NULL,
-    seen_at INTEGER NOT NULL,
-    PRIMARY KEY (kind, root, unit, path, line, reason)
-);
-CREATE TABLE session_links (
-    session_id        TEXT PRIMARY KEY REFERENCES chat_sessions(id) ON DELETE CASCADE,
-    kind              TEXT NOT NULL,
-    parent_id         TEXT NOT NULL,
-    parent_message    TEXT,
-    pending           INTEGER NOT NULL
-);
-CREATE INDEX session_links_parent ON session_links(parent_id);
-CREATE TABLE exported_sessions (
-    imported_id TEXT PRIMARY KEY,
-    session_id  TEXT NOT NULL REFERENCES chat_sessions(id) ON DELETE CASCADE
-);
-CREATE TABLE forgotten_sessions (
-    session_id   TEXT PRIMARY KEY,
-    forgotten_at INTEGER NOT NULL
-);
-CREATE TABLE original_records (
-    session_id TEXT NOT NULL REFERENCES chat_sessions(id) ON DELETE CASCADE,
-    first      INTEGER NOT NULL,
-    count      INTEGER NOT NULL,
-    checksum   INTEGER NOT NULL,
-    body       BLOB NOT NULL,
-    PRIMARY KEY (session_id, first)
-);
-CREATE TABLE record_refs (
-    message_id   TEXT PRIMARY KEY REFERENCES chat_messages(id) ON DELETE CASCADE,
-    records_json TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE attachments (
-    session_id TEXT NOT NULL REFERENCES chat_sessions(id) ON DELETE CASCADE,
-    name       TEXT NOT NULL,
-    media_type TEXT NOT NULL,
-    size       INTEGER NOT NULL,
-    body       BLOB NOT NULL,
-    PRIMARY KEY (session_id, name)
-);
-CREATE TABLE live_activity (
-    session_id   TEXT PRIMARY KEY,
-    kind         TEXT NOT NULL,
-    root         TEXT NOT NULL,
-    state        TEXT NOT NULL,
-    since        INTEGER NOT NULL,
-    process_json TEXT NOT NULL,
-    watcher_json TEXT NOT NULL,
-    seen_at      INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE changes (
-    seq        INTEGER PRIMARY KEY,
-    session_id TEXT NOT NULL,
-    message_id TEXT,
-    changed_at INTEGER NOT NULL
-);
-"""
-"""What is ours beside the contract's tables.
-
-``source_units``: what sync has read, with the stamps it had then.
-``source_problems``: ``unit`` is the key of the unit that was read, empty for what came up
-while a root was listed.
-``session_links``: which session an imported one comes from, by the id that its parent has
-or will have; ``pending`` is 1 while something of the parent is not there yet.
-``exported_sessions``: the id that a file which was written for an agent has when it is
-imported, and the session that it was made of.
-``original_records``: a session's source records in order, in zstd blocks of lines joined
-by newlines; ``first`` is the number of the block's first record, from 0; ``checksum`` is
-the CRC-32 of the block before compression.
-``record_refs``: for each message, a JSON array with one array of record numbers per part
-(and a last one for records of the message as a whole).
-``attachments``: side files of a source, zstd; ``size`` in bytes before compression.
-``live_activity``: what a source says that its sessions do now, while a watcher follows it;
-``process_json`` names the process that runs the session, ``watcher_json`` the watcher, whose
-end makes the row worthless. Beside the sessions, so that a session which was followed live
-has the same row as one that was read once.
-``changes``: what a poller of ours reads again; the newest row is never trimmed, so ``seq``
-needs no AUTOINCREMENT (which would cost each small transaction as much as its rows).
-``verb_log``: what undo and redo act on.
 """
 
 MIGRATIONS: tuple[str, ...] = (

@@ -25,7 +25,7 @@ from typing import Any
 from store.activity import activity_of, live_activities, unsettled_of
 from store.database import Database
 from store.exports.encoding import column_value
-from store.queries import sessions
+from store.queries import counting, sessions
 from store.rows import SessionRow
 
 Summary = dict[str, Any]
@@ -64,7 +64,7 @@ def summaries(
 def summaries_of(db: Database, rows: Sequence[SessionRow], *, now: int) -> list[Summary]:
     """Return the summaries of these sessions."""
     ids = [row.id for row in rows]
-    counts = sessions.counts(db, ids)
+    counts = counting.counts(db, ids)
     unsettled, live = unsettled_of(db, ids), live_activities(db, ids)
     found = []
     for row in rows:

@@ -1,20 +1,18 @@
-"""What the transcript reads: its first window, the skeleton, rows by key, matches.
+"""What the transcript reads beside its first window: the skeleton, rows by key, matches.
 
-A window costs the same wherever it lies and however long the session is: messages come
-by keyset on ``(created_at, id)``, parts by ``(message_id, "index")``. The skeleton (what
-there is, without its content) comes in pages, so that other reads go in between.
+The skeleton (what there is, without its content) comes in pages, so that other reads go
+in between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from store.database import Database
 from store.rows import MessageRow, PartRow
 
-_PART_COLUMNS = (
+PART_COLUMNS = (
     'p.id, p.message_id, p.session_id, p."index", p.type, p.data_json, p.tool_call_id,'
     " p.tool_state, p.created_at, p.updated_at"
 )
@@ -53,39 +51,16 @@ class Child(NamedTuple):
     kind: str | None
 
 
-@dataclass(slots=True)
-class Opening:
-    """What the first paint of a session needs, read in one go."""
-
-    window: Window
-    children: list[Child]
-    parent_title: str | None
-
-
-@dataclass(slots=True)
-class Window:
-    """Some neighbouring parts with their messages, in display order.
-
-    Attributes:
-        at_start: Nothing lies before it.
-        at_end: Nothing lies after it.
-    """
-
-    outlines: list[Outline] = field(default_factory=list)
-    messages: list[MessageRow] = field(default_factory=list)
-    parts: list[PartRow] = field(default_factory=list)
-    at_start: bool = True
-    at_end: bool = True
-
-
-def _message_columns(db: Database) -> str:
+def message_columns(db: Database) -> str:
+    """Return what a ``MessageRow`` is made of, of the table ``chat_messages m``."""
     return (
         f"m.id, m.session_id, m.role, m.metadata_json, {db.form.hidden_at('m')},"
         " m.created_at, m.updated_at"
     )
 
 
-def _outline_columns(db: Database) -> str:
+def outline_columns(db: Database) -> str:
+    """Return what an ``Outline`` has of its message, of the table ``chat_messages m``."""
     return (
         f"m.id AS id, m.role, m.created_at AS created_at, {db.form.hidden_at('m')},"
         " CASE WHEN json_type(m.metadata_json, '$.queued_at') IN ('integer', 'real')"
@@ -124,108 +99,11 @@ def outline_range(
         values |= {"5": until[0], "6": until[1]}
     return [Outline._make(row) for row in db.connection.execute(
         f'SELECT o.*, p."index", p.type, coalesce(length(p.data_json), 0), p.tool_state'
-        f" FROM (SELECT {_outline_columns(db)} FROM chat_messages m"
+        f" FROM (SELECT {outline_columns(db)} FROM chat_messages m"
         f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at, m.id LIMIT $2) o"
         ' LEFT JOIN chat_parts p ON p.message_id = o.id ORDER BY o.created_at, o.id, p."index"',
         values,
     ).fetchall()]
-
-
-def opening(
-    db: Database, session_id: str, parent_id: str | None, around: str | None, *, at_end: bool
-) -> Opening:
-    """Return the first window of a session, its children, and its parent's title.
-
-    Args:
-        db: The store.
-        session_id: The session.
-        parent_id: Its parent, if it has one.
-        around: The message where the reader stood; None for an end of the session.
-        at_end: Which end.
-    """
-    if around is not None:
-        window = window_around(db, session_id, around)
-    else:
-        window = (window_at_end if at_end else window_at_start)(db, session_id)
-    title = title_of(db, parent_id) if parent_id is not None else None
-    return Opening(window, children(db, session_id), title)
-
-
-def window_at_end(db: Database, session_id: str, parts: int = 64) -> Window:
-    """Return the last parts of a session."""
-    return _collect(db, session_id, None, parts, backwards=True)
-
-
-def window_at_start(db: Database, session_id: str, parts: int = 64) -> Window:
-    """Return the first parts of a session."""
-    return _collect(db, session_id, None, parts, backwards=False)
-
-
-def window_around(db: Database, session_id: str, message_id: str, parts: int = 64) -> Window:
-    """Return parts before and after the start of a message; the end where it is unknown."""
-    found = db.connection.execute(
-        "SELECT created_at, id FROM chat_messages WHERE id = $1 AND session_id = $2",
-        {"1": message_id, "2": session_id},
-    ).fetchone()
-    if found is None:
-        return window_at_end(db, session_id, parts)
-    before = _collect(db, session_id, (found[0], found[1]), parts // 2, backwards=True)
-    after = _collect(db, session_id, (found[0], found[1]), parts, backwards=False)
-    return Window(
-        before.outlines + after.outlines, before.messages + after.messages,
-        before.parts + after.parts, before.at_start, after.at_end,
-    )
-
-
-def _collect(
-    db: Database, session_id: str, start: Keyset | None, wanted: int, *, backwards: bool
-) -> Window:
-    """Gather whole messages (the last one perhaps in part) until enough parts are there.
-
-    Going on from ``start``: backwards it is left out, forwards it is the first.
-    """
-    order = "DESC" if backwards else "ASC"
-    beyond = ""
-    values: dict[str, Any] = {"1": session_id, "2": wanted + 1}
-    if start is not None:
-        beyond = f"AND (m.created_at, m.id) {'<' if backwards else '>='} ($3, $4)"
-        values |= {"3": start[0], "4": start[1]}
-    columns = f"{_message_columns(db)}, {_outline_columns(db)}"
-    rows = db.connection.execute(
-        f"SELECT {columns} FROM chat_messages m WHERE m.session_id = $1 {beyond}"
-        f" ORDER BY m.created_at {order}, m.id {order} LIMIT $2", values,
-    ).fetchall()
-    window, whole, count = Window(), True, 0
-    groups: list[tuple[MessageRow, tuple[Any, ...], list[PartRow]]] = []
-    for row in rows[:wanted]:
-        parts = _parts(db, row[0], wanted - count + 1, order)
-        if len(parts) > wanted - count:
-            parts, whole = parts[:-1], False
-        groups.append((MessageRow(*row[:7]), row[7:], parts[::-1] if backwards else parts))
-        count += max(1, len(parts))
-        if count >= wanted:
-            break
-    complete = whole and len(groups) == len(rows)
-    for message, outline, parts in reversed(groups) if backwards else groups:
-        window.messages.append(message)
-        window.parts.extend(parts)
-        window.outlines.extend(
-            Outline._make((*outline, part.index, part.type, len(part.data_json), part.tool_state))
-            for part in parts
-        )
-        if not parts:
-            window.outlines.append(Outline._make((*outline, None, None, 0, None)))
-    window.at_start = complete if backwards else start is None
-    window.at_end = start is None if backwards else complete
-    return window
-
-
-def _parts(db: Database, message_id: str, limit: int, order: str) -> list[PartRow]:
-    rows = db.connection.execute(
-        f"SELECT {_PART_COLUMNS} FROM chat_parts p WHERE p.message_id = $1"
-        f' ORDER BY p."index" {order} LIMIT $2', {"1": message_id, "2": limit},
-    ).fetchall()
-    return [PartRow(*row) for row in rows]
 
 
 def rows_of(
@@ -241,14 +119,14 @@ def rows_of(
     parts: list[PartRow] = []
     for message_id, low, high in spans:
         row = db.connection.execute(
-            f"SELECT {_message_columns(db)} FROM chat_messages m WHERE m.id = $1",
+            f"SELECT {message_columns(db)} FROM chat_messages m WHERE m.id = $1",
             {"1": message_id},
         ).fetchone()
         if row is None:
             continue
         messages.append(MessageRow(*row))
         parts.extend(PartRow(*part) for part in db.connection.execute(
-            f"SELECT {_PART_COLUMNS} FROM chat_parts p WHERE p.message_id = $1"
+            f"SELECT {PART_COLUMNS} FROM chat_parts p WHERE p.message_id = $1"
             ' AND p."index" BETWEEN $2 AND $3 ORDER BY p."index"',
             {"1": message_id, "2": low, "3": high},
         ).fetchall())

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from store import schema
 from store.database import Database
 from store.locations import data_dir
+from store.side_tables import VERB_LOG
 
 State = Literal["done", "undone", "dropped", "kept"]
 """``dropped``: can no longer be redone; ``kept``: could not be undone, so undo went past it."""
@@ -57,7 +57,7 @@ def log_schema(db: Database) -> str:
         path.touch(mode=0o600)
         db.connection.execute(f"ATTACH $1 AS {BESIDE}", {"1": str(path)})
     db.connection.execute(
-        schema.VERB_LOG.replace("CREATE TABLE ", f"CREATE TABLE IF NOT EXISTS {BESIDE}.")
+        VERB_LOG.replace("CREATE TABLE ", f"CREATE TABLE IF NOT EXISTS {BESIDE}.")
     )
     return BESIDE
 

@@ -10,7 +10,7 @@ import pytest
 
 from store.database import Database, open_database
 from store.errors import NotFound
-from store.queries import sessions
+from store.queries import counting, sessions
 from store.queries.sessions import Archived, SessionFilter
 from tests.store.making import (
     WRAP,
@@ -236,23 +236,23 @@ class TestCounts:
         ]
         for number, row in enumerate(rows):
             add_message(connection, "s", f"m{number}", number, **row)
-        found = sessions.counts(database, ["s", "empty", "nobody"])
+        found = counting.counts(database, ["s", "empty", "nobody"])
         for limit in (1, 2, 3, 100):
-            pieces, after, reads = sessions.Counts(), None, 0
+            pieces, after, reads = counting.Counts(), None, 0
             while reads == 0 or after is not None:
-                after = sessions.add_counts(database, "s", pieces, after, limit)
+                after = counting.add_counts(database, "s", pieces, after, limit)
                 reads += 1
             assert pieces == found["s"] and (reads > 2 or limit > 2)
-        assert found["s"] == sessions.Counts(messages=5, hidden=1, turns=3, queued=1)
-        assert found["empty"] == found["nobody"] == sessions.Counts()
+        assert found["s"] == counting.Counts(messages=5, hidden=1, turns=3, queued=1)
+        assert found["empty"] == found["nobody"] == counting.Counts()
         database.close()
 
     def test_of_a_file_of_grida(self, tmp_path: Path) -> None:
         database = open_database(grida(tmp_path / "s.db"), write=False)
         rows = sessions.page(database, SessionFilter(archived="include"))
-        found = sessions.counts(database, [row.id for row in rows])
+        found = counting.counts(database, [row.id for row in rows])
         (copy,) = [row.id for row in rows if row.title == "Landing page (copy)"]
-        assert found[copy] == sessions.Counts(messages=3, hidden=2, turns=2)
+        assert found[copy] == counting.Counts(messages=3, hidden=2, turns=2)
         assert sum(c.messages + c.hidden + c.queued for c in found.values()) == 34
         database.close()
 
@@ -322,7 +322,7 @@ class TestOddRowsOfAHost:
             assert len(sessions.page(odd, filter)) == sessions.total(odd, filter)
 
     def test_counts_and_names(self, odd: Database) -> None:
-        assert sessions.counts(odd, ["null"])["null"].messages == 2
+        assert counting.counts(odd, ["null"])["null"].messages == 2
         assert sessions.resolve(odd, "bro").id == "broken"
 
 

@@ -14,8 +14,8 @@ from textual.pilot import Pilot
 
 from store.database import Database, open_database
 from store.queries import activities, transcript
+from store.queries.counting import counts
 from store.queries.listing import ListRow
-from store.queries.sessions import counts
 from tests.store.talks import Talk, make_store
 from tui.app import BackscrollApp
 from tui.library import Library

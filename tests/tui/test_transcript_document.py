@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from store.database import Database, open_database
 from store.queries import transcript as queries
+from store.queries import windows
 from store.queries.transcript import Outline
 from tests.tui.seeded import SESSION, Said, long_talk, make_store, message_id, text
 from tui.transcript.document import Document
@@ -39,13 +40,13 @@ def whole(database: Database) -> Document:
 
 def test_windows_are_the_same_rows_wherever_they_are_read_from(database: Database) -> None:
     outlines = queries.outline_page(database, SESSION, None, 10_000)
-    end = queries.window_at_end(database, SESSION, 33)
+    end = windows.window_at_end(database, SESSION, 33)
     assert end.outlines == outlines[-33:] and end.at_end and not end.at_start
-    start = queries.window_at_start(database, SESSION, 33)
+    start = windows.window_at_start(database, SESSION, 33)
     assert start.outlines == outlines[:33] and start.at_start and not start.at_end
-    middle = queries.window_around(database, SESSION, message_id(40), 20)
+    middle = windows.window_around(database, SESSION, message_id(40), 20)
     assert middle.outlines == outlines[90:120]
-    everything = queries.window_at_end(database, SESSION, 1000)
+    everything = windows.window_at_end(database, SESSION, 1000)
     assert everything.outlines == outlines and everything.at_start
 
 
@@ -152,8 +153,8 @@ def test_the_first_window_and_rows_by_key_need_no_scan_and_no_sort(tmp_path: Pat
     database = open_database(tmp_path / "s.db", write=False)
     said: list[str] = []
     database.connection.set_trace_callback(said.append)
-    queries.opening(database, SESSION, "ses_parent", None, at_end=True)
-    queries.opening(database, SESSION, None, message_id(30), at_end=False)
+    windows.opening(database, SESSION, "ses_parent", None, at_end=True)
+    windows.opening(database, SESSION, None, message_id(30), at_end=False)
     queries.rows_of(database, [(message_id(3), 0, 2)])
     queries.extent(database, SESSION)
     queries.last_usage(database, SESSION)

@@ -134,7 +134,7 @@ class LiveListPane(SessionListPane):
 
     async def _count(self, session_id: str, rowid: int) -> None:
         """Count the turns of a session, in small reads with rests between."""
-        from store.queries.sessions import Counts, add_counts
+        from store.queries.counting import Counts, add_counts
 
         counted, after = Counts(), None
         while True:

@@ -232,7 +232,7 @@ class SessionListPane(CommandPane, Vertical):
         self._work(self._counting, "turns")
 
     async def _counting(self) -> None:
-        from store.queries.sessions import counts
+        from store.queries.counting import counts
 
         rows = [self.view.rows[r] for r in self.view.seen_rowids() if r in self.view.rows]
         waiting = self._counted.give(rows)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 from store.activity import Activity, current
 from store.database import Database
 from store.queries import transcript as queries
-from store.queries.transcript import Keyset, Opening
+from store.queries import windows
+from store.queries.transcript import Keyset
+from store.queries.windows import Opening
 from store.rows import SessionRow
 from tui.transcript.document import Document
 from tui.transcript.heights import Heights
@@ -117,7 +119,7 @@ class SessionReader:
 def _open(
     db: Database, row: SessionRow, around: str | None, now: int, *, at_end: bool
 ) -> tuple[Opening, Activity]:
-    found = queries.opening(db, row.id, row.parent_id, around, at_end=at_end)
+    found = windows.opening(db, row.id, row.parent_id, around, at_end=at_end)
     return found, current(db, row, now)
 
 
