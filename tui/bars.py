@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
 
 WITHIN = "(24 h)"
-"""Of which time waiting sessions are counted; what runs is known of all."""
-WITHIN_FROM = 60
-"""Columns from which that is said."""
+"""Of which time waiting sessions are counted, where there is room to say it; what runs is
+known of all."""
 
 
 class Summary(NamedTuple):
@@ -89,13 +88,17 @@ class TopLine(Widget):
         ]
         if self.summary.read_only:
             left.append(Segment("  read only", style(palette.tool, ground)))
+        counts = [Segment(f"  {words}", style(palette.muted, ground)) for words in self._counts()]
         right = self._right(palette)
+        if _width([*left, *counts[:1], *right]) >= self.size.width:
+            right = self._right(palette, short=True)
         while len(right) > 1 and _width(right) > self.size.width:
             right.pop()
-        for words in self._counts():
-            piece = Segment(f"  {words}", style(palette.muted, ground))
-            if _width([*left, piece, *right]) < self.size.width:
-                left.append(piece)
+        for piece in counts:
+            # What comes later tells less, and would be taken for what is missing before it.
+            if _width([*left, piece, *right]) >= self.size.width:
+                break
+            left.append(piece)
         return join(left, right, self.size.width, style(palette.text, ground))
 
     def _counts(self) -> list[str]:
@@ -108,14 +111,14 @@ class TopLine(Widget):
             counts.append(count_of(summary.sources, "source"))
         return counts
 
-    def _right(self, palette: Palette) -> list[Segment]:
+    def _right(self, palette: Palette, *, short: bool = False) -> list[Segment]:
         summary, ground = self.summary, palette.raised
         right = []
         if summary.running:
             words = f"{glyphs().running} {summary.running} running  "
             right.append(Segment(words, style(palette.ok, ground)))
         if summary.waiting:
-            within = f" {WITHIN}" if self.size.width >= WITHIN_FROM else ""
+            within = "" if short else f" {WITHIN}"
             words = f"{glyphs().waiting} {summary.waiting} waiting{within}  "
             right.append(Segment(words, style(palette.tool, ground)))
         if summary.trouble:
@@ -127,14 +130,21 @@ class TopLine(Widget):
 
 
 class Headline(Widget):
-    """A few words above the panes about what is shown, on as many lines as they need."""
+    """A few words above the panes about what is shown, on as many lines as they need.
+
+    Escape takes them away when there is nothing else to go back from; a click does too.
+    """
 
     DEFAULT_CSS = "Headline { height: auto; }"
 
     def __init__(self, words: str) -> None:
         """Take the words."""
         super().__init__()
-        self._words = words
+        self._words = f"{words} (esc closes this)"
+
+    def on_click(self) -> None:
+        """Go away."""
+        self.remove()
 
     def _lines(self, width: int) -> list[str]:
         spans = wrap(self._words, max(1, width - 2))

@@ -39,6 +39,10 @@ class PartSelected(Message):
         self.part_id = part_id
 
 
+class NothingSelected(Message):
+    """The transcript shows a session that has no parts."""
+
+
 class InspectRequested(Message):
     """The user wants the inspector on the selected part, with the focus there."""
 

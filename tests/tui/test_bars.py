@@ -53,6 +53,24 @@ async def test_nothing_of_the_top_line_is_cut_in_two(width: int, tmp_path: Path)
         assert set(rest.split()) <= {"backscroll", "s.db", "…"} or width < 24
 
 
+@pytest.mark.parametrize(
+    ("freshness", "words"),
+    [
+        ("changed now", "demo  18 sessions     ● 1 running  ◐ 2 waiting (24 h)  changed now"),
+        ("changed 39 s ago", "demo  18 sessions       ● 1 running  ◐ 2 waiting  changed 39 s ago"),
+    ],
+)
+async def test_where_room_is_short_the_first_count_stays_longest(
+    freshness: str, words: str, tmp_path: Path
+) -> None:
+    app = browser(put(tmp_path / "s.db", SIX))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        line = app.main.query_one(TopLine)
+        line.summary = Summary("demo", 18, 1, 0, 1, 2, freshness)
+        assert line.render_line(0).text == f" backscroll  {words} "
+
+
 async def test_a_headline_is_shown_whole(tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", SIX))
     places = [f"~/.agent-{number}/sessions" for number in range(12)]
@@ -61,8 +79,20 @@ async def test_a_headline_is_shown_whole(tmp_path: Path) -> None:
         await settled(app, pilot)
         headline = app.main.query_one(Headline)
         shown = " ".join(headline.render_line(y).text.strip() for y in range(headline.size.height))
-        assert shown == app.library.headline
+        assert shown == f"{app.library.headline} (esc closes this)"
         assert app.main.query_one("#panes").region.y == 1 + headline.size.height
+
+
+@pytest.mark.parametrize("way", ["escape", "click"])
+async def test_a_headline_goes_away(way: str, tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", SIX))
+    app.library.headline = "Nothing found; showing the demo"
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(app, pilot)
+        await (pilot.click(Headline) if way == "click" else pilot.press("escape"))
+        await settled(app, pilot)
+        assert not app.main.query(Headline)
+        assert app.main.query_one("#panes").region.y == 1
 
 
 async def test_what_is_on_its_way_is_named_at_once(

@@ -154,7 +154,7 @@ def test_a_subagent_call_opens_its_session() -> None:
     part = tool("Task", {"description": "where tokens expire", "subagent_type": "explore",
                          "prompt": "x"}, "In auth.", duration_ms=48_000)
     block = block_of(part, setting=setting)
-    assert shown(block)[0] == "▸ Task explore: where tokens expire  ✔ 48 s  opens ↳"
+    assert shown(block)[0] == "▾ Task explore: where tokens expire  ✔ 48 s  opens ↳"
     assert block.lines[0].action == "child"
 
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from textual import on
 from textual.timer import Timer
 
-from tui.bars import BottomLine
+from tui.bars import BottomLine, Headline
 from tui.commands.declaration import Scope
 from tui.commands.registry import BY_ID, bindings
 from tui.layout import PANES, WIDTH_STEP, PaneName
 from tui.messages import (
     InspectRequested,
+    NothingSelected,
     PartSelected,
     ProblemOccurred,
     SessionHighlighted,
@@ -164,6 +165,15 @@ class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
         else:
             self._part_due = self.set_timer(INSPECT_AFTER_S, self._show_part)
 
+    @on(NothingSelected)
+    def _nothing_selected(self) -> None:
+        self._part_wanted = self._part_shown = None
+        if self._part_due is not None:
+            self._part_due.stop()
+            self._part_due = None
+        if self.inspector is not None:
+            self.inspector.show_nothing("There is no part to show")
+
     async def _show_part(self) -> None:
         """Show the selected part in the inspector; later, where that is not seen."""
         wanted, inspector, self._part_due = self._part_wanted, self.inspector, None
@@ -281,7 +291,7 @@ class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
         self.app.theme = "backscroll-light" if dark else "backscroll-dark"
 
     def do_back(self) -> None:
-        """Go back one step: filter, zoom, inspector, transcript, list."""
+        """Go back one step: filter, zoom, inspector, transcript, list, the words on top."""
         focused = self.focused_pane
         go_back = getattr(self.panes[focused], "go_back", None)
         if go_back is not None and go_back():
@@ -292,6 +302,8 @@ class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
             self.focus_pane("transcript")
         elif focused == "transcript":
             self.focus_pane("sessions")
+        else:
+            self.query(Headline).remove()
 
     def do_quit(self) -> None:
         """Quit."""

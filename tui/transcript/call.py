@@ -44,7 +44,6 @@ class Call:
     from_end: bool = False
     language: str = ""
     call_id: str = ""
-    is_agent: bool = False
 
     @property
     def searched(self) -> str:

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from store.activity import Activity
 from store.rows import SessionRow
 from tui.glyphs import glyphs
-from tui.messages import PartSelected
+from tui.messages import NothingSelected, PartSelected
 from tui.panes.base import CommandPane
 from tui.text import one_line
 from tui.transcript.document import Document
@@ -88,6 +88,9 @@ class TranscriptBase(CommandPane, Vertical):
             self._told = (row.message_id, row.id)
             self.view.changed()
             self.post_message(PartSelected(row.session_id, row.message_id, row.id))
+        elif not len(self.document) and (force or self._told is not None):
+            self._told = None
+            self.post_message(NothingSelected())
 
     def background(self, work: Callable[[], Coroutine[Any, Any, None]], group: str) -> None:
         """Start work beside the keys; it takes the place of what the group did before."""

@@ -57,8 +57,6 @@ def _summary(call: Call, setting: Setting, *, opened: bool, child: bool) -> Line
         facts.append((f"  {call.size}", "faint"))
     if child:
         facts.append((f"  opens {marks.subagent}", "user"))
-    if call.is_agent:
-        opened = opened and not child
     mark = marks.open if opened else marks.folded
     head: list[Run] = [(f"{mark} ", "faint"), (call.name, "tool b"), (" ", "text")]
     room = setting.width - width_of(head) - width_of(facts) - 2

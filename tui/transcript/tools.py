@@ -151,7 +151,6 @@ def _agent(call: Call, given: dict[str, Any], structured: dict[str, Any], root: 
     kind = given.get("subagent_type") or given.get("agent") or given.get("agent_type")
     about = given.get("description") or given.get("prompt") or given.get("message") or ""
     call.what = one_line(f"{kind}: {about}" if kind and about else str(about or kind or ""))
-    call.is_agent = True
     total = structured.get("totalDurationMs")
     if isinstance(total, int | float):
         call.milliseconds = total
