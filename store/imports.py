@@ -90,12 +90,15 @@ class _Pending:
     problems: list[str] = field(default_factory=list)
 
 
-def import_file(db: Database, path: Path, *, clock: Clock = system_clock) -> Iterator[Imported]:
+def import_file(
+    db: Database, path: Path, *, name: str | None = None, clock: Clock = system_clock
+) -> Iterator[Imported]:
     """Bring the sessions of an exported file into a store.
 
     Args:
         db: The store, open for writing, outside of a transaction.
         path: A file that ``export`` wrote.
+        name: What messages call it; its path where this is None.
         clock: Returns the present as epoch ms.
 
     Yields:
@@ -108,31 +111,31 @@ def import_file(db: Database, path: Path, *, clock: Clock = system_clock) -> Ite
     """
     if db.read_only:
         raise Refused(db.read_only)
-    for pending in _pending_sessions(path):
+    for pending in _pending_sessions(path, name or str(path)):
         yield _import_one(db, pending, clock())
 
 
-def _pending_sessions(path: Path) -> Iterator[_Pending]:
+def _pending_sessions(path: Path, name: str) -> Iterator[_Pending]:
     try:
         with path.open("rb") as file:
             start = file.read(4096).lstrip()
             file.seek(0)
             if not start:
-                raise Refused(f"{path} is empty")
+                raise Refused(f"{name} is empty")
             if start.startswith(b"["):
                 raise Refused(
-                    f"{path} holds messages without their session (export --to ui-messages);"
+                    f"{name} holds messages without their session (export --to ui-messages);"
                     " only --to jsonl and --to json can be imported"
                 )
             if start.startswith(b'{"session"'):
-                yield _whole_document(path, file.read())
+                yield _whole_document(name, file.read())
                 return
-            yield from _by_line(path, file)
+            yield from _by_line(name, file)
     except OSError as error:
-        raise BackscrollError(f"{path} cannot be read: {error.strerror}") from error
+        raise BackscrollError(f"{name} cannot be read: {error.strerror}") from error
 
 
-def _whole_document(path: Path, text: bytes) -> _Pending:
+def _whole_document(name: str, text: bytes) -> _Pending:
     try:
         document = decode(text)
         pending = _Pending(document["session"])
@@ -140,23 +143,23 @@ def _whole_document(path: Path, text: bytes) -> _Pending:
             pending.messages.append(item["message"])
             pending.parts += item["parts"]
     except (NotJson, UnicodeDecodeError) as error:
-        raise Refused(f"{path} is damaged: {error}") from error
+        raise Refused(f"{name} is damaged: {error}") from error
     except (KeyError, TypeError) as error:
-        raise Refused(f"{path} is no export of a session: {error!r}") from error
-    _check(pending, "session", pending.session, str(path))
+        raise Refused(f"{name} is no export of a session: {error!r}") from error
+    _check(pending, "session", pending.session, name)
     for kind, rows in (("message", pending.messages), ("part", pending.parts)):
         for number, row in enumerate(rows):
-            _check(pending, kind, row, f"{path}: {kind} {number + 1}")
+            _check(pending, kind, row, f"{name}: {kind} {number + 1}")
     return pending
 
 
-def _by_line(path: Path, file: Any) -> Iterator[_Pending]:
+def _by_line(name: str, file: Any) -> Iterator[_Pending]:
     current = _Pending({})
     seen_session = False
     for number, line in enumerate(file, 1):
         if not line.strip():
             continue
-        place = f"{path}:{number}"
+        place = f"{name}:{number}"
         kind, row = _read_line(line, place, current)
         if kind == "session":
             if current.session or current.problems:
@@ -170,7 +173,7 @@ def _by_line(path: Path, file: Any) -> Iterator[_Pending]:
             current.parts.append(row)
     if not seen_session:
         reason = f" ({current.problems[0]})" if current.problems else ""
-        raise Refused(f"{path} holds no session{reason}")
+        raise Refused(f"{name} holds no session{reason}")
     yield current
 
 

@@ -65,8 +65,7 @@ def recognised(path: Path, sources: Iterable[Source]) -> tuple[Source, Path] | N
             root = each.recognise(path)
             if root is not None:
                 return each, Path(root)
-    except PermissionError as error:
-        raise StoreError(
-            f"{path} cannot be read: {error.strerror or error}; check its permissions"
-        ) from error
+    except OSError as error:
+        way_out = "; check its permissions" if isinstance(error, PermissionError) else ""
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}{way_out}") from error
     return None

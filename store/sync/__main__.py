@@ -6,14 +6,13 @@ import argparse
 import hashlib
 import os
 import signal
+import sqlite3
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from store import schema
 from store.config import Config, load_config
@@ -23,10 +22,12 @@ from store.locations import library_path
 from store.sources import registry
 from store.sources.server_url import Root
 from store.sync.engine import Settings, Sync
+from store.sync.jsontext import clean, json_text
+from store.sync.locking import explain
 from store.sync.progress import Progress, Summary
 from store.sync.roots import take_over
 from store.sync.stopping import Stop
-from store.sync.targets import Target, classify, default_targets
+from store.sync.targets import StoreTarget, Target, classify, default_targets
 
 REPORT_INTERVAL_S = 0.1
 GRACE_S = 5.0
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BackscrollError as error:
         if options.json:
             _print({"event": "error", "message": str(error)})
-        print(error, file=sys.stderr)
+        print(clean(str(error)), file=sys.stderr)
         return 1
     if options.json:
         _print({"event": "summary", **summary.as_dict()})
@@ -90,6 +91,8 @@ def _sync(options: argparse.Namespace, stop: Stop) -> Summary:
         settings = _settings(options, config)
         report = _Reporter() if options.json else lambda progress: None
         return Sync(database, settings, on_progress=report, stopped=stop.is_set).run(targets)
+    except sqlite3.Error as error:
+        raise StoreError(explain(error, database.path)) from error
     finally:
         database.close()
 
@@ -110,6 +113,8 @@ def _watch(options: argparse.Namespace, stop: Stop) -> None:
             on_progress=_Reporter() if options.json else lambda progress: None,
             scope=_scope(options),
         ).run()
+    except sqlite3.Error as error:
+        raise StoreError(explain(error, database.path)) from error
     finally:
         database.close()
 
@@ -173,6 +178,10 @@ def _targets(options: argparse.Namespace, config: Config) -> Callable[[], list[T
     targets = []
     for root in options.roots:
         target = classify(root, sources)
+        if isinstance(target, StoreTarget):
+            raise StoreError(
+                f"{root} is a database of no known agent; where it is a store, open it by its name"
+            )
         if not isinstance(target, Target):
             raise StoreError(f"{root} holds no sessions that are known")
         targets.append(target)
@@ -195,7 +204,7 @@ class _Reporter:
 
 def _print(line: dict[str, object]) -> None:
     try:
-        sys.stdout.buffer.write(orjson.dumps(line) + b"\n")
+        sys.stdout.buffer.write(json_text(line).encode() + b"\n")
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         # Nobody listens any more; what was written so far stays.

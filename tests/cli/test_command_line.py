@@ -106,3 +106,16 @@ def test_reading_commands_import_no_textual(demo: Path) -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["show"], ["archive"], ["rename", "x"], ["sessions", "--query"]]
+)
+def test_an_argument_that_is_no_text(run: Run, demo: Path, arguments: list[str]) -> None:
+    session = run("sessions", "--json").json[0]["id"]
+    before = demo.read_bytes()
+    named = [session if argument == "x" else argument for argument in arguments]
+    result = run(*named, os.fsdecode(b"caf\xe9"))
+    reason = "backscroll: caf\N{REPLACEMENT CHARACTER} is no valid UTF-8\n"
+    assert (result.code, result.out, result.err) == (1, "", reason)
+    assert demo.read_bytes() == before

@@ -64,7 +64,8 @@ def test_into_a_folder(run: Run, demo: Path, tmp_path: Path) -> None:
 
 def test_into_a_folder_that_is_missing(run: Run, demo: Path, tmp_path: Path) -> None:
     result = run("export", "retry-loop", "--to", "json", "--out", tmp_path / "no" / "file")
-    assert result.code == 1 and "No such file or directory" in result.err
+    reason = f"backscroll: {tmp_path}/no/file cannot be written: No such file or directory\n"
+    assert (result.code, result.err) == (1, reason)
 
 
 def test_round_trip_through_the_command_line(run: Run, demo: Path, tmp_path: Path) -> None:

@@ -53,3 +53,21 @@ def test_a_session_there_with_other_content(run: Run, exported: Path, demo: Path
     exported.write_text(text.replace("37 commits", "38 commits"), encoding="utf-8")
     result = run("import", exported)
     assert result.code == 1 and "with other content" in result.err
+
+
+def test_stdin_is_called_so(
+    run: Run, tmp_path: Path, demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for content, reason in (
+        (b"", "stdin is empty"),
+        (
+            b'{"a": 1}',
+            "stdin holds no session (stdin:1: neither a session, a message nor a part)",
+        ),
+        (b'{"session": {}}', "stdin is no export of a session: KeyError('messages')"),
+    ):
+        (tmp_path / "piped").write_bytes(content)
+        with (tmp_path / "piped").open() as piped:
+            monkeypatch.setattr("sys.stdin", piped)
+            result = run("import", "-")
+        assert (result.code, result.err) == (1, f"backscroll: {reason}\n")

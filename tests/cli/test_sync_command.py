@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from pathlib import Path
 
 from tests.cli.conftest import Run
@@ -37,3 +38,30 @@ def test_what_cannot_be_synced(run: Run, tmp_path: Path, demo: Path) -> None:
                          (tmp_path / "pipe.jsonl", "is no file and no folder")):
         result = run("sync", name)
         assert result.code == 1 and reason in result.err and result.err.count("\n") == 1
+    for root, reason in (
+        ("n" * 300, f"backscroll: {'n' * 300} cannot be read: File name too long\n"),
+        (os.fsdecode(b"\xff"), "backscroll: \N{REPLACEMENT CHARACTER} does not exist\n"),
+        (str(demo), f"backscroll: {demo} is a database of no known agent; where it is a store, open it"
+               " by its name\n"),
+    ):  # fmt: skip
+        result = run("sync", root)
+        assert (result.code, result.err) == (1, reason)
+    empty = run("sync", "")
+    assert empty.code == 2 and "a source has no empty name" in empty.err
+
+
+def test_a_store_with_a_damaged_page(run: Run, demo: Path, claude_home: Path) -> None:
+    run("sync")
+    with sqlite3.connect(demo) as connection:
+        (page,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'source_units'"
+        ).fetchone()
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    with demo.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xee" * size)
+    result = run("sync")
+    assert result.code == 1
+    assert result.err == f"backscroll: {demo} is damaged: database disk image is malformed\n"

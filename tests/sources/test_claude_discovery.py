@@ -249,3 +249,16 @@ def test_registry() -> None:
     assert registry.source("claude-code").label == "Claude Code"
     with pytest.raises(NotFound, match="claude-code"):
         registry.source("nothing")
+
+
+def test_what_lies_beside_a_file_that_is_named_is_not_its_trouble(tmp_path: Path) -> None:
+    project = config(tmp_path) / "projects" / "-w"
+    os.mkfifo(project / "pipe.jsonl")
+    (project / "dir.jsonl").mkdir()
+    problems: list[Problem] = []
+    (unit,) = ClaudeCodeSource().units(project / f"{SESSION}.jsonl", problems)
+    assert (len(unit.stamps), problems) == (4, [])
+    list(ClaudeCodeSource().units(project, problems))
+    assert sorted((problem.path, problem.reason) for problem in problems) == [
+        (str(project / name), "not a regular file") for name in ("dir.jsonl", "pipe.jsonl")
+    ]

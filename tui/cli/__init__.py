@@ -102,7 +102,7 @@ def main(argv: Sequence[str]) -> int:
         options = parser.parse_args(arguments)
     except SystemExit as end:
         return int(end.code or 0)
-    options.parser = parser
+    options.parser, options.arguments = parser, arguments
     return _guarded(command, options)
 
 
@@ -169,11 +169,36 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
     except sqlite3.Error as error:
         print(f"backscroll: {neutral(str(_explained(error, options.store)))}", file=sys.stderr)
         return FAILED
-    except (BackscrollError, OSError) as error:
+    except BackscrollError as error:
         print(f"backscroll: {neutral(str(error))}", file=sys.stderr)
+        return FAILED
+    except OSError as error:
+        print(f"backscroll: {neutral(_of_file(error))}", file=sys.stderr)
+        return FAILED
+    except UnicodeEncodeError as error:
+        no_text = next(filter(_is_no_text, options.arguments), None)
+        if no_text is None:
+            return _unforeseen(options.parser.prog, error)
+        print(f"backscroll: {neutral(no_text)} is no valid UTF-8", file=sys.stderr)
         return FAILED
     except Exception as error:
         return _unforeseen(options.parser.prog, error)
+
+
+def _of_file(error: OSError) -> str:
+    """Return what an error says of a file, without the number of the error."""
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{os.fsdecode(error.filename)}: {error.strerror}"
+
+
+def _is_no_text(argument: str) -> bool:
+    """Say whether an argument holds bytes that are no text; the name of a file may."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
 
 
 def _explained(error: sqlite3.Error, store: str | None) -> Exception:

@@ -86,7 +86,7 @@ def _write_file(path: Path, pieces: Iterable[str], *, replace: bool) -> None:
     """Write a file whole or not at all, for its owner's eyes.
 
     Raises:
-        Refused: It is there already.
+        Refused: It is there already, or cannot be written.
     """
     from store.errors import Refused
 
@@ -104,6 +104,8 @@ def _write_file(path: Path, pieces: Iterable[str], *, replace: bool) -> None:
             _move_to_new(partial, path)
     except FileExistsError as error:
         raise Refused(there) from error
+    except OSError as error:
+        raise Refused(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         partial.unlink(missing_ok=True)
 

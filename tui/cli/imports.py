@@ -35,13 +35,13 @@ def run(options: argparse.Namespace) -> int:
     with tempfile.NamedTemporaryFile(prefix="backscroll-", suffix=".jsonl") as copy:
         shutil.copyfileobj(sys.stdin.buffer, copy)
         copy.flush()
-        return _import(options, Path(copy.name))
+        return _import(options, Path(copy.name), "stdin")
 
 
-def _import(options: argparse.Namespace, path: Path) -> int:
+def _import(options: argparse.Namespace, path: Path, name: str | None = None) -> int:
     printer, results = Printer(), list[Imported]()
     with store_for_writing(options) as database:
-        for result in import_file(database, path):
+        for result in import_file(database, path, name=name):
             results.append(result)
             for problem in result.problems:
                 note(problem)

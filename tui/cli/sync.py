@@ -45,7 +45,7 @@ from store.sync.process import (
 )
 from store.sync.progress import Progress, Summary
 from tui import figures
-from tui.cli.output import Printer, note, print_json
+from tui.cli.output import Printer, UsageError, note, print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,9 +80,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _sorted_out(names: list[str]) -> tuple[list[str], list[Root]]:
-    """Tell names of sources from paths."""
+    """Tell names of sources from paths.
+
+    Raises:
+        UsageError: A name is empty.
+    """
     from store.sources.registry import all_sources
 
+    if "" in names:
+        # An empty path would be the current folder: a variable that is not set.
+        raise UsageError("a source has no empty name")
     known = {source.kind for source in all_sources()}
     kinds = [name for name in names if name in known and not os.path.exists(name)]
     return kinds, [as_root(name) for name in names if name not in kinds]

@@ -87,7 +87,8 @@ class ClaudeCodeSource:
         """List the one session of a file; for an agent's file only that agent."""
         folder, name = os.path.split(os.path.abspath(path))
         if not name.startswith(AGENT):
-            for files in self._discovery.sessions(folder, problems):
+            only = {name.removesuffix(ROWS)}
+            for files in self._discovery.sessions(folder, problems, only):
                 if files.main is not None and files.main.path == os.path.abspath(path):
                     yield files
             return
