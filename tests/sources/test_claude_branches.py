@@ -309,9 +309,10 @@ def copy_of(file: File, session: str, *, rows: int, restamped: bool = False) -> 
     return fork
 
 
+@pytest.mark.parametrize("doubled", [False, True])
 @pytest.mark.parametrize(("version", "restamped"), [("1.0.128", True), ("2.1.251", False)])
 def test_forks_without_marks_are_known_by_their_uuids(
-    tmp_path: Path, version: str, restamped: bool
+    tmp_path: Path, version: str, restamped: bool, doubled: bool
 ) -> None:
     first = File(session="1111", version=version)
     turn(first, "a", 1)
@@ -326,6 +327,8 @@ def test_forks_without_marks_are_known_by_their_uuids(
     alone = File(session="5555", version=version)
     turn(alone, "a", 6)
     for file in (first, fork, nested, later, alone):
+        if doubled:
+            file.lines += file.lines[:2]
         file.write(tmp_path)
     drafts, problems = read(tmp_path)
     assert problems == []

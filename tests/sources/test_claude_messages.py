@@ -131,6 +131,27 @@ def test_a_gateway_that_gives_every_answer_one_id(tmp_path: Path) -> None:
     assert [m.metadata["usage"]["output"] for m in draft.messages[1::2]] == [4, 5]
 
 
+def test_a_prompt_between_the_rows_of_one_answer(tmp_path: Path) -> None:
+    file = File()
+    file.user("one")
+    file.assistant("first", id="msg_1", requestId="req_1", output=3)
+    queued = {"type": "queued_command", "commandMode": "prompt", "prompt": "meanwhile"}
+    file.row("attachment", attachment=queued)
+    file.assistant("second", id="msg_1", requestId="req_1", output=20)
+    file.user("two")
+    file.assistant("of a gateway", id="msg_1", requestId="req_2", output=7)
+    draft = read_one(file, tmp_path)
+    assert shape(draft) == [
+        ("user", "one"),
+        ("assistant", "first|second"),
+        ("user", "meanwhile"),
+        ("user", "two"),
+        ("assistant", "of a gateway"),
+    ]
+    usage = [m.metadata["usage"]["output"] for m in draft.messages if m.role == "assistant"]
+    assert usage == [20, 7]
+
+
 def test_parallel_results_that_hang_off_their_own_calls(tmp_path: Path) -> None:
     file = File()
     file.user("hi")

@@ -147,10 +147,13 @@ class Thread:
     def _goes_on(self, group: MessageDraft, row: Row) -> bool:
         """Tell whether a row of a known message id belongs to that message.
 
-        A gateway may give every answer the same id; an answer ends at the next prompt,
-        unless the row hangs off one of the answer's own.
+        A gateway may give every answer one id; an answer ends at the next prompt, unless
+        the row hangs off one of the answer's own, or is of the same request.
         """
         if self.messages[-1] is group or self.owner.get(row.parent or "") is group:
+            return True
+        request = group.metadata.get("backscroll", {}).get("request_id")
+        if request is not None and request == row.data.get("requestId"):
             return True
         for message in reversed(self.messages):
             if message is group:

@@ -44,8 +44,11 @@ def outline_in(data: bytes) -> Outline:
 
 
 def _outline(rows: Iterable[tuple[str, int]]) -> Outline:
-    kept = tuple(rows)
-    return Outline(kept, frozenset(uuid for uuid, _ in kept))
+    """Return the outline of rows; a line that stands there again is no later row."""
+    first: dict[str, int] = {}
+    for uuid, at in rows:
+        first.setdefault(uuid, at)
+    return Outline(tuple(first.items()), frozenset(first))
 
 
 def _messages(data: bytes) -> Iterator[tuple[str, int]]:
