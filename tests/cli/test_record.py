@@ -177,6 +177,39 @@ def test_kill_9_at_a_chunk(count: int, tmp_path: Path) -> None:
     assert state_of(tmp_path, session_id) == "idle"
 
 
+def test_text_is_there_soon_though_nothing_follows_it(tmp_path: Path) -> None:
+    told = VECTORS["text-simple"]
+    with start(tmp_path) as child:
+        assert child.stdin is not None and child.stdout is not None
+        session_id = child.stdout.readline().decode().strip()
+        for first, last in ((0, 4), (4, 5), (5, 7)):
+            child.stdin.write(lines(told["chunks"][first:last]))
+            child.stdin.flush()
+            wait_for(tmp_path, session_id, told["snapshots"][last - 1])
+        child.communicate()
+
+
+def test_what_a_killed_run_left_open_is_stamped_by_the_next(record: Feed, tmp_path: Path) -> None:
+    def endings() -> list[bool]:
+        db = open_database(tmp_path / "s.db", write=False)
+        rows = db.connection.execute("SELECT metadata_json FROM chat_messages WHERE role ="
+                                     " 'assistant' ORDER BY created_at, id").fetchall()
+        db.close()
+        return ["interrupted_at" in json.loads(row[0]).get("backscroll", {}) for row in rows]
+
+    with start(tmp_path) as child:
+        assert child.stdin is not None and child.stdout is not None
+        session_id = child.stdout.readline().decode().strip()
+        child.stdin.write(lines(VECTOR["chunks"][:11]))
+        child.stdin.flush()
+        wait_for(tmp_path, session_id, VECTOR["snapshots"][10])
+        child.kill()
+    assert endings() == [False]
+    other = [{"type": "start", "messageId": "msg-2"}, *VECTORS["text-simple"]["chunks"][1:]]
+    assert record(lines(other), "--session", session_id).code == 0
+    assert endings() == [True, False]
+
+
 def test_a_stream_that_breaks_off_is_saved(tmp_path: Path) -> None:
     with start(tmp_path, "--save-on", "turn") as child:
         assert child.stdin is not None and child.stdout is not None

@@ -21,15 +21,42 @@ def ids(db: Database, rowids: list[int]) -> list[str]:
 
 @pytest.mark.parametrize("sort", listing.SORTS)
 def test_orders(sort: listing.Sort, tmp_path: Path) -> None:
-    told = [Told("ses_a", age=3, tokens=5, cost=1.0), Told("ses_b", age=1, tokens=9, cost=0.5),
-            Told("ses_c", age=2, tokens=7, cost=2.0)]
-    db = opened(put(tmp_path / "s.db", told))
+    told = [Told("ses_a", age=3, tokens=5, cost=1.0), Told("ses_b", age=1, tokens=7, cost=0.5),
+            Told("ses_c", age=2, tokens=9, cost=2.0),
+            Told("ses_d", age=4, tokens=8, cost=0.7)]
+    path = put(tmp_path / "s.db", told)
+    database = open_database(path)
+    for letter, created, messages in (("a", 9, 1), ("b", 7, 2), ("c", 8, 0), ("d", 6, 3)):
+        values = {"1": f"ses_{letter}", "2": created}
+        sql = "UPDATE chat_sessions SET created_at = $2 WHERE id = $1"
+        database.connection.execute(sql, values)
+        for number in range(messages):
+            database.connection.execute(
+                "INSERT INTO chat_messages(id, session_id, role, created_at, updated_at)"
+                " VALUES ($1, $2, 'user', 1, 1)",
+                {"1": f"msg_{letter}{number}", "2": f"ses_{letter}"},
+            )
+    database.close()
+    db = opened(path)
     keys = list_keys.all_keys(db, ListQuery(sort=sort))
     expected = {
-        "recent": "bca", "created": "bca", "tokens": "bca", "cost": "cab", "length": "cba",
-        "activity": "bca",
+        "recent": "bcad", "created": "acbd", "tokens": "cdba", "cost": "cadb", "length": "dbac",
+        "activity": "bcad",
     }[sort]
     assert ids(db, list(keys.rowids)) == [f"ses_{letter}" for letter in expected]
+
+
+def test_a_row_is_what_is_stored(tmp_path: Path) -> None:
+    told = Told("ses_b", "Told", "/w/other", 2, "ses_a", "subagent", "codex", "gpt-5", 12, 0.25,
+                True, "running", "main")  # fmt: skip
+    db = opened(put(tmp_path / "s.db", [Told("ses_a"), told]))
+    row = listing.rows_of(db, [2])[2]
+    at = NOW - 2 * MINUTE
+    assert (row.id, row.title, row.agent, row.source, row.model, row.workspace) == (
+        "ses_b", "Told", "codex", "codex", "gpt-5", "/w/other")
+    assert (row.branch, row.parent_id, row.lineage, row.tokens, row.cost, row.activity) == (
+        "main", "ses_a", "subagent", 12, 0.25, "running")
+    assert (row.updated_at, row.archived_at, row.star, row.tags) == (at, NOW, False, ())
 
 
 def test_shelves_and_workspaces(tmp_path: Path) -> None:
