@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from store.database import Database
 from store.errors import Refused
-from store.exports.claude_code.chain import claude_file
+from store.exports.claude_code.chain import ClaudeFile, claude_file
 from store.exports.reading import read_session
-from store.resume.planning import ResumePlan, opening_prompt, unchanged, with_prompt
+from store.resume.planning import Place, planned
 from store.rows import SessionRow
 
-PROGRAM = "claude"
-KIND = "claude-code"
 _SLUG_LENGTH = 200
 
 
@@ -53,29 +51,28 @@ def project_folder(config: Path, cwd: str) -> Path:
     return made[0]
 
 
-def plan(
-    db: Database, session: SessionRow, environment: Mapping[str, str], home: Path
-) -> ResumePlan:
-    """Plan how to go on with a session in Claude Code; writes nothing.
+class ClaudeCode:
+    """How Claude Code resumes."""
 
-    Args:
-        db: The store.
-        session: The session.
-        environment: For ``PATH`` and ``CLAUDE_CONFIG_DIR``.
-        home: The user's home folder.
+    kind = "claude-code"
+    program = "claude"
 
-    Raises:
-        Refused: There is nothing to go on from, or no folder to do it in.
-    """
-    program = shutil.which(PROGRAM, path=environment.get("PATH"))
-    cwd = session.workspace_root or str(home)
-    known = unchanged(db, session, KIND)
-    if known is not None and known[1].stem == known[0]:
-        command = (PROGRAM, "--resume", known[0])
-        return ResumePlan(command, cwd, None, known[1], program, kind=KIND)
-    file = claude_file(read_session(db, session.id, "context"), cwd=cwd)
-    prompt = opening_prompt(db, session, file)
-    folder = project_folder(config_folder(environment, home), cwd)
-    resumed = (PROGRAM, "--resume", file.session_id) if file.lines else (PROGRAM,)
-    bare = ResumePlan(resumed, cwd, file, folder / f"{file.session_id}.jsonl", program, kind=KIND)
-    return with_prompt(bare, prompt)
+    def as_it_is(self, source_id: str, path: Path, place: Place) -> tuple[str, ...] | None:
+        """Return what resumes its own file, which has to bear the session's id."""
+        return (self.program, "--resume", source_id) if path.stem == source_id else None
+
+    def file(self, db: Database, session: SessionRow, place: Place) -> ClaudeFile:
+        """Return the session as a file."""
+        return claude_file(read_session(db, session.id, "context"), cwd=place.cwd)
+
+    def path(self, file: ClaudeFile, place: Place) -> Path:
+        """Return where the file belongs."""
+        folder = project_folder(config_folder(place.environment, place.home), place.cwd)
+        return folder / f"{file.session_id}.jsonl"
+
+    def command(self, file: ClaudeFile, path: Path) -> tuple[str, ...]:
+        """Return what goes on with the file."""
+        return (self.program, "--resume", file.session_id) if file.lines else (self.program,)
+
+
+plan = partial(planned, ClaudeCode())

@@ -5,19 +5,16 @@ Source: the Codex format page, sections 3.1 (places, names) and 3.8 (resume).
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from store.database import Database
 from store.exports.codex.rollout import CodexFile, codex_file, file_name
 from store.exports.reading import read_session
-from store.resume.planning import ResumePlan, opening_prompt, unchanged, with_prompt
+from store.resume.planning import Place, planned
 from store.rows import SessionRow
-
-PROGRAM = "codex"
-KIND = "codex"
 
 
 def codex_home(environment: Mapping[str, str], home: Path) -> Path:
@@ -33,28 +30,29 @@ def rollout_path(folder: Path, file: CodexFile) -> Path:
     return folder / "sessions" / f"{at:%Y}" / f"{at:%m}" / f"{at:%d}" / name
 
 
-def plan(
-    db: Database, session: SessionRow, environment: Mapping[str, str], home: Path
-) -> ResumePlan:
-    """Plan how to go on with a session in Codex; writes nothing.
+class Codex:
+    """How Codex resumes."""
 
-    Args:
-        db: The store.
-        session: The session.
-        environment: For ``PATH`` and ``CODEX_HOME``.
-        home: The user's home folder.
+    kind = "codex"
+    program = "codex"
 
-    Raises:
-        Refused: There is nothing to go on from.
-    """
-    program = shutil.which(PROGRAM, path=environment.get("PATH"))
-    folder, cwd = codex_home(environment, home), session.workspace_root or str(home)
-    known = unchanged(db, session, KIND)
-    if known is not None and (folder / "sessions").resolve() in known[1].resolve().parents:
-        command = (PROGRAM, "resume", known[0])
-        return ResumePlan(command, cwd, None, known[1], program, kind=KIND)
-    file = codex_file(read_session(db, session.id, "context"), cwd=cwd)
-    prompt = opening_prompt(db, session, file)
-    resumed = (PROGRAM, "resume", file.session_id) if file.lines else (PROGRAM,)
-    bare = ResumePlan(resumed, cwd, file, rollout_path(folder, file), program, kind=KIND)
-    return with_prompt(bare, prompt)
+    def as_it_is(self, source_id: str, path: Path, place: Place) -> tuple[str, ...] | None:
+        """Return what resumes its own rollout, where that is none of its archive."""
+        sessions = codex_home(place.environment, place.home) / "sessions"
+        resumed = (self.program, "resume", source_id)
+        return resumed if sessions.resolve() in path.resolve().parents else None
+
+    def file(self, db: Database, session: SessionRow, place: Place) -> CodexFile:
+        """Return the session as a rollout."""
+        return codex_file(read_session(db, session.id, "context"), cwd=place.cwd)
+
+    def path(self, file: CodexFile, place: Place) -> Path:
+        """Return where the rollout belongs."""
+        return rollout_path(codex_home(place.environment, place.home), file)
+
+    def command(self, file: CodexFile, path: Path) -> tuple[str, ...]:
+        """Return what goes on with the rollout."""
+        return (self.program, "resume", file.session_id) if file.lines else (self.program,)
+
+
+plan = partial(planned, Codex())

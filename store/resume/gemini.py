@@ -6,21 +6,19 @@ Source: the Gemini CLI format page, sections 4.1 (places) and 4.5 (resume).
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import orjson
 
 from store.database import Database
 from store.errors import Refused
+from store.exports.agent_file import NamedFile
 from store.exports.gemini.session_file import gemini_file
 from store.exports.reading import read_session
-from store.resume.planning import ResumePlan, opening_prompt, unchanged, with_prompt
+from store.resume.planning import Place, planned
 from store.rows import SessionRow
-
-PROGRAM = "gemini"
-KIND = "gemini"
 
 
 def config_folder(environment: Mapping[str, str], home: Path) -> Path:
@@ -63,29 +61,29 @@ def _projects(config: Path) -> list[tuple[str, str]]:
     return [(slug, path) for slug, path in found if slug and slug == os.path.basename(slug)]
 
 
-def plan(
-    db: Database, session: SessionRow, environment: Mapping[str, str], home: Path
-) -> ResumePlan:
-    """Plan how to go on with a session in Gemini CLI; writes nothing.
+class Gemini:
+    """How Gemini CLI resumes."""
 
-    Args:
-        db: The store.
-        session: The session.
-        environment: For ``PATH`` and ``GEMINI_CLI_HOME``.
-        home: The user's home folder.
+    kind = "gemini"
+    program = "gemini"
 
-    Raises:
-        Refused: There is nothing to go on from, or no folder to do it in.
-    """
-    program = shutil.which(PROGRAM, path=environment.get("PATH"))
-    cwd = session.workspace_root or str(home)
-    own = unchanged(db, session, KIND)
-    if own is not None:
-        command = (PROGRAM, "--resume", own[0])
-        return ResumePlan(command, cwd, None, own[1], program, kind=KIND)
-    file = gemini_file(read_session(db, session.id, "context"), cwd=os.path.realpath(cwd))
-    prompt = opening_prompt(db, session, file)
-    path = chats_folder(config_folder(environment, home), cwd) / file.name
-    resumed = (PROGRAM, "--resume", file.session_id) if file.lines else (PROGRAM,)
-    bare = ResumePlan(resumed, cwd, file, path, program, kind=KIND)
-    return with_prompt(bare, prompt)
+    def as_it_is(self, source_id: str, path: Path, place: Place) -> tuple[str, ...] | None:
+        """Return what resumes its own file."""
+        return (self.program, "--resume", source_id)
+
+    def file(self, db: Database, session: SessionRow, place: Place) -> NamedFile:
+        """Return the session as a file."""
+        reading = read_session(db, session.id, "context")
+        return gemini_file(reading, cwd=os.path.realpath(place.cwd))
+
+    def path(self, file: NamedFile, place: Place) -> Path:
+        """Return where the file belongs."""
+        config = config_folder(place.environment, place.home)
+        return chats_folder(config, place.cwd) / file.name
+
+    def command(self, file: NamedFile, path: Path) -> tuple[str, ...]:
+        """Return what goes on with the file."""
+        return (self.program, "--resume", file.session_id) if file.lines else (self.program,)
+
+
+plan = partial(planned, Gemini())

@@ -6,19 +6,18 @@ database is never written from here: ``opencode import`` does that, in the sessi
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from store.database import Database
 from store.exports.opencode.session_file import OpencodeFile, opencode_file
 from store.exports.reading import read_session
 from store.locations import cache_dir
-from store.resume.planning import ResumePlan, opening_prompt, unchanged, with_prompt
+from store.resume.planning import Place, planned
 from store.rows import SessionRow
 
 PROGRAM = "opencode"
-KIND = "opencode"
 _PROMPT = '${%d+--prompt "$%d"}'
 _IMPORTED = f'{PROGRAM} import "$1" && exec {PROGRAM} --session "$2" {_PROMPT % (3, 3)}'
 _FRESH = f"exec {PROGRAM} {_PROMPT % (1, 1)}"
@@ -30,40 +29,36 @@ def data_folder(environment: Mapping[str, str], home: Path) -> Path:
     return (Path(data) if data else home / ".local" / "share") / "opencode"
 
 
-def plan(
-    db: Database, session: SessionRow, environment: Mapping[str, str], home: Path
-) -> ResumePlan:
-    """Plan how to go on with a session in opencode; writes nothing.
-
-    Args:
-        db: The store.
-        session: The session.
-        environment: For ``PATH`` and ``XDG_DATA_HOME``.
-        home: The user's home folder.
-
-    Raises:
-        Refused: There is nothing to go on from.
-    """
-    program = shutil.which(PROGRAM, path=environment.get("PATH"))
-    folder, cwd = data_folder(environment, home), session.workspace_root or str(home)
-    known = unchanged(db, session, KIND)
-    if known is not None and _is_in_use(known[1], folder):
-        command = (PROGRAM, "--session", known[0])
-        return ResumePlan(command, cwd, None, known[1], program, kind=KIND)
-    file = opencode_file(read_session(db, session.id, "display"), cwd=cwd, hand_over_prompt=True)
-    prompt = opening_prompt(db, session, file)
-    path = cache_dir() / "exports" / f"{file.session_id}.json"
-    bare = ResumePlan(_command(file, path), cwd, file, path, program, kind=KIND)
-    return with_prompt(bare, prompt)
-
-
-def _command(file: OpencodeFile, path: Path) -> tuple[str, ...]:
-    """Return what imports the file and goes on; a prompt may follow as one more argument."""
-    if not file.lines:
-        return ("sh", "-c", _FRESH, PROGRAM)
-    return ("sh", "-c", _IMPORTED, PROGRAM, str(path), file.session_id)
-
-
 def _is_in_use(path: Path, folder: Path) -> bool:
     """Tell whether a file is the database that the program opens, not a JSON store or copy."""
     return path.suffix == ".db" and path.resolve().parent == folder.resolve()
+
+
+class Opencode:
+    """How opencode resumes."""
+
+    kind = "opencode"
+    program = PROGRAM
+
+    def as_it_is(self, source_id: str, path: Path, place: Place) -> tuple[str, ...] | None:
+        """Return what resumes a session of the database that the program opens."""
+        in_use = _is_in_use(path, data_folder(place.environment, place.home))
+        return (PROGRAM, "--session", source_id) if in_use else None
+
+    def file(self, db: Database, session: SessionRow, place: Place) -> OpencodeFile:
+        """Return the session as a file to import."""
+        reading = read_session(db, session.id, "display")
+        return opencode_file(reading, cwd=place.cwd, hand_over_prompt=True)
+
+    def path(self, file: OpencodeFile, place: Place) -> Path:
+        """Return where the file waits to be imported."""
+        return cache_dir() / "exports" / f"{file.session_id}.json"
+
+    def command(self, file: OpencodeFile, path: Path) -> tuple[str, ...]:
+        """Return what imports the file and goes on; a prompt may follow as one more argument."""
+        if not file.lines:
+            return ("sh", "-c", _FRESH, PROGRAM)
+        return ("sh", "-c", _IMPORTED, PROGRAM, str(path), file.session_id)
+
+
+plan = partial(planned, Opencode())

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from store.database import Database
+from store.exports.agent_file import NamedFile
 from store.exports.pi.session_file import pi_file
 from store.exports.reading import read_session
-from store.resume.planning import ResumePlan, opening_prompt, unchanged, with_prompt
+from store.resume.planning import Place, planned
 from store.rows import SessionRow
-
-PROGRAM = "pi"
-KIND = "pi"
 
 
 def sessions_folder(environment: Mapping[str, str], home: Path) -> Path:
@@ -36,29 +34,28 @@ def project_folder(sessions: Path, cwd: str) -> Path:
     return sessions / f"--{slug}--"
 
 
-def plan(
-    db: Database, session: SessionRow, environment: Mapping[str, str], home: Path
-) -> ResumePlan:
-    """Plan how to go on with a session in pi; writes nothing.
+class Pi:
+    """How pi resumes."""
 
-    Args:
-        db: The store.
-        session: The session.
-        environment: For ``PATH`` and pi's folders.
-        home: The user's home folder.
+    kind = "pi"
+    program = "pi"
 
-    Raises:
-        Refused: There is nothing to go on from.
-    """
-    program = shutil.which(PROGRAM, path=environment.get("PATH"))
-    cwd = session.workspace_root or str(home)
-    own = unchanged(db, session, KIND)
-    if own is not None:
-        command = (PROGRAM, "--session", str(own[1]))
-        return ResumePlan(command, cwd, None, own[1], program, kind=KIND)
-    file = pi_file(read_session(db, session.id, "context"), cwd=cwd)
-    prompt = opening_prompt(db, session, file)
-    path = project_folder(sessions_folder(environment, home), cwd) / file.name
-    resumed = (PROGRAM, "--session", str(path)) if file.lines else (PROGRAM,)
-    bare = ResumePlan(resumed, cwd, file, path, program, kind=KIND)
-    return with_prompt(bare, prompt)
+    def as_it_is(self, source_id: str, path: Path, place: Place) -> tuple[str, ...] | None:
+        """Return what resumes its own file."""
+        return (self.program, "--session", str(path))
+
+    def file(self, db: Database, session: SessionRow, place: Place) -> NamedFile:
+        """Return the session as a file."""
+        return pi_file(read_session(db, session.id, "context"), cwd=place.cwd)
+
+    def path(self, file: NamedFile, place: Place) -> Path:
+        """Return where the file belongs."""
+        sessions = sessions_folder(place.environment, place.home)
+        return project_folder(sessions, place.cwd) / file.name
+
+    def command(self, file: NamedFile, path: Path) -> tuple[str, ...]:
+        """Return what goes on with the file."""
+        return (self.program, "--session", str(path)) if file.lines else (self.program,)
+
+
+plan = partial(planned, Pi())

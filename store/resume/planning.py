@@ -1,14 +1,16 @@
 """What going on with a session in some agent takes, and what is done for it.
 
-Each agent's module makes the plan; ``store.resume.registry`` knows them.
+Each agent's module says what its program takes; ``store.resume.registry`` knows them.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import orjson
 
@@ -63,6 +65,83 @@ class ResumePlan:
     def started(self) -> str:
         """The agent's program, by name; where a shell starts it, it is the script's ``$0``."""
         return self.command[3] if self.command[:2] == ("sh", "-c") else self.command[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an agent goes on.
+
+    Attributes:
+        environment: For ``PATH`` and the agent's own variables.
+        home: The user's home folder.
+        cwd: The folder that it is started in.
+    """
+
+    environment: Mapping[str, str]
+    home: Path
+    cwd: str
+
+
+FileT = TypeVar("FileT", bound=ResumeFile)
+
+
+class ResumingAgent(Protocol[FileT]):
+    """What an agent's module says of it.
+
+    Attributes:
+        kind: As in ``metadata_json.source.kind``.
+        program: Its name on ``PATH``.
+    """
+
+    kind: str
+    program: str
+
+    def as_it_is(self, source_id: str, path: Path, place: Place) -> tuple[str, ...] | None:
+        """Return what resumes a session of its own; None where it does not look there."""
+        ...
+
+    def file(self, db: Database, session: SessionRow, place: Place) -> FileT:
+        """Return a session as a file that it resumes."""
+        ...
+
+    def path(self, file: FileT, place: Place) -> Path:
+        """Return where that file belongs.
+
+        Raises:
+            Refused: There is no folder for it.
+        """
+        ...
+
+    def command(self, file: FileT, path: Path) -> tuple[str, ...]:
+        """Return what goes on with that file; one without lines begins anew."""
+        ...
+
+
+def planned(
+    agent: ResumingAgent[FileT],
+    db: Database,
+    session: SessionRow,
+    environment: Mapping[str, str],
+    home: Path,
+) -> ResumePlan:
+    """Plan how to go on with a session in an agent; writes nothing.
+
+    Raises:
+        Refused: There is nothing to go on from, or no folder to do it in.
+    """
+    program = shutil.which(agent.program, path=environment.get("PATH"))
+    place = Place(environment, home, session.workspace_root or str(home))
+    own = unchanged(db, session, agent.kind)
+    command = agent.as_it_is(*own, place) if own is not None else None
+    if own is not None and command is not None:
+        return ResumePlan(command, place.cwd, None, own[1], program, kind=agent.kind)
+    file = agent.file(db, session, place)
+    prompt = opening_prompt(db, session, file)
+    path = agent.path(file, place)
+    command = agent.command(file, path)
+    return with_prompt(
+        ResumePlan(command, place.cwd, file, path, program, kind=agent.kind), prompt
+    )
 
 
 def opening_prompt(db: Database, session: SessionRow, file: ResumeFile) -> str:

@@ -11,7 +11,8 @@ import pytest
 
 from store.database import Database, open_database
 from store.errors import Refused
-from store.exports.gemini.session_file import GeminiFile, gemini_file
+from store.exports.agent_file import NamedFile
+from store.exports.gemini.session_file import gemini_file
 from store.exports.reading import read_session
 from store.exports.registry import FORMATS, file_name
 from store.queries.lineage import family
@@ -56,7 +57,7 @@ def talk(tmp_path: Path) -> Talk:
     return Talk(open_database(tmp_path / "talk.db", create=True))
 
 
-def made(db: Database, session: str) -> tuple[GeminiFile, list[dict[str, Any]]]:
+def made(db: Database, session: str) -> tuple[NamedFile, list[dict[str, Any]]]:
     file = gemini_file(read_session(db, session, "context"))
     check_name(file.name, file.session_id)
     return file, check("\n".join(file.lines), file.session_id)

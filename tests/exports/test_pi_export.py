@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from store.database import Database, open_database
-from store.exports.pi.session_file import PiFile, pi_file
+from store.exports.agent_file import NamedFile
+from store.exports.pi.session_file import pi_file
 from store.exports.reading import read_session
 from store.exports.registry import FORMATS, file_name
 from store.queries.lineage import family
@@ -57,13 +58,13 @@ def talk(tmp_path: Path) -> Talk:
     return Talk(open_database(tmp_path / "talk.db", create=True))
 
 
-def made(db: Database, session: str) -> tuple[PiFile, list[dict[str, Any]]]:
+def made(db: Database, session: str) -> tuple[NamedFile, list[dict[str, Any]]]:
     file = pi_file(read_session(db, session, "context"))
     check_name(file.name, file.session_id)
     return file, check("\n".join(file.lines), file.session_id)
 
 
-def back(file: PiFile, tmp_path: Path) -> SessionDraft:
+def back(file: NamedFile, tmp_path: Path) -> SessionDraft:
     place = tmp_path / "back" / file.name
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text("\n".join(file.lines) + "\n")

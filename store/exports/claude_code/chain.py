@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from store.exports.agent_file import title_of, written
 from store.exports.claude_code.turns import Turn, turns
 from store.exports.encoding import encode
 from store.exports.kept_records import KeptRecords
@@ -37,11 +38,7 @@ class ClaudeFile:
 
 def write_claude_code(reading: SessionReading) -> Iterator[str]:
     """Yield the lines of a new session file, whose name is the reading's ``export_id``."""
-    made = claude_file(reading)
-    if made.prompt is not None:
-        reading.remarks.append(f"the last prompt is not in the file, but yours: {made.prompt}")
-    for line in made.lines:
-        yield f"{line}\n"
+    yield from written(claude_file(reading), reading)
 
 
 def claude_file(reading: SessionReading, *, cwd: str | None = None) -> ClaudeFile:
@@ -60,19 +57,11 @@ def claude_file(reading: SessionReading, *, cwd: str | None = None) -> ClaudeFil
         said = said[:-1] if prompt is not None else said
     builder = _Lines(name, folder, reading.session)
     lines = [encode(line) for line in builder.lines(said)]
-    title = _title(reading.session)
+    title = title_of(reading.session)
     if title and lines:
         note = {"type": "custom-title", "customTitle": title, "sessionId": name}
         lines.append(encode(note))
     return ClaudeFile(name, folder, lines, prompt)
-
-
-def _title(session: Row) -> str | None:
-    metadata = session["metadata"] if isinstance(session["metadata"], dict) else {}
-    user = metadata.get("user")
-    own = user.get("title") if isinstance(user, dict) else None
-    title = own or session.get("title") or metadata.get("title")
-    return " ".join(title.split()) if isinstance(title, str) else None
 
 
 class _Lines:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from store.clock import system_clock
+from store.exports.agent_file import written
 from store.exports.calls import CallIds
 from store.exports.codex.items import Item, call_items, content_item
 from store.exports.codex.items import reasoning_item as reasoning
@@ -51,11 +52,7 @@ class _Said:
 
 def write_codex(reading: SessionReading) -> Iterator[str]:
     """Yield the lines of a new rollout, whose thread is the reading's ``export_id``."""
-    made = codex_file(reading)
-    if made.prompt is not None:
-        reading.remarks.append(f"the last prompt is not in the file, but yours: {made.prompt}")
-    for line in made.lines:
-        yield f"{line}\n"
+    yield from written(codex_file(reading), reading)
 
 
 def file_name(session_id: str, created_at: int) -> str:

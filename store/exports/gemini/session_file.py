@@ -10,44 +10,25 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from store.exports.agent_file import NamedFile, title_of, written
 from store.exports.encoding import encode
 from store.exports.gemini.records import PROMPT, Records, iso
 from store.exports.reading import SessionReading
 
 
-@dataclass(frozen=True, slots=True)
-class GeminiFile:
-    """A session file for Gemini CLI.
-
-    Attributes:
-        session_id: A UUID, which ``--resume`` takes.
-        name: The file's name; its last eight characters before the suffix are the id's
-            first, without which the program does not find the session.
-        lines: JSON lines without their newline.
-        prompt: The last prompt where nothing answered it, left out of the file.
-    """
-
-    session_id: str
-    name: str
-    lines: list[str]
-    prompt: str | None
-
-
 def write_gemini(reading: SessionReading) -> Iterator[str]:
     """Yield the lines of a new session file whose id is the reading's ``export_id``."""
-    made = gemini_file(reading)
-    if made.prompt is not None:
-        reading.remarks.append(f"the last prompt is not in the file, but yours: {made.prompt}")
-    for line in made.lines:
-        yield f"{line}\n"
+    yield from written(gemini_file(reading), reading)
 
 
 def file_name(session_id: str, created_at: int) -> str:
     """Return the name that a session's file must have.
+
+    Its last eight characters before the suffix are the id's first, without which the
+    program does not find the session.
 
     Args:
         session_id: A UUID.
@@ -57,7 +38,7 @@ def file_name(session_id: str, created_at: int) -> str:
     return f"session-{minute}-{session_id[:8]}.jsonl"
 
 
-def gemini_file(reading: SessionReading, *, cwd: str | None = None) -> GeminiFile:
+def gemini_file(reading: SessionReading, *, cwd: str | None = None) -> NamedFile:
     """Turn a session into a file that Gemini CLI resumes.
 
     Args:
@@ -81,23 +62,14 @@ def gemini_file(reading: SessionReading, *, cwd: str | None = None) -> GeminiFil
         "kind": "main",
     }
     lines = [encode(line) for line in (header, *records)] if records else []
-    title = _title(reading)
+    title = title_of(reading.session)
     if title and lines:
         lines.append(encode({"$set": {"summary": title}}))
     name = file_name(reading.export_id, created)
-    return GeminiFile(reading.export_id, name, lines, prompt or None)
+    return NamedFile(reading.export_id, name, lines, prompt or None)
 
 
 def _model(reading: SessionReading) -> str:
     model = reading.session["model"]
     found = model.get("model_id") if isinstance(model, dict) else None
     return str(found or "unknown")
-
-
-def _title(reading: SessionReading) -> str | None:
-    metadata = reading.session["metadata"]
-    bag = metadata if isinstance(metadata, dict) else {}
-    user = bag.get("user")
-    own = user.get("title") if isinstance(user, dict) else None
-    title = own or reading.session.get("title") or bag.get("title")
-    return " ".join(title.split()) if isinstance(title, str) else None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.clock import Clock, system_clock
+from store.exports.agent_file import title_of
 from store.exports.encoding import encode
 from store.exports.kept_records import KeptRecords
 from store.exports.opencode.ids import Ids
@@ -92,7 +93,7 @@ def opencode_file(
         "slug": f"backscroll-{ids.session[-6:].lower()}",
         "projectID": "global",
         "directory": folder,
-        "title": _title(session),
+        "title": title_of(session) or "Untitled",
         "version": _version(session),
         "time": {"created": now, "updated": now},
     }
@@ -104,14 +105,6 @@ def _typed(parts: list[dict[str, Any]]) -> str | None:
     texts = [part.get("text") for part in parts if part["type"] == "text"]
     whole = len(texts) == len(parts) and not any(part.get("synthetic") for part in parts)
     return "\n\n".join(str(text) for text in texts) if whole and texts else None
-
-
-def _title(session: Row) -> str:
-    metadata = session["metadata"] if isinstance(session["metadata"], dict) else {}
-    user = metadata.get("user")
-    own = user.get("title") if isinstance(user, dict) else None
-    title = own or session.get("title") or metadata.get("title")
-    return " ".join(title.split()) if isinstance(title, str) and title.strip() else "Untitled"
 
 
 def _version(session: Row) -> str:

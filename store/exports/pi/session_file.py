@@ -7,9 +7,8 @@ own description of its files.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
+from store.exports.agent_file import NamedFile, title_of, written
 from store.exports.encoding import encode
 from store.exports.pi.entries import Entries, Entry, iso
 from store.exports.reading import SessionReading
@@ -19,30 +18,9 @@ NOTE = "backscroll"
 """The ``customType`` of the entry that says what was copied; no model is sent it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PiFile:
-    """A session file for pi.
-
-    Attributes:
-        session_id: A UUID; the file's name ends with it.
-        name: The file's name.
-        lines: JSON lines without their newline.
-        prompt: The last prompt where nothing answered it, left out of the file.
-    """
-
-    session_id: str
-    name: str
-    lines: list[str]
-    prompt: str | None
-
-
 def write_pi(reading: SessionReading) -> Iterator[str]:
     """Yield the lines of a new session file whose id is the reading's ``export_id``."""
-    made = pi_file(reading)
-    if made.prompt is not None:
-        reading.remarks.append(f"the last prompt is not in the file, but yours: {made.prompt}")
-    for line in made.lines:
-        yield f"{line}\n"
+    yield from written(pi_file(reading), reading)
 
 
 def file_name(session_id: str, created_at: int) -> str:
@@ -55,7 +33,7 @@ def file_name(session_id: str, created_at: int) -> str:
     return f"{iso(created_at).replace(':', '-').replace('.', '-')}_{session_id}.jsonl"
 
 
-def pi_file(reading: SessionReading, *, cwd: str | None = None) -> PiFile:
+def pi_file(reading: SessionReading, *, cwd: str | None = None) -> NamedFile:
     """Turn a session into a file that pi resumes.
 
     Args:
@@ -78,7 +56,7 @@ def pi_file(reading: SessionReading, *, cwd: str | None = None) -> PiFile:
         chain = _chained([*entries.made, *_notes(reading, entries)])
         lines = [encode(line) for line in (header, *chain)]
     name = file_name(reading.export_id, session["created_at"])
-    return PiFile(reading.export_id, name, lines, entries.prompt)
+    return NamedFile(reading.export_id, name, lines, entries.prompt)
 
 
 def _chained(entries: list[Entry]) -> Iterator[Entry]:
@@ -94,7 +72,7 @@ def _notes(reading: SessionReading, entries: Entries) -> Iterator[Entry]:
     """Yield the session's name, and what the entries were copied from."""
     stamp = entries.made[-1]["timestamp"]
     taken = {entry["id"] for entry in entries.made}
-    name = _name(reading)
+    name = title_of(reading.session, given_only=True)
     if name:
         yield {"type": "session_info", "id": _free("0000000a", taken), "timestamp": stamp,
                "name": name}  # fmt: skip
@@ -108,14 +86,3 @@ def _free(wanted: str, taken: set[str]) -> str:
         wanted = f"{(int(wanted, 16) + 16) % (1 << 32):08x}"
     taken.add(wanted)
     return wanted
-
-
-def _name(reading: SessionReading) -> str | None:
-    """Return the session's title, unless it is only its first prompt."""
-    metadata = reading.session["metadata"]
-    bag: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
-    user = bag.get("user")
-    own = user.get("title") if isinstance(user, dict) else None
-    given = None if bag.get("title_from") == "first-prompt" else bag.get("title")
-    title = own or reading.session.get("title") or given
-    return " ".join(title.split()) if isinstance(title, str) else None
