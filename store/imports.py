@@ -11,14 +11,14 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from store.clock import Clock, system_clock
 from store.database import Database
 from store.errors import BackscrollError, Refused
-from store.exports.encoding import NotJson, decode
+from store.exports.encoding import LONGEST_LINE, NotJson, bounded_lines, decode
 from store.exports.reading import Row, read_session
 from store.imported_rows import columns_by_key, insert_rows, same_row
 
@@ -153,10 +153,10 @@ def _whole_document(name: str, text: bytes) -> _Pending:
     return pending
 
 
-def _by_line(name: str, file: Any) -> Iterator[_Pending]:
+def _by_line(name: str, file: BinaryIO) -> Iterator[_Pending]:
     current = _Pending({})
     seen_session = False
-    for number, line in enumerate(file, 1):
+    for number, line in enumerate(bounded_lines(file), 1):
         if not line.strip():
             continue
         place = f"{name}:{number}"
@@ -179,6 +179,9 @@ def _by_line(name: str, file: Any) -> Iterator[_Pending]:
 
 def _read_line(line: bytes, place: str, current: _Pending) -> tuple[str, Row]:
     """Return a line's kind and row; an empty kind when it is damaged, which is noted."""
+    if len(line) > LONGEST_LINE:
+        current.problems.append(f"{place}: longer than {LONGEST_LINE >> 20} MiB")
+        return "", {}
     try:
         record = decode(line)
     except (NotJson, UnicodeDecodeError) as error:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 import orjson
 
+LONGEST_LINE = 256 << 20
+"""Bytes: what the sources read of one line (64 MiB) becomes no longer in an export."""
 _LONG_NUMBER = re.compile(r"\d{16}")
 _ACTED_ON = re.compile("[\x7f-\x9f\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069\ufeff]")
 
@@ -46,6 +49,14 @@ def _decode_slowly(text: str | bytes, fault: ValueError | None) -> Any:
         return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise NotJson(str(fault or error)) from None
+
+
+def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file; of one that is too long only so much that this can be told."""
+    while line := file.readline(LONGEST_LINE + 1):
+        yield line
+        while len(line) > LONGEST_LINE and not line.endswith(b"\n"):
+            line = file.readline(LONGEST_LINE + 1)
 
 
 def encode(value: Any) -> str:

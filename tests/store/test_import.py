@@ -175,6 +175,27 @@ def test_files_that_are_no_export(
         outcomes(target, file)
 
 
+def test_a_line_that_is_too_long_costs_its_session(
+    demo: Database, target: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.imports.LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr("store.exports.encoding.LONGEST_LINE", 1 << 20)
+    broken, whole = all_ids(demo)[:2]
+    file = tmp_path / "export.jsonl"
+    session, rest = exported(demo, broken).split("\n", 1)
+    just_fits = '{"type": "later"}'.ljust(1 << 20)[:-1]
+    # Twice and a half as long as is read at once.
+    too_long = '{"type": "part", "data": "' + "x" * (5 << 19) + '"}'
+    lines = [session, too_long, rest + exported(demo, whole) + just_fits, ""]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    first, second = outcomes(target, file)
+    assert (first.session_id, first.outcome) == (broken, "refused")
+    assert first.problems == [f"{file}:2: longer than 1 MiB"]
+    last = sum(text.count("\n") for text in lines) + len(lines) - 1
+    assert (second.session_id, second.outcome) == (whole, "refused")
+    assert second.problems == [f"{file}:{last}: neither a session, a message nor a part"]
+
+
 def test_a_missing_file(target: Database, tmp_path: Path) -> None:
     with pytest.raises(BackscrollError, match="cannot be read: No such file"):
         outcomes(target, tmp_path / "missing")
