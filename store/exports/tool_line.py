@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,8 @@ _TELLING_KEYS = (
     "command", "cmd", "file_path", "filePath", "absolute_path", "notebook_path", "path", "pattern",
     "query", "url", "description", "prompt", "skill", "name",
 )  # fmt: skip
+SHORT_ARGUMENT = 60
+"""Longer arguments are only named."""
 _STATES = {
     "input-streaming": "being written",
     "input-available": "no result yet",
@@ -18,6 +21,10 @@ _STATES = {
     "output-error": "failed",
     "output-denied": "denied",
 }
+
+
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.M)
+"""The files of a patch as Codex and opencode have it (``apply_patch``)."""
 
 
 def tool_name(data: Mapping[str, Any]) -> str:
@@ -51,10 +58,24 @@ def _subject(given: Any) -> str:
             return _one_line(value)
         if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
             return _one_line(_command(value))
+    for key in ("input", "patch", "patchText"):
+        files = _PATCHED.findall(given[key]) if isinstance(given.get(key), str) else []
+        if files:
+            return _one_line(", ".join(files))
     for key in ("todos", "plan", "questions"):
         if isinstance(given.get(key), list):
             return f"{len(given[key])} {key if key != 'plan' else 'steps'}"
-    return ", ".join(str(key) for key in given)
+    return ", ".join(_argument(name, value) for name, value in given.items())
+
+
+def _argument(name: Any, value: Any) -> str:
+    """Return an argument with its value, where that is short."""
+    told = ""
+    if isinstance(value, bool):
+        told = str(value).lower()
+    elif isinstance(value, str | int | float):
+        told = _one_line(str(value))
+    return f"{name}: {told}" if 0 < len(told) <= SHORT_ARGUMENT else str(name)
 
 
 def tool_state(data: Mapping[str, Any]) -> str:

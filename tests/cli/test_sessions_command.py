@@ -127,7 +127,8 @@ def test_lines_to_a_pipe_are_plain_and_whole(run: Run, demo: Path) -> None:
     line = next(line for line in out.splitlines() if "京都" in line)
     assert line.endswith("京都旅行の計画 🧳")
     assert "↳ explore: where tokens expire" in out
-    assert "● waiting-approval" in out
+    assert "  ◐ needs approval\n" in out
+    assert "  ✗ failed\n" in out and "  ✗ ~interrupted\n" in out
 
 
 def test_an_empty_list_says_why(run: Run, demo: Path, tmp_path: Path) -> None:

@@ -15,13 +15,23 @@ def test_prints_a_readable_transcript(run: Run, demo: Path) -> None:
     assert lines[0] == "Retry loop in the sync worker"
     assert lines[1].startswith("claude-code · claude-sonnet-4-5 · /home/mira/code/api · main")
     assert any(line.startswith("▌ You  2026-") for line in lines)
-    assert "  ▸ Read src/sync/worker.py  ✔ ok, 0.1 s" in lines
-    assert "  ▸ Bash pytest -q tests/sync  ✗ failed, exit 1, 3.2 s" in lines
-    assert "  ▸ Bash git push --force origin main  ✗ denied, 4.0 s" in lines
-    assert "      … 29 more lines" in lines and "      … 10 lines before" in lines
+    assert "  ▸ Read src/sync/worker.py  ✔ ok, 0.1 s  37 lines" in lines
+    assert "  ▸ Bash pytest -q tests/sync  ✗ exit 1, 3.2 s" in lines
+    assert "  ▸ Bash git push --force origin main  ✗ denied" in lines
+    assert "      … 29 more lines" in lines and "      … 9 earlier lines" in lines
     assert "      -            raise Retry(error) from error" in lines
     assert "      ● Give up after one refresh that does not help" in lines
     assert "\x1b" not in result.out
+
+
+def test_calls_and_parts_are_told_as_in_the_browser(run: Run, demo: Path) -> None:
+    lines = run("show", "retry-loop").out.splitlines()
+    assert "  ▸ Edit src/sync/worker.py  +9 -2  ✔ ok, 0.2 s" in lines
+    assert "  ▸ TodoWrite 3 of 4 done  ✔ ok, 0.1 s" in lines
+    assert "  ▸ Agent Explore: explore: where tokens expire  ✔ ok, 48 s  21k tokens" in lines
+    assert any(line.startswith("  ▸ thought  The user sees an endless retry.") for line in lines)
+    lines = run("show", "odd-text").out.splitlines()
+    assert '  ▸ weather-report {"city":"Bern","degrees":21,"sky":["sun","some clouds"]}' in lines
 
 
 def test_hidden_messages_are_left_out_and_counted(run: Run, demo: Path) -> None:
@@ -55,7 +65,7 @@ def test_context_view_starts_with_the_summary(run: Run, demo: Path) -> None:
 def test_controls_are_harmless(run: Run, demo: Path) -> None:
     out = run("show", "odd-text").out
     assert "\x1b" not in out and "\x07" not in out and "\u202e" not in out
-    assert "␛[31mred" in out
+    assert "      red␇ ␛]0;new title␇ ␛[2J␛[H" in out.splitlines()
 
 
 def test_json_is_documented(run: Run, demo: Path) -> None:

@@ -27,7 +27,7 @@ def test_counts_what_lies_there_and_lists_problems(run: Run, claude_home: Path) 
     (problem,) = place["problem_list"]
     assert (problem["path"], problem["line"]) == (str(file), 2)
     out = run("sources", "--problems").out
-    assert "1 sessions, 1 files" in out and f"{file.name}:2" in out
+    assert "1 session, 1 file, 811 B" in out and "✗ 1 problem\n" in out and f"{file.name}:2" in out
 
 
 def test_a_place_that_sync_was_given(run: Run, claude_home: Path, tmp_path: Path) -> None:

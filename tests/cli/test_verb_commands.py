@@ -135,8 +135,8 @@ def test_tree_shows_the_family(run: Run, talk: Talk) -> None:
         (root, "root", 0, None), (made, "fork", 1, 1),
     ]  # fmt: skip
     text = run("tree", "--store", talk.db.path, root).out.splitlines()
-    assert text[0].startswith("Root  1 turns · 0  ses_") and text[0].endswith("← this one")
-    assert text[1].startswith("└─ ↱ Root (2)  1 turns · 0 · at turn 1")
+    assert text[0].startswith("Root  1 turn · 0  ses_") and text[0].endswith("← this one")
+    assert text[1].startswith("└─ ↱ Root (2)  1 turn · 0 · at turn 1")
     assert run("tree", "--store", talk.db.path, "--json").json == nodes
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from store.exports.tool_line import tool_output
+from store.exports.tool_line import tool_output, tool_subject
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,22 @@ from store.exports.tool_line import tool_output
 )  # fmt: skip
 def test_output_as_text(output: Any, text: str) -> None:
     assert tool_output({"state": "output-available", "output": output}) == text
+
+
+@pytest.mark.parametrize(
+    ("given", "subject"),
+    [
+        ({"command": ["bash", "-lc", "ls -1"]}, "ls -1"),
+        ({"file_path": "/w/src/a.py"}, "src/a.py"),
+        (
+            {"input": "*** Begin Patch\n*** Update File: /w/a.txt\n@@\n-a\n+b\n"
+                      "*** Add File: c.txt\n+c\n*** End Patch\n"},
+            "a.txt, c.txt",
+        ),
+        ({"range": "v1..v2", "n": 20, "deep": True, "filter": {"a": 1}, "text": "x" * 61},
+         "range: v1..v2, n: 20, deep: true, filter, text"),
+        ({"input": "no patch"}, "input: no patch"),
+    ],
+)  # fmt: skip
+def test_what_a_call_was_about(given: Any, subject: str) -> None:
+    assert tool_subject({"input": given}, "/w") == subject

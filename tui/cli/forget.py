@@ -53,7 +53,7 @@ def _forget(database: Database, rows: list[SessionRow]) -> list[str]:
 def _ask(rows: list[SessionRow]) -> None:
     printer = Printer(sys.stderr)
     for row in rows:
-        printer.line(printer.paint(f"{row.id}  {row.title or '(no title)'}"))
+        printer.line(printer.paint(f"{row.id}  {row.title or 'untitled'}"))
     sys.stderr.write("Remove for good? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

@@ -28,10 +28,14 @@ from store.queries.summaries import Summary, summaries
 from tui import figures
 from tui.cli.output import Printer, home_path, local_time, note
 from tui.cli.stores import store_for_reading
+from tui.sessions.states import STATE_WORDS
 
 _ABSOLUTE = re.compile(r"^(/|[A-Za-z]:\\|\\\\)")
 _MARKS = {"fork": "↱ ", "subagent": "↳ ", "continuation": "↱ ", "unknown": "↱ "}
-_STATE_STYLES = {"running": "ok", "error": "error", "interrupted": "error"}
+_STATE_MARKS = {
+    "running": ("●", "ok"), "retrying": ("●", "ok"), "error": ("✗", "error"),
+    "interrupted": ("✗", "error"),
+}  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -120,10 +124,9 @@ def _print_lines(found: Iterator[Summary]) -> Summary | None:
 def _line(printer: Printer, summary: Summary) -> list[str]:
     lineage = summary["lineage"]
     mark = _MARKS.get(lineage["kind"], "↱ ") if lineage else ""
-    title = " ".join((summary["title"] or "(no title)").split())
+    title = " ".join((summary["title"] or "untitled").split())
     star = " ★" if _user(summary).get("star") else ""
     archived = "  archived" if summary["archived_at"] is not None else ""
-    state = "" if summary["activity"] in ("idle", "ended", "unknown") else summary["activity"]
     pieces = [
         printer.paint(summary["id"], "faint"),
         printer.paint(f"  {local_time(summary['updated_at'])}", "faint"),
@@ -135,8 +138,11 @@ def _line(printer: Printer, summary: Summary) -> list[str]:
         printer.paint(f"{title}{star}", "bold"),
         printer.paint(archived, "faint"),
     ]
-    if state:
-        pieces.append(printer.paint(f"  ● {state}", _STATE_STYLES.get(state, "tool")))
+    word = STATE_WORDS.get(summary["activity"])
+    if word:
+        mark, style = _STATE_MARKS.get(summary["activity"], ("◐", "tool"))
+        guessed = "~" if summary["activity_from"] == "guessed" else ""
+        pieces.append(printer.paint(f"  {mark} {guessed}{word}", style))
     return pieces
 
 

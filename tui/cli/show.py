@@ -83,7 +83,7 @@ def _print_text(
 def _print_head(printer: Printer, summary: Summary) -> None:
     model = summary["model"] if isinstance(summary["model"], dict) else {}
     metadata = summary["metadata"] if isinstance(summary["metadata"], dict) else {}
-    title = " ".join((summary["title"] or "(no title)").split())
+    title = " ".join((summary["title"] or "untitled").split())
     printer.line(printer.paint(title, "bold"))
     facts = (
         summary["agent"], model.get("model_id"), home_path(summary["workspace_root"]),
@@ -92,9 +92,9 @@ def _print_head(printer: Printer, summary: Summary) -> None:
     printer.line(printer.paint(" · ".join(str(fact) for fact in facts if fact), "faint"))
     hidden = f", {summary['hidden_count']} hidden" if summary["hidden_count"] else ""
     waiting = f", {summary['queued_count']} queued" if summary["queued_count"] else ""
-    cost = f" · ${summary['cost_usd']:.2f}" if summary["cost_usd"] else ""
+    cost = f" · {figures.money(summary['cost_usd'])}" if summary["cost_usd"] else ""
     printer.line(printer.paint(
-        f"{summary['message_count']} messages{hidden}{waiting} · "
+        f"{figures.count_of(summary['message_count'], 'message')}{hidden}{waiting} · "
         f"{figures.tokens(summary['total_tokens'])} tokens{cost} · "
         f"{local_time(summary['created_at'])} to {local_time(summary['updated_at'])} · "
         f"{summary['id']}", "faint",

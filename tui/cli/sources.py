@@ -67,18 +67,22 @@ def _print_place(printer: Printer, place: Place) -> None:
     if not place["enabled"]:
         pieces.append(printer.paint("switched off in the configuration", "faint"))
     elif "reason" in place:
-        pieces.append(printer.paint(f"{place['sessions']:,} sessions; it {place['reason']}"))
+        pieces.append(printer.paint(
+            f"{figures.count_of(place['sessions'], 'session')}; it {place['reason']}"
+        ))
     elif not place["found"]:
         pieces.append(printer.paint("nothing there", "faint"))
     else:
         pieces.append(printer.paint(
-            f"{place['sessions']:,} sessions, {place['files']:,} files, "
+            f"{figures.count_of(place['sessions'], 'session')}, "
+            f"{figures.count_of(place['files'], 'file')}, "
             f"{figures.size(place['size_bytes'])}"
         ))  # fmt: skip
     if place["changed_at"] is not None:
         pieces.append(printer.paint(f", last change {local_time(place['changed_at'])}", "faint"))
     if place["problems"]:
-        pieces.append(printer.paint(f"  ✗ {place['problems']:,} problems", "error"))
+        count = figures.count_of(place["problems"], "problem")
+        pieces.append(printer.paint(f"  ✗ {count}", "error"))
     printer.line(*pieces)
     for problem in place.get("problem_list", ()):
         where = f"{problem['path']}:{problem['line']}" if problem["line"] else problem["path"]

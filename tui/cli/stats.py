@@ -76,12 +76,17 @@ def _table(printer: Printer, spent: Spending, groups: list[Spending]) -> None:
     printer.line(printer.paint(f"{'all':<{width}}", "bold"), _figures(printer, spent, "bold"))
     if spent.copies:
         printer.line(
-            printer.paint(f"{spent.copies} answers are copies in forks, counted once", "faint")
+            printer.paint(_copies(spent.copies), "faint")
         )
+
+
+def _copies(count: int) -> str:
+    are = "is a copy in a fork" if count == 1 else "are copies in forks"
+    return f"{figures.count_of(count, 'answer')} {are}, counted once"
 
 
 def _figures(printer: Printer, group: Spending, *styles: str) -> str:
     values = [str(group.sessions), str(group.answers)]
     values += [figures.tokens(group.spent[key]) for key in KEYS]
-    values += [figures.tokens(group.total), f"${group.cost_usd:.2f}" if group.cost_usd else ""]
+    values += [figures.tokens(group.total), figures.money(group.cost_usd) if group.cost_usd else ""]
     return printer.paint("".join(f"{value:>13}" for value in values), *styles)

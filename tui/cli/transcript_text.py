@@ -1,4 +1,7 @@
-"""A session as lines for a person: who spoke, what was said, what each tool did."""
+"""A session as lines for a person: who spoke, what was said, what each tool did.
+
+What a call or a part did is said in the words of the browser's transcript.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +10,26 @@ from typing import Any
 
 from store.exports.encoding import encode
 from store.exports.reading import MessageReading, Row
-from store.exports.tool_line import (
-    has_failed,
-    tool_extras,
-    tool_name,
-    tool_output,
-    tool_state,
-    tool_subject,
-)
-from store.queries.inspection import spent_of
-from tui import figures
+from store.rows import MessageRow, PartRow
 from tui.cli.output import Printer, local_time
+from tui.transcript.call import Call, ended_in
+from tui.transcript.calls import describe
+from tui.transcript.data_lines import WORDED, data_lines
+from tui.transcript.diff import DiffLine
+from tui.transcript.facts import tokens_out
+from tui.transcript.item import Item, Setting
+from tui.transcript.plain import as_dict, media_line, readable, strip_tags
 
 OUTPUT_LINES = 8
 REASONING_LINES = 3
 LINE_LENGTH = 400
 _SPEAKERS = {"user": "You", "assistant": "Assistant", "system": "System"}
-_STATE_MARKS = {
-    "output-available": ("✔", "ok"), "output-error": ("✗", "error"),
-    "output-denied": ("✗", "error"), "approval-requested": ("◐", "tool"),
+_ASIDES = {"meta": "Context"}
+_MARKS = {
+    "ok": ("✔", "ok"), "failed": ("✗", "error"), "denied": ("✗", "error"),
+    "interrupted": ("✗", "error"), "waiting": ("◐", "tool"),
 }  # fmt: skip
-_TODO_MARKS = {"completed": "✔", "in_progress": "●"}
+_TODO_MARKS = {"completed": "✔", "in_progress": "●", "cancelled": "✗"}
 
 
 class TranscriptText:
@@ -49,7 +51,7 @@ class TranscriptText:
     def message(self, item: MessageReading, *, queued: bool = False) -> Iterator[str]:
         """Yield the lines of one message."""
         row, paint = item.message, self.printer.paint
-        metadata = row["metadata"] if isinstance(row["metadata"], dict) else {}
+        metadata = as_dict(row["metadata"])
         role = str(row["role"])
         style = role if role in ("user", "assistant") else "tool"
         yield ""
@@ -59,76 +61,108 @@ class TranscriptText:
             paint("".join(f"  {fact}" for fact in _facts(row, metadata, queued)), "faint"),
         ])
         for part in item.parts:
-            yield from self.part(part)
+            yield from self.part(part, metadata)
+        yield from self._ending(item, metadata)
 
-    def part(self, row: Row) -> Iterator[str]:
-        """Yield the lines of one part."""
+    def part(self, row: Row, metadata: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the lines of one part of a message with this metadata."""
         data = row["data"]
         kind = str(row["type"])
         if not isinstance(data, dict):
             yield from self._indented(str(data), OUTPUT_LINES)
         elif kind == "text":
-            text = str(data.get("text", "")).strip("\n")
+            text = _said(str(data.get("text", "")), metadata)
             if text.strip():
                 yield from self.printer.paint(text).split("\n")
         elif kind == "reasoning":
             yield from self._reasoning(str(data.get("text", "")))
         elif kind.startswith("tool-") or kind == "dynamic-tool":
-            yield from self._tool(data)
+            yield from self._tool({**data, "type": kind}, _times(row))
         elif kind != "step-start":
-            yield from self._other(kind, data)
+            yield from self._other(row, kind, data)
+
+    def _ending(self, item: MessageReading, metadata: Mapping[str, Any]) -> Iterator[str]:
+        """Yield what a message says of its end."""
+        details = as_dict(metadata.get("backscroll"))
+        error = details.get("error")
+        if error and not any(part["type"] == "data-error" for part in item.parts[-1:]):
+            text = readable(as_dict(error).get("message") or error).strip()
+            yield from self.printer.paint(f"  ✗ {text}", "error").split("\n")
+        if details.get("aborted_at") or details.get("aborted"):
+            yield self.printer.paint("  ✗ broken off here", "error")
 
     def _reasoning(self, text: str) -> Iterator[str]:
+        lines = self._shortened(text.strip().split("\n"), REASONING_LINES)
         if text.strip():
-            for line in self._shortened(text.strip().split("\n"), REASONING_LINES):
-                yield self.printer.paint(f"  {line}", "reasoning", "italic")
+            yield self.printer.paint(f"  ▸ thought  {next(lines)}", "reasoning", "italic")
+            for line in lines:
+                yield self.printer.paint(f"      {line}", "reasoning", "italic")
 
-    def _tool(self, data: Mapping[str, Any]) -> Iterator[str]:
+    def _tool(self, data: dict[str, Any], times: tuple[int, int]) -> Iterator[str]:
         paint = self.printer.paint
-        state = "output-error" if has_failed(data) else str(data.get("state"))
-        mark, style = _STATE_MARKS.get(state, ("○", "tool"))
+        call = describe(data, self.workspace, times)
+        mark, style = _MARKS.get(call.status, ("○", "tool"))
+        took = "" if call.status in ("denied", "waiting", "pending") else ended_in(call)
+        size = call.size if call.status == "ok" else ""
+        state = ", ".join(fact for fact in (call.word or "ok", took) if fact)
+        marks = "".join(f"  {text}" if number == 0 else f" {text}"
+                        for number, (text, _ink) in enumerate(call.marks))
         yield "".join([
             paint("  ▸ ", "tool"),
-            paint(tool_name(data), "tool", "bold"),
-            paint(f" {self._cut(tool_subject(data, self.workspace))}"),
-            paint(f"  {mark} {tool_state(data)}", style),
+            paint(call.name, "tool", "bold"),
+            paint(f" {self._cut(call.what)}" if call.what else ""),
+            paint(marks, "faint"),
+            paint(f"  {mark} {state}", style),
+            paint(f"  {size}" if size else "", "faint"),
         ])
-        patch = _patch(data)
-        todos = _todos(data)
-        if todos:
-            yield from (paint(f"      {line}") for line in todos)
-        elif patch and data.get("state") == "output-available":
-            yield from self._diff(patch)
+        yield from self._body(call)
+
+    def _body(self, call: Call) -> Iterator[str]:
+        """Yield what came of a call."""
+        if call.kind == "todo":
+            for state, text in call.body:
+                yield self.printer.paint(f"      {_TODO_MARKS.get(state, '○')} {text}")
+        elif call.kind == "diff":
+            yield from self._diff(list(_diff_lines(call.body)))
         else:
-            is_error = data.get("state") == "output-error"
-            text = tool_output(data).strip("\n")
-            yield from self._indented(text, OUTPUT_LINES, from_end=is_error)
+            text = str(call.body).strip("\n")
+            yield from self._indented(text, OUTPUT_LINES, from_end=call.from_end)
 
     def _diff(self, lines: list[str]) -> Iterator[str]:
         styles = {"+": ("added",), "-": ("removed",), "@": ("faint",)}
         for line in self._shortened(lines, 3 * OUTPUT_LINES):
             yield self.printer.paint(f"      {line}", *styles.get(line[:1], ()))
 
-    def _other(self, kind: str, data: Mapping[str, Any]) -> Iterator[str]:
+    def _other(self, row: Row, kind: str, data: dict[str, Any]) -> Iterator[str]:
         paint = self.printer.paint
         content = data.get("data")
         if kind == "data-compaction" and isinstance(content, Mapping):
             yield paint("  ── compacted ──", "rule")
             yield from self._indented(str(content.get("summary", "")).strip(), OUTPUT_LINES)
-        elif kind == "file":
-            name, media = data.get("filename") or "file", data.get("mediaType", "unknown type")
-            yield paint(f"  ▸ {name} ({media})", "tool")
-        elif kind == "data-error" and isinstance(content, Mapping):
-            yield paint(f"  ✗ {content.get('message', encode(dict(content)))}", "error")
+        elif kind in ("file", "reasoning-file"):
+            yield paint(f"  ▸ {media_line(data)}", "tool")
+        elif kind in WORDED:
+            style = "error" if kind in ("data-error", "data-retry") else "tool"
+            yield from (paint(f"  {line}", style) for line in self._worded(row, kind, data))
         else:
             value = content if content is not None else dict(data)
             yield paint(f"  ▸ {kind.removeprefix('data-')} {self._cut(encode(value))}", "tool")
+
+    def _worded(self, row: Row, kind: str, data: dict[str, Any]) -> Iterator[str]:
+        """Yield what the transcript says of a part; long texts of it only where all is wanted."""
+        message_id, session_id = str(row["message_id"]), str(row["session_id"])
+        part = PartRow(str(row["id"]), message_id, session_id, 0, kind, "", None, None, 0, 0)
+        message = MessageRow(message_id, session_id, "", "{}", None, 0, 0)
+        item = Item(part, message, data, {}, level="whole" if self.full else None)
+        width = 1_000_000 if self.full else LINE_LENGTH
+        for line in data_lines(item, Setting(width, width, self.workspace))[0]:
+            yield "  ".join(filter(None, (line.text, "".join(text for text, _ in line.right))))
 
     def _indented(self, text: str, limit: int, *, from_end: bool = False) -> Iterator[str]:
         """Yield text below its call; of a failure the end tells most."""
         lines = text.split("\n") if text else []
         if from_end and not self.full and len(lines) > limit + 1:
-            yield self.printer.paint(f"      … {len(lines) - limit} lines before", "faint")
+            yield self.printer.paint(f"      … {len(lines) - limit} earlier lines", "faint")
             lines = lines[-limit:]
         for line in self._shortened(lines, limit):
             yield self.printer.paint(f"      {line}", "faint")
@@ -149,44 +183,51 @@ class TranscriptText:
 def _speaker(role: str, metadata: Mapping[str, Any]) -> str:
     origin = metadata.get("origin")
     if role == "user" and isinstance(origin, str) and origin != "human":
-        return origin.capitalize()
+        return _ASIDES.get(origin, origin.capitalize())
     return _SPEAKERS.get(role, role)
 
 
-def _facts(row: Row, metadata: Mapping[str, Any], queued: bool) -> Iterator[str]:
+def _said(text: str, metadata: Mapping[str, Any]) -> str:
+    """Return a text; of what is not a person's prompt without the tags around it."""
+    if metadata.get("origin") in (None, "human"):
+        return text.strip("\n")
+    details = {**metadata, **as_dict(metadata.get("backscroll"))}
+    command = as_dict(details.get("command"))
+    if command.get("name"):
+        return f"{command['name']} {command.get('args') or ''}".rstrip()
+    shell = details.get("shell")
+    return f"! {shell}" if isinstance(shell, str) else strip_tags(text)
+
+
+def _facts(row: Row, metadata: dict[str, Any], queued: bool) -> Iterator[str]:
     yield "queued" if queued else local_time(row["created_at"], "%Y-%m-%d %H:%M:%S")
-    model, wrote = metadata.get("model"), spent_of(metadata).output
+    model, wrote = metadata.get("model"), tokens_out(metadata)
     if row["role"] == "assistant" and isinstance(model, Mapping):
         yield str(model.get("model_id", ""))
     if wrote:
-        yield f"{figures.tokens(wrote)} out"
+        yield wrote
     if row.get("hidden_at") or metadata.get("hidden_at"):
         yield "hidden"
     if metadata.get("inherited_from"):
         yield "from the parent"
 
 
-def _patch(data: Mapping[str, Any]) -> list[str]:
-    """Return the lines of an edit as a unified diff, where the source gives one."""
-    structured = tool_extras(data).get("structured")
-    hunks = structured.get("structuredPatch") if isinstance(structured, Mapping) else None
-    lines: list[str] = []
-    for hunk in hunks if isinstance(hunks, list) else []:
-        if isinstance(hunk, Mapping) and isinstance(hunk.get("lines"), list):
-            lines.append(f"@@ line {hunk.get('newStart', '?')} @@")
-            lines += [str(line) for line in hunk["lines"]]
-    return lines
+def _times(row: Row) -> tuple[int, int]:
+    """Return when a part was made and last written; zeros where a host stored no times."""
+    made, written = row["created_at"], row["updated_at"]
+    return (made, written) if isinstance(made, int) and isinstance(written, int) else (0, 0)
 
 
-def _todos(data: Mapping[str, Any]) -> list[str]:
-    """Return a list of things to do as check marks."""
-    given = data.get("input")
-    if not isinstance(given, Mapping):
-        return []
-    items = given.get("todos") or given.get("plan")
-    if not isinstance(items, list) or not all(isinstance(item, Mapping) for item in items):
-        return []
-    return [
-        f"{_TODO_MARKS.get(str(item.get('status')), '○')} {item.get('content') or item.get('step')}"
-        for item in items
-    ]
+def _diff_lines(lines: list[DiffLine]) -> Iterator[str]:
+    """Yield the lines of a diff; each hunk begins with the number of its first line."""
+    begins = True
+    for line in lines:
+        if line.sign == "@":
+            begins = True
+            if line.text:
+                yield f"@@ {line.text} @@"
+            continue
+        if begins and line.number is not None:
+            yield f"@@ line {line.number} @@"
+        begins = False
+        yield f"{line.sign}{line.text}"

@@ -83,10 +83,10 @@ def _lines(
             open_lines.append(not node.last_of_parent)
         glyph = f"{GLYPHS[node.kind]} " if GLYPHS[node.kind] else ""
         at = _fork_turn(db, node)
-        facts = [f"{turns[node.id]} turns", figures.tokens(node.total_tokens)]
+        facts = [figures.count_of(turns[node.id], "turn"), figures.tokens(node.total_tokens)]
         facts += [f"at turn {at}"] if at else []
         facts += ["archived"] if node.archived_at is not None else []
-        title = " ".join((node.title or "(no title)").split())
+        title = " ".join((node.title or "untitled").split())
         style = ("bold",) if node.id == current else ()
         yield "".join((
             printer.paint(stem, "rule"), printer.paint(glyph, "fork"),

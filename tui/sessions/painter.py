@@ -15,6 +15,7 @@ from tui import figures
 from tui.glyphs import Glyphs
 from tui.palette import Palette
 from tui.sessions.model import GroupSpan
+from tui.sessions.states import STATE_WORDS
 from tui.sessions.wording import activity_of, age, folder, heading, model_name, short_kind
 from tui.text import cells, fit, fit_path, one_line
 
@@ -30,13 +31,6 @@ WITH_COST = 48
 """From this width on a row of two lines has a column for the cost."""
 ONE_LINE_WITH_COST = 100
 ORIGIN_COLUMNS = 26
-
-_WORDS = {
-    "running": "running", "retrying": "retrying", "waiting-approval": "needs approval",
-    "waiting-input": "waiting", "queued": "queued", "interrupted": "interrupted",
-    "error": "failed",
-}
-
 
 @lru_cache(maxsize=256)
 def style(colour: str, ground: str, bold: bool = False, italic: bool = False) -> Style:
@@ -208,7 +202,7 @@ class RowPainter(NamedTuple):
         """Return the state as a word, where there is something to say."""
         ground, dot = self._ground(entry), f" {self.glyphs.dot} "
         pieces: list[Piece] = []
-        word = _WORDS.get(activity_of(row, self.now))
+        word = STATE_WORDS.get(activity_of(row, self.now))
         if word:
             word = f"~{word}" if row.activity_from == "guessed" else word
             pieces += [(word, style(self._activity(row, entry)[1], ground)),

@@ -11,6 +11,7 @@ from tui import figures
 from tui.glyphs import glyphs
 from tui.text import clean, one_line
 from tui.transcript import diff
+from tui.transcript.call import shortened
 from tui.transcript.item import Item, Setting
 from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
 from tui.transcript.markdown import layout, plain_lines
@@ -172,8 +173,8 @@ def _patch(item: Item, setting: Setting) -> Laid:
     lines = diff.from_patch(hunks) if hunks else (
         diff.from_unified(text) if isinstance(text, str) else [])
     files = data.get("files")
-    names = ", ".join(str(name) for name in files) if isinstance(files, list) else (
-        str(data.get("path") or ""))
+    names = ", ".join(shortened(str(name), setting.root) for name in files) if (
+        isinstance(files, list)) else shortened(str(data.get("path") or ""), setting.root)
     if not lines:
         return _named(item, setting, "files changed", names or readable(data))
     plus, minus = diff.tally(lines)
@@ -213,3 +214,5 @@ _MAKERS: dict[str, Callable[[Item, Setting], Laid]] = {
     "data-question": _worded("question", "question", "text", "message"),
     "data-result": _worded("result", "result", "text", "summary"),
 }
+WORDED = frozenset(_MAKERS)
+"""Types of parts that are told in words; of any other its JSON is shown."""
