@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import sqlite3
 import time
 from collections.abc import Iterable
 from importlib import import_module
@@ -20,6 +21,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
+from store.database import explained
 from store.errors import BackscrollError
 from store.neutral import neutral
 from tui import problems
@@ -260,7 +262,10 @@ class BackscrollApp(App[None]):
         self._return_code = 1
         path = problems.keep("The browser could not start", error)
         if not self.failure:
-            words = f"the browser could not start: {problems.reason(error)}"
+            cause: Exception = error
+            if isinstance(error, sqlite3.Error):
+                cause = explained(error, self.library.path)
+            words = f"the browser could not start: {problems.reason(cause)}"
             self.failure = words if path is None else f"{words}; log: {path}"
         self._close_messages_no_wait()
 
