@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from typing import Any
 
 from store.database import Database
 from store.errors import Refused
@@ -24,7 +25,7 @@ class BranchTurn:
         prompt: The text of the user message; empty where the turn has none.
         answer: The text of the assistant, joined.
         calls: Its tool calls in order: the names of the tools.
-        failed: How many of the calls ended in an error or were denied.
+        failed: How many of the calls failed, were denied or broken off.
         tokens: Sum of all five buckets.
         parts: The same calls, as their parts without what came out of them.
     """
@@ -138,6 +139,20 @@ def _add_part(
         part = decoded(data)
         dynamic = kind == "dynamic-tool"
         turn.calls.append(str(part.get("toolName", "tool")) if dynamic else kind[5:])
-        turn.parts.append({"type": kind, "state": state} | {k: part[k] for k in _TOLD if k in part})
-    if state in ("output-error", "output-denied"):
-        turn.failed += 1
+        ended = _ended(part)
+        turn.parts.append(
+            {"type": kind, "state": state, "resultProviderMetadata": {"backscroll": ended}}
+            | {k: part[k] for k in _TOLD if k in part}
+        )
+        turn.failed += (
+            state in ("output-error", "output-denied")
+            or ended.get("status") in ("error", "denied", "interrupted")
+            or ended.get("exit_code") not in (None, 0)
+        )
+
+
+def _ended(part: dict[str, Any]) -> dict[str, object]:
+    """Return what is known of how a call ended, also of one that its agent named completed."""
+    extras = part.get("resultProviderMetadata")
+    own = extras.get("backscroll") if isinstance(extras, dict) else None
+    return {k: own[k] for k in ("status", "exit_code") if k in own} if isinstance(own, dict) else {}

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from store.errors import Refused
@@ -42,6 +44,26 @@ def test_turns_after_the_common_beginning(talk: Talk) -> None:
         ("tool-Read", "output-available"), ("tool-Bash", "output-error"),
     ]
     assert all("output" not in part for part in mine.parts)
+
+
+def test_what_failed_is_counted_by_what_really_happened(talk: Talk) -> None:
+    left = talk.session()
+    talk.message(left, "user", "one")
+    right = branch(talk, left, talk.message(left, "assistant", "first"))
+    talk.message(right, "user", "two")
+    for own in ({"status": "error", "exit_code": 3}, {"exit_code": 1}, {"status": "ok"}):
+        answer = talk.call(right, "bash", input=1)
+        talk.db.connection.execute(
+            "UPDATE chat_parts SET data_json = json_set(data_json, '$.resultProviderMetadata',"
+            " json($1)) WHERE message_id = $2 AND type = 'tool-bash'",
+            {"1": json.dumps({"backscroll": own | {"structured": {"long": 1}}}), "2": answer},
+        )
+    ((_, turn),) = compare(talk.db, left, right).rows
+    assert turn is not None and turn.failed == 2
+    assert [part["resultProviderMetadata"] for part in turn.parts] == [
+        {"backscroll": {"status": "error", "exit_code": 3}}, {"backscroll": {"exit_code": 1}},
+        {"backscroll": {"status": "ok"}},
+    ]
 
 
 def test_a_recorders_own_sum_goes_before_the_last_steps_usage(talk: Talk) -> None:

@@ -10,6 +10,7 @@ from store.clock import Clock
 from store.database import Database, open_database
 from store.ids import IdMinter
 from store.queries import tree_facts
+from store.queries.compare import BranchTurn
 from store.verbs.fork import fork
 from store.verbs.marks import label
 from store.verbs.shelf import archive
@@ -17,6 +18,7 @@ from store.verbs.undo import undo
 from tests.tui.seeded import SESSION, START, Said, make_store, message_id, text, tool
 from tests.tui.stores import NOW
 from tests.tui.verbs_app import Running, drawn, query, running
+from tui.compare.turns import turn_blocks
 from tui.screens import tree as tree_module
 from tui.screens.compare import CompareScreen
 from tui.screens.tree import TreeScreen
@@ -245,3 +247,14 @@ async def test_branches_are_compared_from_where_they_part(
         assert run.app.main.shown_session == SESSION
         assert run.transcript.message_id == message_id(6)
     assert second
+
+
+def test_compared_calls_name_files_from_the_workspace_and_say_what_failed() -> None:
+    call: dict[str, object] = {
+        "type": "tool-Edit", "state": "output-available", "input": {"file_path": "/w/a/b.py"}}
+    failed: dict[str, object] = {"type": "tool-bash", "state": "output-available", "input": {"command": "make"},
+              "resultProviderMetadata": {"backscroll": {"status": "error", "exit_code": 2}}}
+    turn = BranchTurn("msg_1", "go", calls=["Edit", "bash"], failed=1, parts=[call, failed])
+    (block,) = turn_blocks(turn, whole=True, root="/w")
+    told = [block.line(n, 60).text.rstrip() for n in range(block.height(60))]
+    assert told == ["▎ go", "▎ Edit a/b.py", "▎ ✗ bash make", "  2 calls  ✗ 1 failed"]

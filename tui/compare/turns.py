@@ -21,13 +21,16 @@ BAR = 2
 _FLAGS = {"b": "bold", "i": "italic", "u": "underline", "s": "strike", "r": "reverse"}
 
 
-def turn_blocks(turn: BranchTurn | None, *, whole: bool, ends: bool = False) -> list[Block]:
+def turn_blocks(
+    turn: BranchTurn | None, *, whole: bool, ends: bool = False, root: str | None = None
+) -> list[Block]:
     """Return the blocks of one branch's turn.
 
     Args:
         turn: The turn; None where the branch has none there.
         whole: Show all of its texts and calls.
         ends: Say that the branch has ended, where there is no turn.
+        root: The session's workspace; paths below it are shown from there.
     """
     if turn is None:
         words = "the branch ends here" if ends else ""
@@ -38,7 +41,7 @@ def turn_blocks(turn: BranchTurn | None, *, whole: bool, ends: bool = False) -> 
         prompt = plain_lines(_text(turn.prompt, whole), room, "text")
         answer = layout(_text(turn.answer, whole), room, room)
         lines = _barred([_drawn(line) for line in prompt], "user", PROMPT_LINES, whole)
-        lines += _barred(_calls(turn), "tool", CALL_LINES, whole)
+        lines += _barred(_calls(turn, root), "tool", CALL_LINES, whole)
         lines += _barred([_drawn(line) for line in answer], "assistant", ANSWER_LINES, whole)
         return [*lines, _usage(turn)]
 
@@ -70,13 +73,13 @@ def _barred(lines: list[Line], role: str, most: int, whole: bool) -> list[Line]:
     return [Line((bar, *line.runs), ground=line.ground) for line in lines]
 
 
-def _calls(turn: BranchTurn) -> list[Line]:
+def _calls(turn: BranchTurn, root: str | None) -> list[Line]:
     """Return a line for each call: the tool, what it was to do, and whether that failed."""
     lines = []
     for part in turn.parts:
-        call = describe(part)
+        call = describe(part, root)
         runs: list[Run] = [(one_line(call.name), "text bold"), (f" {one_line(call.what)}", "muted")]
-        if part.get("state") in ("output-error", "output-denied"):
+        if call.status in ("failed", "denied", "interrupted"):
             runs.insert(0, (f"{glyphs().failed} ", "error"))
         lines.append(Line(tuple(runs)))
     return lines

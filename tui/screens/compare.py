@@ -25,16 +25,18 @@ SIDE_BY_SIDE_FROM = 90
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """Two branches with their titles."""
+    """Two branches with their titles and folders."""
 
     titles: tuple[str, str]
+    roots: tuple[str | None, str | None]
     comparison: Comparison
 
 
 def _read(db: Database, left: str, right: str) -> Branches:
     rows = get(db, left), get(db, right)
     titles = [one_line((row.title if row else None) or "untitled") for row in rows]
-    return Branches((titles[0], titles[1]), compare(db, left, right))
+    roots = [row.workspace_root if row else None for row in rows]
+    return Branches((titles[0], titles[1]), (roots[0], roots[1]), compare(db, left, right))
 
 
 class CompareScreen(StackedScreen):
@@ -50,6 +52,7 @@ class CompareScreen(StackedScreen):
         self.side = 1
         self.pairs: list[tuple[BranchTurn | None, BranchTurn | None]] = []
         self._titles = ("", "")
+        self._roots: tuple[str | None, str | None] = (None, None)
         self._common = (0, 0)
         self._whole = False
         self._starts: list[int] = []
@@ -73,6 +76,7 @@ class CompareScreen(StackedScreen):
             return
         comparison = found.value.comparison
         self._titles, self.pairs = found.value.titles, comparison.rows
+        self._roots = found.value.roots
         self._common = comparison.common_messages, comparison.common_turns
         self._arrange()
         self._show_head()
@@ -100,7 +104,10 @@ class CompareScreen(StackedScreen):
         name = f"Turn {self._common[1] + number + 1}"
         before = self.pairs[number - 1] if number else (None, None)
         sides = [
-            turn_blocks(turn, whole=self._whole, ends=not number or before[n] is not None)
+            turn_blocks(
+                turn, whole=self._whole, ends=not number or before[n] is not None,
+                root=self._roots[n],
+            )
             for n, turn in enumerate(pair)
         ]
         blocks: list[Block] = [Fixed(lambda width: [heading(name, (), width)])]
