@@ -29,14 +29,21 @@ class SessionOpened(Message):
 
 
 class PartSelected(Message):
-    """The transcript's focus moved to a part."""
+    """The transcript's focus moved to a part, or that part changed.
 
-    def __init__(self, session_id: str, message_id: str, part_id: str) -> None:
+    Attributes:
+        runs: Whether it is a call that runs, as the transcript shows it.
+    """
+
+    def __init__(
+        self, session_id: str, message_id: str, part_id: str, *, runs: bool = False
+    ) -> None:
         """Make the message."""
         super().__init__()
         self.session_id = session_id
         self.message_id = message_id
         self.part_id = part_id
+        self.runs = runs
 
 
 class NothingSelected(Message):

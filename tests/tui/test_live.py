@@ -74,6 +74,18 @@ async def test_a_process_that_died_stops_on_the_screen(
         assert "following" in pane.status._lines[0].text
         (part,) = pane.running_parts()
         assert "running" in said_beside(pane, part)
+        inspector = shown.app.main.inspector
+        assert inspector is not None
+
+        async def inspected() -> str:
+            await shown.quiet()
+            await shown.app.main._show_part()
+            await inspector.settled()
+            assert inspector.subject is not None and inspector.subject.call is not None
+            return inspector.subject.call.word
+
+        pane.select(part, force=True)
+        assert await inspected() == "running"
         lives[1] = False
         shown.app.main._time_went_by()
         await shown.quiet()
@@ -82,6 +94,7 @@ async def test_a_process_that_died_stops_on_the_screen(
         assert said_beside(pane, part) == ["no result"]
         pane.tick()
         assert not pane.running_parts() and pane._ticking is None
+        assert await inspected() == "no result"
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -252,8 +252,9 @@ async def test_branches_are_compared_from_where_they_part(
 def test_compared_calls_name_files_from_the_workspace_and_say_what_failed() -> None:
     call: dict[str, object] = {
         "type": "tool-Edit", "state": "output-available", "input": {"file_path": "/w/a/b.py"}}
-    failed: dict[str, object] = {"type": "tool-bash", "state": "output-available", "input": {"command": "make"},
-              "resultProviderMetadata": {"backscroll": {"status": "error", "exit_code": 2}}}
+    failed: dict[str, object] = {
+        "type": "tool-bash", "state": "output-available", "input": {"command": "make"},
+        "resultProviderMetadata": {"backscroll": {"status": "error", "exit_code": 2}}}
     turn = BranchTurn("msg_1", "go", calls=["Edit", "bash"], failed=1, parts=[call, failed])
     (block,) = turn_blocks(turn, whole=True, root="/w")
     told = [block.line(n, 60).text.rstrip() for n in range(block.height(60))]

@@ -184,6 +184,8 @@ def _section(
 def _no_output(subject: Subject) -> list[Block]:
     if subject.state == "output-denied":
         told = "the call was denied"
+    elif subject.call is not None and subject.call.status == "running":
+        told = "none yet, the call runs"
     elif subject.state in ("input-available", "input-streaming", "approval-requested"):
         told = "no result yet, or it was broken off"
     else:

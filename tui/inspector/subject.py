@@ -47,13 +47,15 @@ class Subject:
     roots: dict[str, Node] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, detail: PartDetail) -> Subject:
-        """Decode a part."""
+    def of(cls, detail: PartDetail, *, runs: bool = False) -> Subject:
+        """Decode a part; of a call it must be said whether it runs."""
         data = decoded(detail.part.data_json)
         subject = cls(detail, data, decoded(detail.message.metadata_json))
         if subject.is_tool:
             times = (detail.part.created_at, detail.part.updated_at)
             subject.call = describe({"type": subject.type, **data}, None, times)
+            if runs and subject.call.status == "pending":
+                subject.call.status, subject.call.word = "running", "running"
         return subject
 
     def root(self, path: str, value: Any) -> Node:
@@ -64,12 +66,14 @@ class Subject:
             open_at_first(root)
         return root
 
-    def renewed(self, detail: PartDetail) -> Subject:
+    def renewed(self, detail: PartDetail, *, runs: bool = False) -> Subject:
         """Return the same part in a newer state: what was unfolded stays so."""
-        if detail.part == self.detail.part and detail.message == self.detail.message:
+        ran = self.call is not None and self.call.status == "running"
+        same = detail.part == self.detail.part and detail.message == self.detail.message
+        if same and ran == runs:
             self.detail = detail
             return self
-        fresh = Subject.of(detail)
+        fresh = Subject.of(detail, runs=runs)
         fresh.opened, fresh.loaded = self.opened, self.loaded
         return fresh
 

@@ -44,6 +44,7 @@ class Wanted:
     store: Store
     session_id: str
     part_id: str
+    runs: bool
 
 
 class InspectorPane(InspectorActions, CommandPane, Vertical):
@@ -95,14 +96,22 @@ class InspectorPane(InspectorActions, CommandPane, Vertical):
 
     # What is shown
 
-    async def show_part(self, store: Store, session_id: str, part_id: str) -> None:
+    async def show_part(
+        self, store: Store, session_id: str, part_id: str, *, runs: bool = False
+    ) -> None:
         """Show a part; what was shown stays until it is read.
 
         Returns at once; ``settled`` waits. Requests that are overtaken by a newer one are
         skipped. The same part again is shown in its newer state, with cursor, place and
         folds kept.
+
+        Args:
+            store: The store that holds it.
+            session_id: The session that it is shown in.
+            part_id: The part.
+            runs: Whether it is a call that runs.
         """
-        self._latest.request(Wanted(store, session_id, part_id))
+        self._latest.request(Wanted(store, session_id, part_id, runs))
 
     async def settled(self) -> None:
         """Wait until what was asked for is shown."""
@@ -123,7 +132,11 @@ class InspectorPane(InspectorActions, CommandPane, Vertical):
                 return
             old = self.subject
             same = old is not None and old.detail.part.id == detail.part.id
-            subject = old.renewed(detail) if old is not None and same else Subject.of(detail)
+            runs = wanted.runs
+            subject = (
+                old.renewed(detail, runs=runs) if old is not None and same
+                else Subject.of(detail, runs=runs)
+            )
             self.store = wanted.store
             records = await self._records(wanted.store, subject) if self.tab == "Raw" else None
         except BackscrollError as error:

@@ -182,7 +182,9 @@ class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
         self._part_wanted, self._part_shown = None, wanted.part_id
         try:
             store = await self.library.ready()
-            await inspector.show_part(store, wanted.session_id, wanted.part_id)
+            await inspector.show_part(
+                store, wanted.session_id, wanted.part_id, runs=wanted.runs
+            )
         except Exception as error:
             self.post_message(ProblemOccurred("The part could not be shown", error))
 

@@ -24,6 +24,7 @@ from tui.transcript.place import Place
 from tui.transcript.prompt import Prompt
 from tui.transcript.reader import SessionReader
 from tui.transcript.search import Search
+from tui.transcript.skeleton import UNSETTLED
 from tui.transcript.view import TranscriptView
 
 
@@ -53,7 +54,7 @@ class TranscriptBase(CommandPane, Vertical):
         self.reasoning: Level = "off"
         self._returns: SessionRow | None = None
         self._context_size = 0
-        self._told: tuple[str, str] | None = None
+        self._told: tuple[str, str, bool] | None = None
         self._warmed = False
 
     def compose(self) -> ComposeResult:
@@ -84,13 +85,21 @@ class TranscriptBase(CommandPane, Vertical):
         self.view.cursor = part
         self.show_around()
         row = self.document.row(part) if len(self.document) else None
-        if row is not None and (force or self._told != (row.message_id, row.id)):
-            self._told = (row.message_id, row.id)
+        runs = row is not None and self.runs(part)
+        if row is not None and (force or self._told != (row.message_id, row.id, runs)):
+            self._told = (row.message_id, row.id, runs)
             self.view.changed()
-            self.post_message(PartSelected(row.session_id, row.message_id, row.id))
+            self.post_message(PartSelected(row.session_id, row.message_id, row.id, runs=runs))
         elif not len(self.document) and (force or self._told is not None):
             self._told = None
             self.post_message(NothingSelected())
+
+    def runs(self, part: int) -> bool:
+        """Say whether a part is a call that runs."""
+        item = self.document.item(part)
+        if item is None or item.row is None or self.document.skeleton.states[part] != UNSETTLED:
+            return False
+        return self.document.setting.runs(item.row.updated_at, newest=item.around.newest)
 
     def background(self, work: Callable[[], Coroutine[Any, Any, None]], group: str) -> None:
         """Start work beside the keys; it takes the place of what the group did before."""

@@ -61,6 +61,8 @@ class RunningPane(OpeningPane):
             self._ticking.stop()
             self._ticking = None
         self.lay_out_unsettled()
+        if self._told is not None and self._told[2] and not self.runs(self.cursor):
+            self.select(self.cursor)
 
     def lay_out_unsettled(self) -> None:
         """Lay out again the calls on the screen that have no result yet."""
