@@ -44,17 +44,9 @@ def write_messages(
         new: Whether the session is not in the store yet.
         only: The ids of the only messages whose rows may differ; None for all.
     """
-    connection = database.connection
     if new:
-        messages = _linked(prepared, found, {})
-        for statement, rows in (
-            (INSERT_MESSAGE, messages),
-            (INSERT_PART, prepared.parts),
-            (INSERT_REFS, prepared.refs),
-        ):
-            # Nothing of a new session can be there yet.
-            connection.executemany(statement.partition(" ON CONFLICT")[0], rows)
-        return [], False, bool(messages)
+        return [], False, _write_new(database, prepared, found)
+    connection = database.connection
     stored, names = _stored_messages(database, prepared.id, only)
     texts = {name: stored[message_id][3] for name, message_id in names.items()}
     messages = _linked(prepared, found, texts)
@@ -74,6 +66,18 @@ def write_messages(
     if prepared.refs:
         connection.executemany(INSERT_REFS, prepared.refs)
     return list(touched), bool(gone), any(row[0] not in stored for row in different)
+
+
+def _write_new(database: Database, prepared: PreparedSession, found: links.Links) -> bool:
+    """Write all of a session of which nothing can be there yet; tell whether that is any."""
+    messages = _linked(prepared, found, {})
+    for statement, rows in (
+        (INSERT_MESSAGE, messages),
+        (INSERT_PART, prepared.parts),
+        (INSERT_REFS, prepared.refs),
+    ):
+        database.connection.executemany(statement.partition(" ON CONFLICT")[0], rows)
+    return bool(messages)
 
 
 def _write_parts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from store.errors import BackscrollError
 from store.sources.protocol import FileStamp, Problem, Reading, Source, Unit
@@ -61,6 +62,7 @@ def read_unit(
         memories: What was made of its sessions before, by their source ids.
     """
     result = ReadUnit()
+    making = partial(prepare, source.kind, keep_originals=keep_originals, compress=compress)
     try:
         reading = read(unit) if read is not None else roots.read(source, root, unit)
     except Exception as error:
@@ -70,15 +72,7 @@ def read_unit(
     for draft in reading.sessions:
         try:
             memory = None if memories is None else memories.setdefault(draft.source_id, Memory())
-            result.sessions.append(
-                prepare(
-                    source.kind,
-                    draft,
-                    keep_originals=keep_originals,
-                    compress=compress,
-                    memory=memory,
-                )
-            )
+            result.sessions.append(making(draft, memory=memory))
         except Exception as error:
             result.problems.append(Problem(draft.path, 0, _reason("cannot be mapped", error)))
     result.stamps = reading.stamps

@@ -133,17 +133,9 @@ def fork(
     refuse_while_running(db, session_id, now)
     preview = preview_fork(db, session_id, message_id, before=before)
     new_session = ids.mint("ses")
-    first_tick = ids.reserve(preview.messages)
-    db.connection.execute(
-        f"UPDATE temp.fork_messages SET new_id = 'msg_' || {_stamp()} || {_TAIL}",
-        {"1": first_tick},
-    )
     draft = preview.prompt if draft is None else draft
     _copy_session(db, session_id, new_session, preview, draft if before else None, now)
-    _copy_messages(db, new_session)
-    _copy_parts(db, new_session, first_tick)
-    _remap_compactions(db, new_session)
-    _copy_attachments(db, session_id, new_session)
+    _copy_chosen(db, session_id, new_session, ids.reserve(preview.messages))
     rollups.write(db, new_session)
     record(
         db, "fork", session_id, f"forked “{preview.title}”", "[]", now,
@@ -155,6 +147,18 @@ def fork(
 
 _TAIL = "hex(randomblob(7))"
 """14 characters; hexadecimal digits are base62 digits too."""
+
+
+def _copy_chosen(db: Database, session_id: str, new_session: str, first_tick: int) -> None:
+    """Copy what ``temp.fork_messages`` names, with new ids from the first tick on."""
+    db.connection.execute(
+        f"UPDATE temp.fork_messages SET new_id = 'msg_' || {_stamp()} || {_TAIL}",
+        {"1": first_tick},
+    )
+    _copy_messages(db, new_session)
+    _copy_parts(db, new_session, first_tick)
+    _remap_compactions(db, new_session)
+    _copy_attachments(db, session_id, new_session)
 
 
 def _stamp() -> str:
