@@ -12,39 +12,29 @@ from store.sources.copilot.index import NAME, indexed_drafts, is_index
 from store.sources.copilot.session import KIND, Session, session_drafts
 from store.sources.copilot.workspace import parse_workspace
 from store.sources.drafts import SessionDraft
+from store.sources.file_source import FileSource, first_record
 from store.sources.growing import (
     LINES,
     UnitFiles,
     UnitFollower,
     entries_of,
-    open_regular,
     stamp_of,
 )
-from store.sources.json_lines import LINE_LIMIT, LineError, parse_line
 from store.sources.protocol import FileStamp, Follower, Problem, Reading, Unit
 from store.sources.values import string
 
 EVENTS = "events.jsonl"
 WORKSPACE = "workspace.yaml"
 STATES = "session-state"
-_HEAD = 65536
 _FOLDERS_LOOKED_AT = 50
 
 
-class CopilotSource:
+class CopilotSource(FileSource):
     """Fulfils ``store.sources.protocol.Source``; reads only, and only known file names."""
 
     kind = KIND
     label = "Copilot CLI"
     version = 1
-
-    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
-        """Make a source.
-
-        Args:
-            line_limit: Bytes of the longest line that is read.
-        """
-        self._line_limit = line_limit
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``COPILOT_HOME`` and ``~/.copilot``."""
@@ -97,14 +87,6 @@ class CopilotSource:
         if unit.key == NAME:
             return _IndexReader(root)
         return UnitFollower(partial(_build, unit.key, {}), self._line_limit)
-
-    def read(self, root: Path, unit: Unit) -> Reading:
-        """Read one unit whole; a file that went away meanwhile costs just itself."""
-        return self.follower(root, unit).read(unit)
-
-    def watch_paths(self, root: Path) -> Iterable[Path]:
-        """Return the folder whose changes below it concern this root."""
-        return [root.parent if root.is_file() else root]
 
 
 class _IndexReader:
@@ -183,13 +165,8 @@ def _stamps(paths: list[str], problems: list[Problem]) -> list[FileStamp]:
 
 def _is_session(path: Path) -> bool:
     """Tell whether a file begins with an event of Copilot CLI."""
-    try:
-        with open_regular(str(path)) as file:
-            first = file.read(_HEAD).split(b"\n", 1)[0]
-        data, _ = parse_line(first)
-    except (OSError, LineError):
-        return False
-    return (
+    data = first_record(path)
+    return data is not None and (
         (string(data.get("type")) or "").startswith(("session.", "user.", "system."))
         and isinstance(data.get("data"), dict)
         and string(data.get("id")) is not None

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from store.sources.drafts import LineageDraft, SessionDraft
+from store.sources.file_source import FileSource
 from store.sources.gemini import places
 from store.sources.gemini.checkpoints import (
     add_checkpoints,
@@ -31,24 +32,15 @@ from store.sources.gemini.session import (
     link_agent,
 )
 from store.sources.growing import LINES, UnitFiles, UnitFollower, stamp_of
-from store.sources.json_lines import LINE_LIMIT
-from store.sources.protocol import Problem, Reading, Unit
+from store.sources.protocol import Problem, Unit
 
 
-class GeminiSource:
+class GeminiSource(FileSource):
     """Fulfils ``store.sources.protocol.Source``; reads only, and only known file names."""
 
     kind = KIND
     label = "Gemini CLI"
     version = 1
-
-    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
-        """Make a source.
-
-        Args:
-            line_limit: Bytes of the longest line that is read.
-        """
-        self._line_limit = line_limit
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``.gemini`` of ``GEMINI_CLI_HOME``, which stands for the home, or of home."""
@@ -114,10 +106,6 @@ class GeminiSource:
         """Return a follower that has read nothing yet."""
         kept: defaultdict[str, Kept] = defaultdict(Kept)
         return UnitFollower(partial(self._build, root, kept), self._line_limit)
-
-    def read(self, root: Path, unit: Unit) -> Reading:
-        """Read one unit whole; a file that went away meanwhile costs just itself."""
-        return self.follower(root, unit).read(unit)
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folders whose changes below them concern this root."""

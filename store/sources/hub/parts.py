@@ -11,14 +11,9 @@ from typing import Any
 
 from store.sources.drafts import PartDraft
 from store.sources.hub.stored import StoredMessage, StoredPart
+from store.sources.stated_calls import call_data, file_data
 from store.sources.values import mapping, number, string
 
-_STATES = {
-    "pending": "input-streaming",
-    "running": "input-available",
-    "completed": "output-available",
-    "error": "output-error",
-}
 _SILENT = "step-finish"
 """Tells of its message; it is no part of it."""
 
@@ -95,62 +90,20 @@ def _words(part: StoredPart) -> PartDraft:
     return draft
 
 
-def file_data(file: dict[str, Any]) -> dict[str, Any]:
-    """Return a file part: ``{type, mediaType, url, filename?}``.
-
-    Args:
-        file: ``{mime, url, filename?, source?}``; the source is a file, a symbol or a
-            resource, with the text that stood for it.
-    """
-    data: dict[str, Any] = {
-        "type": "file",
-        "mediaType": string(file.get("mime")) or "application/octet-stream",
-        "url": string(file.get("url")) or "",
-    }
-    if string(file.get("filename")):
-        data["filename"] = file["filename"]
-    if file.get("source"):
-        data["providerMetadata"] = {"backscroll": {"source": file["source"]}}
-    return data
-
-
 def _tool_part(versions: list[StoredPart]) -> PartDraft:
     """Return the part of a call; ``versions`` are its rows, oldest first."""
     first, newest = versions[0], versions[-1]
-    state, name = mapping(newest.data.get("state")), string(newest.data.get("tool")) or "unknown"
-    word, call_id = str(state.get("status")), call_id_of(newest)
-    kind, tool_state = f"tool-{name}", _STATES.get(word, "input-available")
-    given = state.get("input")
-    data: dict[str, Any] = {
-        "type": kind,
-        "toolCallId": call_id,
-        "state": tool_state,
-        "input": given if given is not None else {},
-    }
-    if word == "pending" and string(state.get("raw")):
-        data["rawInput"] = state["raw"]
-    if word == "completed":
-        data["output"] = _output(state)
-    elif word == "error":
-        data["errorText"] = string(state.get("error")) or ""
-    extra = _extra(word, state)
+    state, call_id = mapping(newest.data.get("state")), call_id_of(newest)
+    data = call_data(newest.data, call_id)
+    extra = _extra(str(state.get("status")), state)
     if extra:
         data["resultProviderMetadata"] = {"backscroll": extra}
     times = mapping(state.get("time"))
     began = number(times.get("start")) or first.created_at
     ended = number(times.get("end")) or newest.updated_at
     records = tuple(part.record for part in reversed(versions))
-    return PartDraft(kind, data, began, max(began, ended), call_id, tool_state, records)
-
-
-def _output(state: dict[str, Any]) -> Any:
-    """Return a result: its text, or with the files it brought a list that can be shown."""
-    output, files = state.get("output"), state.get("attachments")
-    text = output if output is not None else ""
-    if not isinstance(files, list) or not files:
-        return text
-    shown = [file_data(file) for file in files if isinstance(file, dict)]
-    return [{"type": "text", "text": text}, *shown]
+    ended = max(began, ended)
+    return PartDraft(data["type"], data, began, ended, call_id, data["state"], records)
 
 
 def _extra(word: str, state: dict[str, Any]) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from store.sources.drafts import PartDraft
-from store.sources.opencode.files import file_data
 from store.sources.opencode.stored import StoredPart
 from store.sources.opencode.tools import tool_part
+from store.sources.stated_calls import file_data
 from store.sources.values import mapping, number, string
 
 _IDS = ("id", "sessionID", "messageID", "type")

@@ -10,16 +10,10 @@ import re
 from typing import Any
 
 from store.sources.drafts import PartDraft
-from store.sources.opencode.files import file_data
 from store.sources.opencode.stored import StoredPart
+from store.sources.stated_calls import call_data
 from store.sources.values import mapping, number, string
 
-_STATES = {
-    "pending": "input-streaming",
-    "running": "input-available",
-    "completed": "output-available",
-    "error": "output-error",
-}
 _DENIED = re.compile(
     r"(?:The user rejected permission|The user has specified a rule which prevents|"
     r"The user dismissed this question)"
@@ -34,20 +28,7 @@ def tool_part(part: StoredPart) -> PartDraft:
     name = string(part.data.get("tool")) or "unknown"
     call_id = string(part.data.get("callID")) or part.id
     word = str(state.get("status"))
-    kind, tool_state = f"tool-{name}", _STATES.get(word, "input-available")
-    given = state.get("input")
-    data: dict[str, Any] = {
-        "type": kind,
-        "toolCallId": call_id,
-        "state": tool_state,
-        "input": given if given is not None else {},
-    }
-    if word == "pending" and string(state.get("raw")):
-        data["rawInput"] = state["raw"]
-    if word == "completed":
-        data["output"] = _output(state)
-    elif word == "error":
-        data["errorText"] = string(state.get("error")) or ""
+    data = call_data(part.data, call_id)
     if part.data.get("metadata"):
         data["callProviderMetadata"] = part.data["metadata"]
     extra = _extra(name, word, state)
@@ -56,18 +37,8 @@ def tool_part(part: StoredPart) -> PartDraft:
     times = mapping(state.get("time"))
     began = number(times.get("start")) or part.created_at
     ended = number(times.get("end")) or part.updated_at
-    return PartDraft(kind, data, began, max(began, ended), call_id, tool_state, (part.record,))
-
-
-def _output(state: dict[str, Any]) -> Any:
-    """Return a result: its text, or with the files it brought a list that can be shown."""
-    output = state.get("output")
-    text = output if output is not None else ""
-    files = state.get("attachments")
-    if not isinstance(files, list) or not files:
-        return text
-    shown = [file_data(file) for file in files if isinstance(file, dict)]
-    return [{"type": "text", "text": text}, *shown]
+    ended = max(began, ended)
+    return PartDraft(data["type"], data, began, ended, call_id, data["state"], (part.record,))
 
 
 def _extra(name: str, word: str, state: dict[str, Any]) -> dict[str, Any]:

@@ -14,39 +14,29 @@ from itertools import islice
 from pathlib import Path
 
 from store.sources.drafts import SessionDraft
+from store.sources.file_source import FileSource, first_record
 from store.sources.growing import (
     LINES,
     UnitFiles,
     UnitFollower,
     entries_of,
-    open_regular,
     stamp_of,
     stamped,
 )
-from store.sources.json_lines import LINE_LIMIT, LineError, parse_line
 from store.sources.pi.session import KIND, Kept, session_draft
-from store.sources.protocol import FileStamp, Problem, Reading, Unit
+from store.sources.protocol import FileStamp, Problem, Unit
 from store.sources.values import string
 
-_HEAD = 65536
 _FILES_LOOKED_AT = 20
 _FOLDERS_LOOKED_AT = 200
 
 
-class PiSource:
+class PiSource(FileSource):
     """Fulfils ``store.sources.protocol.Source``; reads session files only."""
 
     kind = KIND
     label = "pi"
     version = 1
-
-    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
-        """Make a source.
-
-        Args:
-            line_limit: Bytes of the longest line that is read.
-        """
-        self._line_limit = line_limit
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the sessions below ``PI_CODING_AGENT_DIR`` or ``~/.pi/agent``.
@@ -109,14 +99,6 @@ class PiSource:
         kept: defaultdict[str, Kept] = defaultdict(Kept)
         return UnitFollower(partial(_build, kept), self._line_limit)
 
-    def read(self, root: Path, unit: Unit) -> Reading:
-        """Read one unit whole; a file that went away meanwhile costs just itself."""
-        return self.follower(root, unit).read(unit)
-
-    def watch_paths(self, root: Path) -> Iterable[Path]:
-        """Return the folder whose changes below it concern this root."""
-        return [root.parent if root.is_file() else root]
-
 
 def _build(
     kept: dict[str, Kept], unit: Unit, files: UnitFiles, problems: list[Problem]
@@ -153,13 +135,8 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _is_session(path: Path) -> bool:
     """Tell whether a file begins with pi's header."""
-    try:
-        with open_regular(str(path)) as file:
-            first = file.read(_HEAD).split(b"\n", 1)[0]
-        data, _ = parse_line(first)
-    except (OSError, LineError):
-        return False
-    return (
+    data = first_record(path)
+    return data is not None and (
         data.get("type") == "session"
         and string(data.get("id")) is not None
         and ("cwd" in data or "version" in data)

@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from store.sources.drafts import SessionDraft
+from store.sources.file_source import FileSource
 from store.sources.growing import UnitFiles, UnitFollower, entries_of
 from store.sources.json_lines import LINE_LIMIT
-from store.sources.protocol import Problem, Reading, Unit
+from store.sources.protocol import Problem, Unit
 from store.sources.viben.places import (
     SESSIONS,
     Shelf,
@@ -26,7 +27,7 @@ _STAMPED = re.compile(r"\d{14}_")
 """How the program names sessions: by the second, and a word of the prompt."""
 
 
-class VibenSource:
+class VibenSource(FileSource):
     """Fulfils ``store.sources.protocol.Source`` and ``FollowedSource``; reads only."""
 
     kind = KIND
@@ -39,7 +40,7 @@ class VibenSource:
         Args:
             line_limit: Bytes of the longest line that is read.
         """
-        self._line_limit = line_limit
+        super().__init__(line_limit)
         self._shelf = Shelf()
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
@@ -80,10 +81,6 @@ class VibenSource:
     def follower(self, root: Path, unit: Unit) -> UnitFollower:
         """Return a follower that has read nothing yet."""
         return UnitFollower(partial(_build, os.path.abspath(root)), self._line_limit)
-
-    def read(self, root: Path, unit: Unit) -> Reading:
-        """Read one unit whole; a file that went away meanwhile costs just itself."""
-        return self.follower(root, unit).read(unit)
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folder whose changes below it concern this root."""

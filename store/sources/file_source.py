@@ -1,0 +1,48 @@
+"""What the sources have in common whose sessions are files that grow."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from store.sources.growing import open_regular
+from store.sources.json_lines import LINE_LIMIT, LineError, parse_line
+from store.sources.protocol import Follower, Reading, Unit
+
+_HEAD = 65536
+
+
+class FileSource(ABC):
+    """Reads a unit by following it once."""
+
+    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
+        """Make a source.
+
+        Args:
+            line_limit: Bytes of the longest line that is read.
+        """
+        self._line_limit = line_limit
+
+    @abstractmethod
+    def follower(self, root: Path, unit: Unit) -> Follower:
+        """Return a follower that has read nothing yet."""
+
+    def read(self, root: Path, unit: Unit) -> Reading:
+        """Read one unit whole; a file that went away meanwhile costs just itself."""
+        return self.follower(root, unit).read(unit)
+
+    def watch_paths(self, root: Path) -> Iterable[Path]:
+        """Return the folder whose changes below it concern this root."""
+        return [root.parent if root.is_file() else root]
+
+
+def first_record(path: Path) -> dict[str, Any] | None:
+    """Return what a file's first line holds; None where it is no object, or long."""
+    try:
+        with open_regular(str(path)) as file:
+            first = file.read(_HEAD).split(b"\n", 1)[0]
+        return parse_line(first)[0]
+    except (OSError, LineError):
+        return None
