@@ -67,9 +67,10 @@ def test_copies_in_forks_are_not_spent_again(version: str) -> None:
 
 @both
 def test_copies_name_their_originals_and_their_times(version: str) -> None:
-    for fork in drafts(version).values():
-        if fork.lineage is None:
-            continue
+    forks = [draft for draft in drafts(version).values() if draft.lineage is not None]
+    assert forks
+    for fork in forks:
+        assert fork.lineage is not None
         parent = drafts(version)[fork.lineage.parent_source_id]
         names = {message.source_id: message for message in parent.messages}
         copied = [m for m in fork.messages if m.inherited_from is not None]

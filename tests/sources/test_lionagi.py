@@ -314,6 +314,7 @@ def test_keys_of_models_are_not_kept(state: Path) -> None:
         " '$.chat_model.endpoint.config.default_headers.x', 'sk-secret')"
     ))  # fmt: skip
     drafts, _ = grown.read_all(LionagiSource(), state)
+    assert b"sk-secret" in state.read_bytes() and drafts
     for draft in drafts.values():
         assert b"sk-secret" not in b"".join(draft.records)
         assert "sk-secret" not in json.dumps(draft.metadata)

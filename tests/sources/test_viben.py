@@ -272,6 +272,7 @@ def test_a_session_that_goes_away(viben: Path, tmp_path: Path) -> None:
     source = VibenSource()
     units = list(source.units(viben, []))
     shutil.rmtree(viben / "agents")
+    assert units
     for unit in units:
         reading = source.read(viben, unit)
         assert reading.sessions == [] and reading.problems

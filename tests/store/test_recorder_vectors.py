@@ -70,7 +70,9 @@ def start(db: Database, vector: dict[str, Any], policy: SavePolicy) -> Recording
 def test_store_after_every_chunk(name: str, talk: Talk) -> None:
     vector = VECTORS[name]
     recording = start(talk.db, vector, AT_ONCE)
-    for chunk, snapshot in zip(vector["chunks"], vector["snapshots"], strict=False):
+    ends_early = name.startswith("protocol-error")
+    assert (len(vector["snapshots"]) < len(vector["chunks"])) == ends_early
+    for chunk, snapshot in zip(vector["chunks"], vector["snapshots"], strict=not ends_early):
         message_id = feed(talk.db, recording, [chunk])
         expected = snapshot if snapshot["id"] else snapshot | {"id": message_id}
         assert stored(talk.db, message_id) == expected

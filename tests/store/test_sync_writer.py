@@ -100,6 +100,23 @@ def test_a_session_gets_its_columns_and_metadata(database: Database) -> None:
     assert row[15:] == (START, START + 6, None)
 
 
+@pytest.mark.parametrize("left", [2, 1, 0])
+def test_parts_that_went_are_gone_and_their_message_is_told(database: Database, left: int) -> None:
+    whole, other = message("m"), message("n", START + 1)
+    whole.parts = [text_part(text, START) for text in ("one", "two", "three")]
+    write(database, session("one", whole, other))
+    seen = len(changes(database))
+    shorter = message("m")
+    shorter.parts = whole.parts[:left]
+    write(database, session("one", shorter, other))
+    found = database.connection.execute(
+        "SELECT json_extract(data_json, '$.text') FROM chat_parts ORDER BY created_at, \"index\""
+    )
+    assert [row[0] for row in found] == [*["one", "two", "three"][:left], "n"]
+    session_id = derived_session_id("fake", "one")
+    assert changes(database)[seen:] == [(session_id, message_id(database, "m"))]
+
+
 def test_times_that_step_back_are_raised_and_the_true_one_is_kept(database: Database) -> None:
     write(database, session("one", message("a", START + 50), message("b", START), message("c")))
     rows = database.connection.execute(
