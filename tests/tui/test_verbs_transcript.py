@@ -181,7 +181,7 @@ async def test_a_hidden_message_is_refused(key: str, tmp_path: Path) -> None:
         if key == "l":
             await run.press("x", "enter")
         assert run.last == (
-            f"Message {message_id(6)} is hidden by a rewind; restore it first")
+            "This message is hidden by a rewind; restore it first")
 
 
 @pytest.mark.parametrize("key", ["f", "r"])

@@ -18,14 +18,14 @@ from tui.commands.registry import SCOPE_NAMES, commands, keys_of
 from tui.glyphs import glyphs
 from tui.scrollbar import ThinScrollBar
 from tui.sessions.painter import style
-from tui.text import cells, fit
+from tui.text import cells, fit, wrap
 from tui.theme import palette_of
 
 MOST_KEY_COLUMNS = 32
 
 
 class KeyTable(ScrollView, can_focus=True):
-    """The keys by heading, one line each."""
+    """The keys by heading, with what each does beside them."""
 
     DEFAULT_CSS = """KeyTable { height: auto; max-height: 100%; background: $surface;
         scrollbar-size-vertical: 1; }"""
@@ -45,6 +45,7 @@ class KeyTable(ScrollView, can_focus=True):
             self._add(name)
         widths = [cells(self._keys(line)) for line in self._lines if isinstance(line, Command)]
         self._key_columns = min(MOST_KEY_COLUMNS, max(widths, default=0))
+        self._rows: list[tuple[str | None, str]] = []
 
     def _keys(self, command: Command) -> str:
         keys = (key_label(key_name(key)) for key in keys_of(command, self._changed))
@@ -57,28 +58,48 @@ class KeyTable(ScrollView, can_focus=True):
             self._lines += [command for command in found if command.group == group]
 
     def on_mount(self) -> None:
-        """Measure, and take the thin scrollbar."""
+        """Take the thin scrollbar."""
         self.vertical_scrollbar.renderer = ThinScrollBar  # type: ignore[misc]
-        self.virtual_size = Size(1, len(self._lines) + 1)
+
+    def on_resize(self) -> None:
+        """Lay out for the width; help that does not fit goes on in the next line."""
+        self._rows = []
+        for line in self._lines:
+            if isinstance(line, str):
+                self._rows.append((None, line))
+                continue
+            room = max(1, self.size.width - self._columns - 5)
+            spans = wrap(line.help, room)
+            for number, (start, end) in enumerate(spans):
+                self._rows.append(("" if number else self._keys(line), line.help[start:end]))
+        self.virtual_size = Size(1, len(self._rows) + 1)
+
+    @property
+    def _columns(self) -> int:
+        return min(self._key_columns, self.size.width // 2)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the lines of all; before the first layout, one for each."""
+        return max(len(self._rows), len(self._lines)) + 1
 
     def render_line(self, y: int) -> Strip:
         """Draw a line of the table."""
         palette, width = palette_of(self.app), self.size.width
         ground = palette.panel
         number = y + self.scroll_offset.y
-        line = self._lines[number] if number < len(self._lines) else ""
-        if isinstance(line, str):
-            rule = glyphs().rule * max(0, width - cells(line) - 4) if line else ""
+        keys, words = self._rows[number] if number < len(self._rows) else (None, "")
+        if keys is None:
+            rule = glyphs().rule * max(0, width - cells(words) - 4) if words else ""
             return Strip([
-                Segment(f"  {line} ", style(palette.muted, ground, bold=True)),
+                Segment(f"  {words} ", style(palette.muted, ground, bold=True)),
                 Segment(rule, style(palette.rule, ground)),
             ]).adjust_cell_length(width, style(palette.text, ground))
-        columns = min(self._key_columns, width // 2)
-        keys = fit(self._keys(line), columns)
+        columns = self._columns
+        keys = fit(keys, columns)
         return Strip([
             Segment(f"  {keys}{' ' * (columns - cells(keys))}  ",
                     style(palette.user, ground, bold=True)),
-            Segment(fit(line.help, width - columns - 5), style(palette.text, ground)),
+            Segment(words.strip(), style(palette.text, ground)),
         ]).adjust_cell_length(width, style(palette.text, ground))
 
 

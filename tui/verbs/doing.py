@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 from weakref import WeakSet
@@ -95,10 +96,14 @@ def cannot_write(owner: Any) -> str | None:
     return reason
 
 
+_THE_MESSAGE = re.compile(r"^message \S+(?= (?:is|was) )")
+
+
 def refuse(app: App[Any], error: BackscrollError) -> None:
     """Say why something is not possible."""
     severe = not isinstance(error, (Refused, NotFound))
-    reason = str(error)
+    # Whoever looks at the selected message needs no id to know which one is meant.
+    reason = _THE_MESSAGE.sub("this message", str(error))
     app.notify(
         reason[:1].upper() + reason[1:], severity="error" if severe else "warning", markup=False
     )

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.tui.stores import browser, put, settled, some
+from tui.commands.registry import commands
+from tui.screens.help import KeyTable
+from tui.text import cells
+
+
+@pytest.mark.parametrize("size", [(200, 60), (80, 24), (40, 24)])
+async def test_all_help_is_there_to_be_read(size: tuple[int, int], tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    async with app.run_test(size=size) as pilot:
+        await settled(app, pilot)
+        await pilot.press("question_mark")
+        await pilot.pause()
+        table = app.screen.query_one(KeyTable)
+        seen = []
+        for top in range(table.virtual_size.height):
+            table.scroll_to(y=top, animate=False, immediate=True)
+            line = table.render_line(0 if table.scroll_offset.y == top
+                                     else top - table.scroll_offset.y).text
+            assert cells(line) == table.size.width
+            seen.append(line[table._columns + 4:].strip())
+        told = " ".join(" ".join(seen).split())
+        for command in commands("list"):
+            assert " ".join(command.help.split()) in told, command.id
