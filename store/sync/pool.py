@@ -12,7 +12,6 @@ import queue
 import subprocess
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 from store.errors import StoreError
 from store.sync.batch import BATCH_BYTES, Outcome
 from store.sync.children import child_environment
+from store.sync.dealing import Dealer
 from store.sync.frames import Failed, Frame, ReadsNow, Start, Task, Wrote, receive, send
 from store.sync.units import Job
 
@@ -97,7 +97,7 @@ class Pool:
     _heard: queue.SimpleQueue[tuple[_Helper, Frame | None]] = field(
         default_factory=queue.SimpleQueue
     )
-    _waiting: deque[Task] = field(default_factory=deque)
+    _waiting: Dealer = field(default_factory=lambda: Dealer(()))
     _deaths: int = 0
 
     def work(self, jobs: list[Job]) -> Iterator[Done]:
@@ -106,7 +106,7 @@ class Pool:
         Raises:
             StoreError: A helper cannot write to the store, or none stays alive.
         """
-        self._waiting = deque(
+        self._waiting = Dealer(
             Task(number, job.source.kind, job.root, job.unit, job.stored, job.attempts)
             for number, job in enumerate(jobs)
         )
@@ -145,7 +145,7 @@ class Pool:
         self._deaths += lost is None
         if self._deaths >= MOST_DEATHS:
             raise StoreError("sync's helper processes end early (too little memory?)")
-        self._waiting.extendleft(reversed(helper.given.values()))
+        self._waiting.give_back(helper, helper.given.values())
         helper.kill()
         self._helpers[self._helpers.index(helper)] = self._start()
         if lost is not None:
@@ -191,10 +191,10 @@ class _Helper:
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
-    def deal(self, waiting: deque[Task]) -> None:
+    def deal(self, waiting: Dealer) -> None:
         """Take from the tasks that wait until this helper has enough."""
         while waiting and self._dealt_bytes() < DEALT_BYTES:
-            task = waiting.popleft()
+            task = waiting.next(self)
             self.given[task.number] = task
             self._say(task)
 
