@@ -70,9 +70,20 @@ def speaks_unicode(environment: dict[str, str] | None = None) -> bool:
     variables = os.environ if environment is None else environment
     for name in ("LC_ALL", "LC_CTYPE", "LANG"):
         value = variables.get(name)
+        if name == "LC_CTYPE" and environment is None and _python_set_it():
+            continue
         if value:
             return value.upper().split(".")[0] not in ("C", "POSIX") or "UTF" in value.upper()
     return True
+
+
+def _python_set_it() -> bool:
+    """Say whether ``LC_CTYPE`` is Python's own: it makes UTF-8 of the locale C (PEP 538)."""
+    try:
+        with open("/proc/self/environ", "rb") as given:
+            return not any(line.startswith(b"LC_CTYPE=") for line in given.read().split(b"\0"))
+    except OSError:
+        return False
 
 
 @lru_cache(maxsize=1)

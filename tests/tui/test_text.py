@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -107,3 +112,23 @@ def test_a_very_long_line_is_cut_into_full_rows(line: str) -> None:
     spans = wrap(line, 80)
     assert spans[-1][1] >= len(line.rstrip())
     assert all(end - start <= 80 for start, end in spans)
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="tells what was given")
+@pytest.mark.parametrize(
+    ("said", "plain"),
+    [
+        ({"LANG": "C"}, True), ({"LANG": "POSIX"}, True), ({}, False),
+        ({"LANG": "C", "LC_CTYPE": "C.UTF-8"}, False), ({"LANG": "C.UTF-8"}, False),
+        ({"LANG": "de_DE.UTF-8", "LC_ALL": "C"}, True),
+    ],
+)  # fmt: skip
+def test_the_locale_that_was_given_chooses_the_glyphs(
+    said: dict[str, str], plain: bool
+) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", "from tui.glyphs import ASCII, glyphs; print(glyphs() is ASCII)"],
+        capture_output=True, check=True, text=True,
+        env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **said},
+    ).stdout.strip()
+    assert told == str(plain)
