@@ -18,6 +18,7 @@ from store.recorder.policy import SavePolicy
 from store.recorder.procedures import drive
 from store.recorder.recording import Recording, user_message
 from store.recorder.usage import UsageSum, buckets_of
+from store.recorder.writing import CHANGES_KEPT
 from tests.store.recording import feed, messages, metadata, record, session_row, stored
 from tests.store.talks import Talk
 
@@ -66,6 +67,9 @@ def test_messages_keep_their_order_when_the_clock_steps_back(own_talk: Talk) -> 
         drive(own_talk.db, recording.add_message(user_message(said)))
     kept = messages(own_talk.db, recording.session_id)
     assert [message["parts"][0]["text"] for message in kept] == ["a", "b", "c"]
+    times = [row[0] for row in own_talk.db.connection.execute(
+        "SELECT created_at FROM chat_messages ORDER BY created_at")]
+    assert [at - times[0] for at in times] == [0, 1, 2]
 
 
 def test_rows_have_the_columns_of_their_part(talk: Talk) -> None:
@@ -104,6 +108,17 @@ def test_every_write_is_in_the_log_of_changes(own_talk: Talk) -> None:
         "SELECT DISTINCT session_id, message_id FROM changes WHERE session_id = ?",
         (recording.session_id,)).fetchall()
     assert (recording.session_id, message_id) in logged
+
+
+def test_the_log_of_changes_does_not_grow_for_ever(own_talk: Talk) -> None:
+    changes = own_talk.db.connection
+    changes.execute("DELETE FROM changes")
+    last = 20 * 1024 - 1
+    for seq in (5, last - CHANGES_KEPT, last - CHANGES_KEPT + 1, last - CHANGES_KEPT + 2, last):
+        changes.execute("INSERT INTO changes VALUES (?, 'ses_x', NULL, 1)", (seq,))
+    record(own_talk.db, [START])
+    kept = [row[0] for row in changes.execute("SELECT seq FROM changes ORDER BY seq")]
+    assert kept[:3] == [last - CHANGES_KEPT + 2, last, last + 1]
 
 
 def test_growing_text_does_not_move_the_session(own_talk: Talk) -> None:

@@ -11,7 +11,7 @@ from store.copies import beside
 from store.database import open_database
 from tests.tui.stores import NOW, put, some
 from tui.library import Library
-from tui.polling import Health, Poller
+from tui.polling import FILE_EVERY, Health, Poller
 
 
 @dataclass
@@ -111,6 +111,28 @@ async def test_another_file_in_its_place_is_opened(tmp_path: Path) -> None:
     (count,) = followed.library.database.connection.execute(
         "SELECT count(*) FROM chat_sessions").fetchone()
     assert count == 9
+
+
+def test_a_store_that_fails_is_opened_again_now_and_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one does that was written over in place: its size and inode stay."""
+    followed = follow(put(tmp_path / "s.db", some(3)))
+
+    def damaged() -> int:
+        raise sqlite3.DatabaseError("database disk image is malformed")
+
+    monkeypatch.setattr(followed.poller, "version", damaged)
+    for _ in range(FILE_EVERY - 1):
+        assert not followed.poller.poll()
+    assert (followed.health, followed.replaced) == (["failed"], 0)
+    assert followed.poller.health.reason == "database disk image is malformed"
+    assert not followed.poller.poll()
+    assert followed.replaced == 1
+    assert not followed.poller.poll()
+    monkeypatch.undo()
+    followed.poller.reopened()
+    assert (followed.health, followed.replaced, followed.changes) == (["failed", "fresh"], 1, 1)
 
 
 def test_what_took_its_place_is_no_store(tmp_path: Path) -> None:
