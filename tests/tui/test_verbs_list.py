@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from store.database import open_database
 from tests.tui.stores import Told, put, some
 from tests.tui.verbs_app import Running, query, running
+from tui.verbs import doing
 
 FIVE = [Told(f"ses_{name}", f"Session {name}", "/w/p", age=n) for n, name in enumerate("abcde")]
 
@@ -42,6 +44,27 @@ async def test_archive_goes_to_the_neighbour_and_undo_comes_back(tmp_path: Path)
         await run.press("U")
         assert run.last == "There is nothing to undo"
     assert query(path, "SELECT id, updated_at FROM chat_sessions ORDER BY id") == updated
+
+
+async def test_a_verb_that_waits_for_the_store_says_so_and_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path / "s.db", FIVE)
+    monkeypatch.setattr(doing, "BUSY_AFTER_S", 0.001)
+    async with running(path) as run:
+        other = open_database(path)
+        other.connection.execute("BEGIN IMMEDIATE")
+        pressed = asyncio.create_task(run.pilot.press("a"))
+        while doing.BUSY not in run.told:
+            await asyncio.sleep(0)
+        assert archived(path) == ""
+        other.connection.execute("ROLLBACK")
+        other.close()
+        await pressed
+        while run.last == doing.BUSY:
+            await run.pilot.pause()
+        assert run.last == "Archived “Session a” · U undoes"
+    assert archived(path) == "a"
 
 
 async def test_undo_and_redo_go_on_after_a_restart(tmp_path: Path) -> None:

@@ -26,6 +26,9 @@ OPENING = "open"
 """The group of the worker that opens a session."""
 WAITS_AT_MOST_S = 3.0
 LOOK_S = 0.005
+BUSY_AFTER_S = 1.0
+"""A verb that takes longer says what it waits for."""
+BUSY = "Waiting for the store; this is done as soon as it is free"
 
 
 class Done(NamedTuple, Generic[T]):
@@ -137,7 +140,13 @@ async def perform(
     """
     try:
         store = await app.library.ready()
-        value = await store.write(verb, *args, now=app.library.clock(), **kwargs)
+        waits = app.set_timer(
+            BUSY_AFTER_S, lambda: app.notify(BUSY, severity="warning", markup=False)
+        )
+        try:
+            value = await store.write(verb, *args, now=app.library.clock(), **kwargs)
+        finally:
+            waits.stop()
     except BackscrollError as error:
         refuse(app, error)
         return None
