@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from store.database import open_database
+from store.store import Store
 from tests.tui.stores import Told, put, some
 from tests.tui.verbs_app import Running, query, running
 from tui.verbs import doing
@@ -50,20 +52,30 @@ async def test_a_verb_that_waits_for_the_store_says_so_and_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = put(tmp_path / "s.db", FIVE)
+    free, real = asyncio.Event(), Store.write
+
+    async def write(store: Store, *args: Any, **kwargs: Any) -> Any:
+        await free.wait()
+        return await real(store, *args, **kwargs)
+
     monkeypatch.setattr(doing, "BUSY_AFTER_S", 0.001)
     async with running(path) as run:
-        other = open_database(path)
-        other.connection.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr(Store, "write", write)
+        told = asyncio.Event()
+        notify = run.app.notify
+
+        def heard(message: str, **more: Any) -> None:
+            notify(message, **more)
+            told.set()
+
+        monkeypatch.setattr(run.app, "notify", heard)
         pressed = asyncio.create_task(run.pilot.press("a"))
-        while doing.BUSY not in run.told:
-            await asyncio.sleep(0)
-        assert archived(path) == ""
-        other.connection.execute("ROLLBACK")
-        other.close()
+        await told.wait()
+        assert run.told == [doing.BUSY] and archived(path) == ""
+        free.set()
         await pressed
-        while run.last == doing.BUSY:
-            await run.pilot.pause()
-        assert run.last == "Archived “Session a” · U undoes"
+        await run.quiet()
+        assert run.told == [doing.BUSY, "Archived “Session a” · U undoes"]
     assert archived(path) == "a"
 
 

@@ -140,13 +140,14 @@ async def perform(
     """
     try:
         store = await app.library.ready()
-        waits = app.set_timer(
+        # The app's own timers wait for the key that this verb is done for.
+        waits = asyncio.get_running_loop().call_later(
             BUSY_AFTER_S, lambda: app.notify(BUSY, severity="warning", markup=False)
         )
         try:
             value = await store.write(verb, *args, now=app.library.clock(), **kwargs)
         finally:
-            waits.stop()
+            waits.cancel()
     except BackscrollError as error:
         refuse(app, error)
         return None
