@@ -106,7 +106,9 @@ def _browse(request: Request) -> int:
         print(f"backscroll: {error}", file=sys.stderr)
         return 1
     from tui.app import BackscrollApp
+    from tui.hangup import end_with_terminal
 
+    end_with_terminal(sys.stdin.fileno())
     app = BackscrollApp(library, settings)
     app.run(mouse=settings.mouse)
     if app.failure:
