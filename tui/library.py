@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from store.clock import Clock, system_clock
 from store.database import Database, open_database
-from store.sources.server_url import Root
 
 if TYPE_CHECKING:
+    from store.sources.server_url import Root
     from store.store import Store
     from tui.making import Making
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from store.database import open_database
 from store.errors import StoreError
 from store.locations import cache_dir, library_path, private_folder
 from store.queries.sessions import has_sessions
-from store.sources.server_url import Root, ServerUrl, server_url
 from tui.figures import home_path
 from tui.library import Library
+
+if TYPE_CHECKING:
+    from store.sources.server_url import Root, ServerUrl
 
 
 def open_library(target: str | None, store: str | None, *, demo: bool = False) -> Library:
@@ -44,7 +46,7 @@ def open_library(target: str | None, store: str | None, *, demo: bool = False) -
 
 def _store_path(store: str) -> Path:
     """Return the file that a store's name means."""
-    if server_url(store) is not None:
+    if "://" in store and import_module("store.sources.server_url").server_url(store) is not None:
         raise StoreError(str(import_module("store.opening").NO_SERVER_STORE))
     return Path(store).expanduser()
 
@@ -164,7 +166,7 @@ def _source_of(path: Path) -> Path | None:
 
 def _server_of(target: str) -> ServerUrl:
     """Return the server that a URL names, where its sessions are known."""
-    url = server_url(target)
+    url: ServerUrl | None = import_module("store.sources.server_url").server_url(target)
     assert url is not None
     classify_server = import_module("store.sync.targets").classify_server
     classify_server(url, import_module("store.sources.registry").all_sources())
@@ -174,6 +176,7 @@ def _server_of(target: str) -> ServerUrl:
 def _opened_source(root: Root) -> Library:
     """Open the store in the cache folder that a source is synced into."""
     identity = import_module("store.sync.roots").identity(root)
+    blake2b = import_module("hashlib").blake2b
     name = blake2b(os.fsencode(identity), digest_size=8).hexdigest()
     path = private_folder(cache_dir() / "opened") / f"{name}.db"
     open_database(path, create=True).close()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import zlib
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,9 @@ class ViewState:
 
 def state_path(store: Path) -> Path:
     """Return the state file of a store."""
-    name = blake2b(os.fsencode(store.resolve()), digest_size=8).hexdigest()
-    return state_dir() / f"view-{name}.json"
+    # hashlib would load OpenSSL before the first paint.
+    name = zlib.crc32(os.fsencode(store.resolve()))
+    return state_dir() / f"view-{name:08x}.json"
 
 
 def load_state(path: Path, *, sort: str = "recent", group: str = "workspace") -> ViewState:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import orjson
@@ -42,6 +41,9 @@ def decoded(text: str | None) -> dict[str, Any]:
     try:
         value = orjson.loads(text or "{}")
     except orjson.JSONDecodeError:
+        # Hardly ever wanted, so the first paint does without.
+        import json
+
         try:
             value = json.loads(text or "{}")
         except ValueError:
