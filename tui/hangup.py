@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import threading
 
 EXIT_CODE = 128 + 1
@@ -32,5 +31,4 @@ def _wait(descriptor: int) -> None:
     # A hangup is told of whatever was asked for.
     watched.register(descriptor, 0)
     if any(events & select.POLLHUP for _, events in watched.poll()):
-        os.kill(os.getpid(), signal.SIGHUP)
         os._exit(EXIT_CODE)

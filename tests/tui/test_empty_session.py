@@ -5,6 +5,7 @@ from pathlib import Path
 from store.database import open_database
 from tests.tui.seeded import SESSION, START, Said, make_store, text
 from tests.tui.stores import browser, settled
+from tests.tui.verbs_app import MOST_PAUSES
 from tui.panes.inspector import InspectorPane
 
 
@@ -22,17 +23,22 @@ async def test_the_inspector_shows_no_part_of_the_session_before(tmp_path: Path)
         pane = await settled(app, pilot)
         inspector = app.main.query_one(InspectorPane)
 
-        async def opened(session_id: str) -> str | None:
-            pane.go_to(session_id)
-            app.main.go_into(session_id)
-            await app.workers.wait_for_complete()
-            await settled(app, pilot)
-            await app.workers.wait_for_complete()
-            await pilot.pause()
-            await inspector.settled()
+        def inspected() -> str | None:
             return inspector.subject.detail.part.session_id if inspector.subject else None
 
-        assert await opened(SESSION) == SESSION
-        assert await opened("ses_empty") is None
+        async def opened(session_id: str, wanted: str | None) -> str | None:
+            """Return what is inspected once it is what is wanted, or after a long time."""
+            pane.go_to(session_id)
+            app.main.go_into(session_id)
+            await settled(app, pilot)
+            for _ in range(MOST_PAUSES):
+                if inspected() == wanted:
+                    break
+                await pilot.pause()
+            await inspector.settled()
+            return inspected()
+
+        assert await opened(SESSION, SESSION) == SESSION
+        assert await opened("ses_empty", None) is None
         assert "There is no part to show" in inspector.view.render_line(0).text
-        assert await opened(SESSION) == SESSION
+        assert await opened(SESSION, SESSION) == SESSION

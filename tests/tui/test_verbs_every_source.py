@@ -44,10 +44,11 @@ def library(sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def longest(path: Path) -> str:
-    """Return the session with the most messages."""
+    """Return the session with the most answers."""
     database = open_database(path, write=False)
     (found,) = database.connection.execute(
-        "SELECT session_id FROM chat_messages GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 1"
+        "SELECT session_id FROM chat_messages WHERE role = 'assistant'"
+        " GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 1"
     ).fetchone()
     database.close()
     return str(found)

@@ -42,7 +42,7 @@ class Running:
     def dialog(self) -> str:
         """The text of the dialog that is open."""
         screen = self.app.screen
-        assert isinstance(screen, Dialog), screen
+        assert isinstance(screen, Dialog), (screen, self.told, list(self.app.workers))
         return drawn(screen)
 
     async def quiet(self) -> None:

@@ -104,13 +104,14 @@ class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
 
     def go_into(self, session_id: str, message_id: str | None = None) -> None:
         """Show a session and give the transcript the focus."""
-        if self._preview is not None:
-            self._preview.stop()
         self.focus_pane("transcript")
         self.open_session(session_id, message_id)
 
     def open_session(self, session_id: str, message_id: str | None = None) -> None:
         """Show a session in the transcript; one that is shown already stays as it is."""
+        if self._preview is not None:
+            # What the cursor passed before must not take the place of what was asked for.
+            self._preview.stop()
         if self.transcript is None or (session_id == self.shown_session and message_id is None):
             return
         self._keep_place()
