@@ -101,10 +101,20 @@ class Live:
             if self.sessions.order_is_due:
                 self.sessions.order_now()
             await self.quiet()
+        view = self.sessions.view
+        for _ in range(MOST_PAUSES):
+            # Rows are asked for when they are drawn.
+            if set(view.seen_rowids()) <= set(view.rows):
+                break
+            await self.quiet()
 
     def lines(self) -> list[str]:
         """The text of the transcript on the screen."""
         return painted(self.transcript.document, self.transcript)
+
+
+MOST_PAUSES = 1_000
+"""Turns of the loop after which what is not read will not be."""
 
 
 @asynccontextmanager
