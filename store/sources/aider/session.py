@@ -11,6 +11,7 @@ from typing import Any
 from store.sources.aider.blocks import Block, blocks_of
 from store.sources.aider.regions import Region
 from store.sources.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
+from store.sources.plain_parts import text_part
 from store.sources.titles import shortened
 
 KIND = "aider"
@@ -60,8 +61,7 @@ class _Chat:
             self._answer(self._said(block.text, number), ())
 
     def _text(self, text: str, number: int) -> PartDraft:
-        data = {"type": "text", "text": text, "state": "done"}
-        return PartDraft("text", data, self.at, self.at, records=(number,))
+        return text_part(text, self.at, number)
 
     def _said(self, text: str, number: int) -> list[PartDraft]:
         """Return an answer's parts: what was thought stands between tags before the words."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from store.sources.claude_code.rows import mapping, number, string
 from store.sources.drafts import PartDraft
+from store.sources.plain_parts import data_part, text_part
 
 _FILES = ("image", "document")
 
@@ -32,18 +33,6 @@ def file_data(block: dict[str, Any]) -> dict[str, Any] | None:
     if name:
         part["filename"] = name
     return part
-
-
-def text_part(text: str, at: int, record: int) -> PartDraft:
-    """Return a finished text part."""
-    data = {"type": "text", "text": text, "state": "done"}
-    return PartDraft("text", data, at, at, records=(record,))
-
-
-def data_part(kind: str, data: dict[str, Any], at: int, record: int) -> PartDraft:
-    """Return a ``data-<kind>`` part."""
-    name = f"data-{kind}"
-    return PartDraft(name, {"type": name, "data": data}, at, at, records=(record,))
 
 
 def reasoning_part(block: dict[str, Any], duration: object, at: int, record: int) -> PartDraft:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.sources.claude_code.blocks import data_part, plain_part, text_part
+from store.sources.claude_code.blocks import plain_part
 from store.sources.claude_code.origins import origin_details
 from store.sources.claude_code.rows import Row, content_blocks, mapping, number, string
 from store.sources.drafts import MessageDraft
+from store.sources.plain_parts import data_part, text_part
 
 ENVELOPE = frozenset(
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from store.sources.claude_code.blocks import data_part, plain_part, reasoning_part
+from store.sources.claude_code.blocks import plain_part, reasoning_part
 from store.sources.claude_code.compaction import add_summary, compaction_message, set_tail
 from store.sources.claude_code.events import event_message, is_quiet, queued_prompt
 from store.sources.claude_code.origins import origin_details, origin_of
@@ -15,6 +15,7 @@ from store.sources.claude_code.tools import call_part, result_text, settle
 from store.sources.claude_code.tree import is_queued_prompt
 from store.sources.claude_code.usage import SYNTHETIC, larger, usage_of
 from store.sources.drafts import MessageDraft, PartDraft
+from store.sources.plain_parts import data_part
 
 _PLACE = (("git_branch", "gitBranch"), ("cwd", "cwd"), ("version", "version"))
 _ASSISTANT = {

@@ -6,9 +6,10 @@ from typing import Any
 
 import orjson
 
-from store.sources.codex.items import data_part, message_text
+from store.sources.codex.items import message_text
 from store.sources.codex.rollout import Line
 from store.sources.drafts import PartDraft
+from store.sources.plain_parts import data_part
 from store.sources.values import mapping, string
 
 _ERRORS = frozenset(["error"])
@@ -31,12 +32,12 @@ def is_failure(line: Line) -> bool:
 def part_of(line: Line, record: tuple[int, ...]) -> PartDraft:
     """Return the part of an event that is shown."""
     if line.kind in _ERRORS:
-        return data_part("error", error(line.payload), line.at, record)
+        return data_part("error", error(line.payload), line.at, *record)
     if line.kind in _RETRIES:
-        return data_part("retry", error(line.payload), line.at, record)
+        return data_part("retry", error(line.payload), line.at, *record)
     rest = {key: value for key, value in line.payload.items() if key != "type"}
     data = {"name": line.kind, **({"details": rest} if rest else {})}
-    return data_part("event", data, line.at, record)
+    return data_part("event", data, line.at, *record)
 
 
 def error(given: object) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from store.sources.drafts import PartDraft
+from store.sources.plain_parts import data_part, text_part
 from store.sources.values import mapping, string
 
 _IMAGE_OPEN = re.compile(
@@ -16,20 +17,13 @@ _IMAGE_CLOSE = "</image>"
 _DATA_URL = re.compile(r"data:([^;,]+)[;,]")
 
 
-def data_part(kind: str, data: dict[str, Any], at: int, record: tuple[int, ...]) -> PartDraft:
-    """Return a ``data-<kind>`` part."""
-    name = f"data-{kind}"
-    return PartDraft(name, {"type": name, "data": data}, at, at, records=record)
-
-
-def text_part(
-    text: str, at: int, record: tuple[int, ...], openai: dict[str, Any] | None = None
+def _words(
+    text: str, at: int, record: tuple[int, ...], openai: dict[str, Any] | None
 ) -> PartDraft:
-    """Return a finished text part."""
-    data: dict[str, Any] = {"type": "text", "text": text, "state": "done"}
+    part = text_part(text, at, *record)
     if openai:
-        data["providerMetadata"] = {"openai": openai}
-    return PartDraft("text", data, at, at, records=record)
+        part.data["providerMetadata"] = {"openai": openai}
+    return part
 
 
 def content_items(payload: dict[str, Any]) -> list[dict[str, Any]]:
@@ -58,15 +52,15 @@ def message_parts(payload: dict[str, Any], at: int, record: tuple[int, ...]) -> 
         kind, text = item.get("type"), item.get("text")
         if kind in ("input_text", "output_text", "text") and isinstance(text, str):
             if not _is_image_tag(items, index):
-                parts.append(text_part(text, at, record, openai))
+                parts.append(_words(text, at, record, openai))
         elif kind == "refusal":
-            parts.append(text_part(str(item.get("refusal") or ""), at, record, openai))
+            parts.append(_words(str(item.get("refusal") or ""), at, record, openai))
         else:
             file = file_data(item, _image_name(items, index))
             if file is not None:
                 parts.append(PartDraft("file", file, at, at, records=record))
             else:
-                parts.append(data_part("event", {"name": str(kind), "item": item}, at, record))
+                parts.append(data_part("event", {"name": str(kind), "item": item}, at, *record))
     return parts
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from store.sources.codex import events
 from store.sources.codex.calls import Calls
-from store.sources.codex.items import data_part, message_parts, message_text, reasoning_part
+from store.sources.codex.items import message_parts, message_text, reasoning_part
 from store.sources.codex.lineage import Entry
 from store.sources.codex.origins import kinds_of, origin_details, origin_of
 from store.sources.codex.responses import Responses
 from store.sources.codex.tools import CALLS, HOSTED, call_part, hosted_part, item_of
 from store.sources.drafts import MessageDraft, PartDraft
+from store.sources.plain_parts import data_part
 from store.sources.values import mapping, string
 
 _QUIET_ITEMS = frozenset(
@@ -87,7 +88,7 @@ class Thread(Responses):
             self.keep(entry)
         else:
             details = {"name": line.kind or "unknown", "details": line.payload}
-            self.response(entry).parts.append(data_part("event", details, line.at, record))
+            self.response(entry).parts.append(data_part("event", details, line.at, *record))
 
     def _take_call(self, entry: Entry, part: PartDraft) -> None:
         part.records = self.record(entry)
@@ -133,7 +134,7 @@ class Thread(Responses):
         self.settle()
         message = self.add(entry, "user", {"origin": "notification"})
         data = events.agent_message(entry.line.payload)
-        message.parts.append(data_part("agent", data, entry.line.at, self.record(entry)))
+        message.parts.append(data_part("agent", data, entry.line.at, *self.record(entry)))
 
     def _take_event(self, entry: Entry) -> None:
         line, payload = entry.line, entry.line.payload
@@ -192,7 +193,7 @@ class Thread(Responses):
             return
         data, record = events.error(line.payload["error"]), self.record(entry)
         message = self.add(entry, "system", {})
-        message.parts.append(data_part("error", data, line.at, record))
+        message.parts.append(data_part("error", data, line.at, *record))
 
     def _take_compaction(self, entry: Entry) -> None:
         line = entry.line
@@ -205,7 +206,7 @@ class Thread(Responses):
         data = events.compaction(line.payload, auto=self._in_turn(last))
         if self.counting.context is not None:
             data["pre_tokens"] = self.counting.context
-        last.parts.append(data_part("compaction", data, line.at, self.record(entry)))
+        last.parts.append(data_part("compaction", data, line.at, *self.record(entry)))
         last.updated_at = max(last.updated_at, line.at)
 
     def _in_turn(self, marker: MessageDraft) -> bool:
@@ -229,7 +230,7 @@ class Thread(Responses):
             self.state = (entry.inherited, entry.hidden_at)
             data, at = events.orphan(entry.line.payload), entry.line.at
             message = self.add(entry, "system", {})
-            message.parts.append(data_part("result", data, at, record))
+            message.parts.append(data_part("result", data, at, *record))
         if orphans:
             order = {message.source_id: n for n, message in enumerate(self.messages)}
             self.messages.sort(key=lambda message: (message.created_at, order[message.source_id]))

@@ -13,9 +13,9 @@ from typing import Any
 
 import orjson
 
-from store.sources.codex.items import data_part, text_part
 from store.sources.databases import columns, decoded, record_bytes, rows
 from store.sources.drafts import MessageDraft, PartDraft
+from store.sources.plain_parts import data_part, text_part
 from store.sources.values import mapping, number, string
 
 _TABLE = "queued_items"
@@ -71,9 +71,9 @@ def queued_messages(waiting: Sequence[Queued], first_record: int) -> list[Messag
 def _part(item: dict[str, Any], at: int, record: tuple[int, ...]) -> PartDraft:
     text, url = item.get("text"), string(item.get("url"))
     if item.get("type") == "text" and isinstance(text, str):
-        return text_part(text, at, record)
+        return text_part(text, at, *record)
     if item.get("type") == "image" and url:
         media = url[5:].partition(";")[0] if url.startswith("data:") else "image/png"
         file = {"type": "file", "mediaType": media, "url": url}
         return PartDraft("file", file, at, at, records=record)
-    return data_part("event", {"name": str(item.get("type")), "details": item}, at, record)
+    return data_part("event", {"name": str(item.get("type")), "details": item}, at, *record)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from store.sources.codex.items import message_text, reasoning_part, text_part
+from store.sources.codex.items import message_text, reasoning_part
 from store.sources.codex.rollout import Line
 from store.sources.drafts import MessageDraft, PartDraft
+from store.sources.plain_parts import text_part
 from store.sources.values import mapping, string
 
 Records = tuple[int, ...]
@@ -33,7 +34,7 @@ class Words:
         item = mapping(payload.get("item")) if kind == "item_completed" else {}
         if kind == "agent_message" or item.get("type") == "AgentMessage":
             text = string(payload.get("message")) or message_text(item)
-            return text_part(text, line.at, record) if text else None
+            return text_part(text, line.at, *record) if text else None
         if kind == "agent_reasoning" or item.get("type") == "Reasoning":
             told = item.get("summary_text")
             texts = told if isinstance(told, list) else [payload.get("text")]

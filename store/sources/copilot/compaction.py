@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from store.sources.copilot.event import Event
-from store.sources.copilot.parts import data_part
 from store.sources.copilot.usage import compaction_usage, unanswered
 from store.sources.drafts import MessageDraft
+from store.sources.plain_parts import data_part
 from store.sources.values import number, string
 
 
@@ -23,7 +23,7 @@ def compaction_messages(event: Event) -> list[MessageDraft]:
                       ("post_tokens", "postCompactionTokens")):  # fmt: skip
         if number(data.get(key)):
             body[name] = number(data[key])
-    part = data_part("compaction", body, event)
+    part = data_part("compaction", body, event.at, event.number)
     marker = MessageDraft(event.id, "system", event.at, event.at, {"compaction": True}, [part])
     used = compaction_usage(event)
     if used is None:

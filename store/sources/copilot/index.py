@@ -19,7 +19,8 @@ from store.access import open_for_reading, read_header
 from store.errors import StoreError
 from store.sources.copilot.session import KIND
 from store.sources.copilot.usage import buckets
-from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
+from store.sources.drafts import MessageDraft, SessionDraft
+from store.sources.plain_parts import text_part
 from store.sources.protocol import Problem
 from store.sources.titles import shortened
 from store.sources.values import epoch_ms, number, string
@@ -126,12 +127,12 @@ def _turn(
     name = f"turn-{turn.get('turn_index')}"
     found = []
     if string(turn.get("user_message")):
-        parts = [_text(str(turn["user_message"]), at, record)]
+        parts = [text_part(str(turn["user_message"]), at, record)]
         found.append(MessageDraft(f"{name}:user", "user", at, at, {"origin": "human"}, parts))
     answer = string(turn.get("assistant_response"))
     if answer or spent:
         message = MessageDraft(f"{name}:assistant", "assistant", at, at)
-        message.parts = [_text(answer, at, record)] if answer else []
+        message.parts = [text_part(answer, at, record)] if answer else []
         message.records = tuple(spent)
         _spend(draft, message, [records[n] for n in spent])
         found.append(message)
@@ -152,6 +153,3 @@ def _spend(draft: SessionDraft, message: MessageDraft, used: list[Row]) -> None:
         message.metadata["usage"] = total
 
 
-def _text(text: str, at: int, record: int) -> PartDraft:
-    return PartDraft("text", {"type": "text", "text": text, "state": "done"}, at, at,
-                     records=(record,))  # fmt: skip

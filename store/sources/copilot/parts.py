@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from store.sources.copilot.event import Event
 from store.sources.drafts import PartDraft
-
-
-def text_part(text: str, event: Event) -> PartDraft:
-    """Return a finished text part."""
-    data = {"type": "text", "text": text, "state": "done"}
-    return PartDraft("text", data, event.at, event.at, records=(event.number,))
-
-
-def data_part(kind: str, data: dict[str, Any], event: Event) -> PartDraft:
-    """Return a ``data-<kind>`` part."""
-    name = f"data-{kind}"
-    return PartDraft(
-        name, {"type": name, "data": data}, event.at, event.at, records=(event.number,)
-    )
+from store.sources.plain_parts import data_part
 
 
 def error_part(event: Event) -> PartDraft:
@@ -30,4 +15,5 @@ def error_part(event: Event) -> PartDraft:
         "status": data.get("statusCode"),
         "error_type": data.get("errorType"),
     }
-    return data_part("error", {k: v for k, v in found.items() if v is not None}, event)
+    told = {key: value for key, value in found.items() if value is not None}
+    return data_part("error", told, event.at, event.number)

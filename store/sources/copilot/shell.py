@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from store.sources.copilot.event import Event
-from store.sources.copilot.parts import text_part
 from store.sources.drafts import MessageDraft
+from store.sources.plain_parts import text_part
 from store.sources.values import mapping, string
 
 
@@ -19,7 +19,8 @@ def typed(event: Event) -> MessageDraft:
     given = mapping(event.data.get("arguments"))
     command = string(given.get("command")) or string(event.data.get("toolName")) or ""
     metadata = {"origin": "shell", "backscroll": {"shell": command}}
-    return MessageDraft(event.id, "user", event.at, event.at, metadata, [text_part(command, event)])
+    part = text_part(command, event.at, event.number)
+    return MessageDraft(event.id, "user", event.at, event.at, metadata, [part])
 
 
 def printed(event: Event, typed_id: str) -> MessageDraft:
@@ -33,4 +34,5 @@ def printed(event: Event, typed_id: str) -> MessageDraft:
         extra["exit_code"] = code
     metadata = {"origin": "shell", "backscroll": extra}
     name = f"{typed_id}:output"
-    return MessageDraft(name, "user", event.at, event.at, metadata, [text_part(text, event)])
+    part = text_part(text, event.at, event.number)
+    return MessageDraft(name, "user", event.at, event.at, metadata, [part])

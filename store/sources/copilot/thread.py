@@ -13,7 +13,7 @@ from store.sources.copilot import shell
 from store.sources.copilot.compaction import compaction_messages
 from store.sources.copilot.event import QUIET_STARTS, Event
 from store.sources.copilot.legacy import legacy_events
-from store.sources.copilot.parts import data_part, error_part, text_part
+from store.sources.copilot.parts import error_part
 from store.sources.copilot.tools import (
     answer_approval,
     ask_approval,
@@ -24,6 +24,7 @@ from store.sources.copilot.tools import (
 )
 from store.sources.copilot.usage import Spent
 from store.sources.drafts import MessageDraft, PartDraft
+from store.sources.plain_parts import data_part, text_part
 from store.sources.values import mapping, string
 
 _NOTICES = ("session.info", "session.warning", "session.truncation", "session.handoff")
@@ -98,7 +99,7 @@ class Thread:
         if extra:
             metadata["backscroll"] = extra
         text = data.get("content")
-        parts = [text_part(text if isinstance(text, str) else "", event)]
+        parts = [text_part(text if isinstance(text, str) else "", event.at, event.number)]
         attached = data.get("attachments")
         for item in attached if isinstance(attached, list) else ():
             bag = mapping(item)
@@ -118,7 +119,7 @@ class Thread:
 
     def _take_system_notification(self, event: Event) -> None:
         text = event.data.get("content")
-        parts = [text_part(text if isinstance(text, str) else "", event)]
+        parts = [text_part(text if isinstance(text, str) else "", event.at, event.number)]
         metadata = {"origin": "notification"}
         self._add(MessageDraft(event.id, "user", event.at, event.at, metadata, parts), event)
 
@@ -146,7 +147,7 @@ class Thread:
                 PartDraft("reasoning", data, event.at, event.at, records=(event.number,))
             )
         if isinstance(text, str) and text and ("text", text) not in known:
-            message.parts.append(text_part(text, event))
+            message.parts.append(text_part(text, event.at, event.number))
         requests = event.data.get("toolRequests")
         for place, request in enumerate(requests if isinstance(requests, list) else ()):
             bag = mapping(request)
@@ -283,5 +284,5 @@ class Thread:
     def _notice(self, event: Event) -> None:
         details = event.data.get("message") or event.data.get("reason") or event.data
         name = event.type.removeprefix("session.")
-        part = data_part("event", {"name": name, "details": details}, event)
+        part = data_part("event", {"name": name, "details": details}, event.at, event.number)
         self._add(MessageDraft(event.id, "system", event.at, event.at, {}, [part]), event)

@@ -13,6 +13,7 @@ from store.sources.gemini.entry import Entry, Key
 from store.sources.gemini.history import History
 from store.sources.gemini.ledger import Ledger
 from store.sources.gemini.tools import call_part, file_data, open_call, settle_by_response
+from store.sources.plain_parts import data_part, text_part
 from store.sources.values import mapping, number, string
 
 PROVIDER = "google"
@@ -235,17 +236,12 @@ def plain_part(part: dict[str, Any], entry: Entry) -> PartDraft:
     if isinstance(text, str):
         if part.get("thought"):
             return _reasoning(text, entry)
-        data: dict[str, Any] = {"type": "text", "text": text, "state": "done"}
-        return PartDraft("text", data, entry.at, entry.at, records=entry.records)
+        return text_part(text, entry.at, *entry.records)
     file = file_data(part)
     if file is not None:
         return PartDraft("file", file, entry.at, entry.at, records=entry.records)
-    return _data_part("event", {"name": next(iter(part), "part"), "details": part}, entry)
-
-
-def _data_part(kind: str, data: dict[str, Any], entry: Entry) -> PartDraft:
-    name = f"data-{kind}"
-    return PartDraft(name, {"type": name, "data": data}, entry.at, entry.at, records=entry.records)
+    event = {"name": next(iter(part), "part"), "details": part}
+    return data_part("event", event, entry.at, *entry.records)
 
 
 def _prompt(entry: Entry) -> MessageDraft:
@@ -266,17 +262,19 @@ def _prompt(entry: Entry) -> MessageDraft:
 def _compaction(entry: Entry) -> MessageDraft:
     summary = text_of(entry.data.get("content"))
     data = {"summary": summary, "tail_start_id": None, "auto": False}
+    part = data_part("compaction", data, entry.at, *entry.records)
     return MessageDraft(entry.id, "system", entry.at, entry.updated, {"compaction": True},
-                        [_data_part("compaction", data, entry)], records=entry.records)  # fmt: skip
+                        [part], records=entry.records)  # fmt: skip
 
 
 def _notice(entry: Entry) -> MessageDraft:
     """Return what the program told its user, or a record of a type that is not known."""
     text = text_of(entry.data.get("content"))
     if entry.kind == "error":
-        part = _data_part("error", {"message": text}, entry)
+        part = data_part("error", {"message": text}, entry.at, *entry.records)
     elif entry.kind in _NOTICES:
-        part = _data_part("event", {"name": entry.kind, "details": text}, entry)
+        part = data_part("event", {"name": entry.kind, "details": text}, entry.at, *entry.records)
     else:
-        part = _data_part("event", {"name": entry.kind, "details": entry.data}, entry)
+        event = {"name": entry.kind, "details": entry.data}
+        part = data_part("event", event, entry.at, *entry.records)
     return MessageDraft(entry.id, "system", entry.at, entry.updated, {}, [part])

@@ -11,6 +11,7 @@ from typing import Any
 from store.sources.diffs import hunks_of
 from store.sources.drafts import PartDraft
 from store.sources.pi.tree import Entry
+from store.sources.plain_parts import data_part, text_part
 from store.sources.values import mapping, number, string
 
 _EXIT_CODE = re.compile(r"Command exited with code (\d{1,9})\s*$")
@@ -31,20 +32,6 @@ def text_of(content: object) -> str:
     return "\n".join(text for text in texts if isinstance(text, str))
 
 
-def text_part(text: str, entry: Entry) -> PartDraft:
-    """Return a finished text part."""
-    data = {"type": "text", "text": text, "state": "done"}
-    return PartDraft("text", data, entry.at, entry.at, records=(entry.number,))
-
-
-def data_part(kind: str, data: dict[str, Any], entry: Entry) -> PartDraft:
-    """Return a ``data-<kind>`` part."""
-    name = f"data-{kind}"
-    return PartDraft(
-        name, {"type": name, "data": data}, entry.at, entry.at, records=(entry.number,)
-    )
-
-
 def file_data(block: dict[str, Any]) -> dict[str, Any] | None:
     """Return an image block as an AI SDK file part; None for other blocks."""
     data = block.get("data")
@@ -59,7 +46,7 @@ def part_of(block: dict[str, Any], entry: Entry) -> PartDraft:
     kind = block.get("type")
     if kind == "text":
         text = block.get("text")
-        return text_part(text if isinstance(text, str) else "", entry)
+        return text_part(text if isinstance(text, str) else "", entry.at, entry.number)
     if kind == "thinking":
         return _reasoning(block, entry)
     if kind == "toolCall":
@@ -67,7 +54,8 @@ def part_of(block: dict[str, Any], entry: Entry) -> PartDraft:
     file = file_data(block)
     if file is not None:
         return PartDraft("file", file, entry.at, entry.at, records=(entry.number,))
-    return data_part("event", {"name": str(kind or "block"), "details": block}, entry)
+    event = {"name": str(kind or "block"), "details": block}
+    return data_part("event", event, entry.at, entry.number)
 
 
 def _reasoning(block: dict[str, Any], entry: Entry) -> PartDraft:

@@ -7,10 +7,11 @@ from itertools import islice
 from typing import Any
 
 from store.sources.drafts import MessageDraft, PartDraft
-from store.sources.pi.content import blocks_of, data_part, part_of, settle, text_of, text_part
+from store.sources.pi.content import blocks_of, part_of, settle, text_of
 from store.sources.pi.prompts import Prompts
 from store.sources.pi.tree import Entry, Tree
 from store.sources.pi.usage import cost_of, usage_of
+from store.sources.plain_parts import data_part, text_part
 from store.sources.values import mapping, number, string
 
 QUIET = frozenset(
@@ -78,7 +79,8 @@ class Messages:
         else:
             details = {key: value for key, value in entry.data.items()
                        if key not in ("type", "id", "parentId", "timestamp")}  # fmt: skip
-            part = data_part("event", {"name": entry.type, "details": details}, entry)
+            event = {"name": entry.type, "details": details}
+            part = data_part("event", event, entry.at, entry.number)
             self._add(entry, MessageDraft(entry.id, "system", entry.at, entry.at, {}, [part]))
 
     def _take_message(self, entry: Entry, message: dict[str, Any]) -> None:
@@ -102,7 +104,8 @@ class Messages:
         elif role in ("custom", "hookMessage"):
             self._add(entry, _custom(entry, message))
         else:
-            part = data_part("event", {"name": str(role), "details": message}, entry)
+            event = {"name": str(role), "details": message}
+            part = data_part("event", event, entry.at, entry.number)
             self._add(entry, MessageDraft(entry.id, "system", entry.at, entry.at, {}, [part]))
 
     def _add(self, entry: Entry, message: MessageDraft) -> None:
@@ -130,7 +133,7 @@ class Messages:
         if message.get("stopReason") == "aborted":
             extra["aborted_at"] = entry.at
         elif error:
-            draft.parts.append(data_part("error", {"message": error}, entry))
+            draft.parts.append(data_part("error", {"message": error}, entry.at, entry.number))
         self._add(entry, draft)
         for part in draft.parts:
             if part.tool_call_id is not None:
@@ -172,10 +175,11 @@ class Messages:
     def _shell(self, entry: Entry, message: dict[str, Any]) -> None:
         """Add the line that a person typed, and what it printed."""
         command = str(message.get("command") or "")
-        typed = _user(entry, "shell", [text_part(command, entry)])
+        typed = _user(entry, "shell", [text_part(command, entry.at, entry.number)])
         typed.metadata["backscroll"] = {"shell": command}
         self._add(entry, typed)
-        printed = _user(entry, "shell", [text_part(str(message.get("output") or ""), entry)])
+        output = text_part(str(message.get("output") or ""), entry.at, entry.number)
+        printed = _user(entry, "shell", [output])
         printed.source_id = f"{entry.id}:output"
         extra: dict[str, Any] = {"output": True}
         if isinstance(message.get("exitCode"), int):
@@ -195,7 +199,7 @@ class Messages:
             body["pre_tokens"] = number(data["tokensBefore"])
         if data.get("details"):
             body["details"] = data["details"]
-        part = data_part("compaction", body, entry)
+        part = data_part("compaction", body, entry.at, entry.number)
         self._compactions.append((part, entry))
         draft = MessageDraft(entry.id, "system", entry.at, entry.at, {"compaction": True}, [part])
         self._add(entry, draft)
@@ -223,7 +227,8 @@ def _user(entry: Entry, origin: str, parts: list[PartDraft]) -> MessageDraft:
 
 def _branch_summary(entry: Entry, data: dict[str, Any]) -> MessageDraft:
     """Return what the model is told of a branch that was left."""
-    draft = _user(entry, "meta", [text_part(str(data.get("summary") or ""), entry)])
+    summary = text_part(str(data.get("summary") or ""), entry.at, entry.number)
+    draft = _user(entry, "meta", [summary])
     draft.metadata["backscroll"] = {"branch_summary_of": data.get("fromId")}
     return draft
 

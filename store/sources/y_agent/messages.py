@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from store.sources.drafts import MessageDraft, PartDraft, Role
+from store.sources.plain_parts import text_part
 from store.sources.values import mapping, number, string, utc_ms
 
 COMPACTION = "compaction_summary"
@@ -71,11 +72,6 @@ class Transcript:
 
 def _part(data: dict[str, Any], at: int) -> PartDraft:
     return PartDraft(data["type"], data, at, at)
-
-
-def text_part(text: str, at: int) -> PartDraft:
-    """Return a text part."""
-    return _part({"type": "text", "text": text, "state": "done"}, at)
 
 
 def _parts(data: dict[str, Any], word: str, at: int) -> list[PartDraft]:

@@ -15,11 +15,12 @@ from typing import Any
 from store.sources.databases import record_bytes
 from store.sources.drafts import LineageDraft, LineageKind, MessageDraft, SessionDraft
 from store.sources.growing import GrowingFile
+from store.sources.plain_parts import text_part
 from store.sources.protocol import Problem
 from store.sources.titles import shortened
 from store.sources.values import mapping, number, string, utc_ms
 from store.sources.y_agent.beside import add_file_history, add_traces
-from store.sources.y_agent.messages import Transcript, text_part
+from store.sources.y_agent.messages import Transcript
 from store.sources.y_agent.stored import StoredSession
 
 KIND = "y-agent"
