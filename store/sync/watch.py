@@ -205,9 +205,9 @@ class Watch:
         if answer.trouble is not None:
             message = str(answer.trouble)
             if self._silent.get(target) != message:
+                self._sync().note(target, [Problem(str(target.root), 0, answer.trouble.reason)])
                 self._silent[target] = message
                 self.say({"event": "trouble", "message": message})
-                self._sync().note(target, [Problem(str(target.root), 0, answer.trouble.reason)])
         elif self._silent.pop(target, None) is not None:
             self._list(target)
             self.say({"event": "watching"})

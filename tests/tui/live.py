@@ -17,6 +17,7 @@ from store.queries import activities, transcript
 from store.queries.counting import counts
 from store.queries.listing import ListRow
 from tests.store.talks import Talk, make_store
+from tests.tui.workers import workers_done
 from tui.app import BackscrollApp
 from tui.library import Library
 from tui.panes.sessions import SessionsPane
@@ -79,7 +80,7 @@ class Live:
 
     async def quiet(self) -> None:
         await self.pilot.pause()
-        await self.app.workers.wait_for_complete()
+        await workers_done(self.app)
         await self.pilot.pause()
 
     async def poll(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from store.database import open_database
+from tests.tui.workers import workers_done
 from tui.app import BackscrollApp
 from tui.library import Library
 from tui.panes.sessions import SessionsPane
@@ -79,8 +80,8 @@ def some(count: int) -> list[Told]:
 
 async def settled(app: BackscrollApp, pilot: Pilot[None]) -> SessionsPane:
     await pilot.pause()
-    await app.workers.wait_for_complete()
+    await workers_done(app)
     await pilot.pause()
-    await app.workers.wait_for_complete()
+    await workers_done(app)
     await pilot.pause()
     return app.main.sessions

@@ -13,6 +13,7 @@ from store.queries.details import Turn
 from store.queries.inspection import Spent
 from store.store import Store
 from tests.tui.inspected import Talk, make_long, make_store
+from tests.tui.workers import workers_done
 from tui.details.chart import Chart
 from tui.details.columns import cell_of, columns, horizontal
 from tui.details.measures import MEASURES
@@ -51,7 +52,7 @@ async def details_of(
         async with app.run_test(size=size) as pilot:
             screen = DetailsScreen(store, talk.session_id)
             await app.push_screen(screen)
-            await app.workers.wait_for_complete()
+            await workers_done(app)
             await pilot.pause()
             yield app, screen, pilot
     finally:

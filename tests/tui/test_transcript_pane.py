@@ -16,6 +16,7 @@ from store.queries import transcript as queries
 from store.queries.sessions import get
 from store.store import Store
 from tests.tui.seeded import SESSION, Said, long_talk, make_store, message_id, text, tool
+from tests.tui.workers import workers_done
 from tui.messages import InspectRequested, PartSelected, ProblemOccurred, SessionOpened
 from tui.panes.transcript import TranscriptPane
 from tui.theme import OWN_THEMES
@@ -84,7 +85,7 @@ async def running(
 async def settled(app: App[None]) -> None:
     """Wait until all that goes on behind the screen has ended."""
     for _ in range(3):
-        await app.workers.wait_for_complete()
+        await workers_done(app)
         await app._animator.wait_until_complete()
         pilot = Pilot(app)
         await pilot.pause()

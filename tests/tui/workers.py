@@ -1,0 +1,24 @@
+"""Waiting for what an app does behind its screen."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from textual.app import App
+from textual.worker import WorkerCancelled
+
+
+async def workers_done(app: App[Any]) -> None:
+    """Wait until no worker is left, those that were begun meanwhile too.
+
+    A worker that another one of its group took the place of is done as well, which
+    `WorkerManager.wait_for_complete` raises for, now and then.
+
+    Raises:
+        WorkerFailed: One of them failed.
+    """
+    while waited := [worker for worker in app.workers if not worker.is_finished]:
+        for worker in waited:
+            with contextlib.suppress(WorkerCancelled):
+                await worker.wait()
