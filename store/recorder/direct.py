@@ -22,6 +22,7 @@ READ_SIZE = 1 << 16
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _RETRY_S = 1.0
 _LAST_TRIES = 6
+_LOCKED = "the store is locked by another program; trying again"
 _NAP_S = 0.008
 """While chunks come faster than this, they are read together: fewer wake-ups, less CPU."""
 
@@ -148,25 +149,40 @@ class DirectRecorder:
             recording.put_back(message, batch)
             if not _is_busy(error):
                 raise
-            self._tell(self.line, "the store is locked by another program; trying again")
+            self._tell(self.line, _LOCKED)
             self._deadline = time.monotonic() + _RETRY_S
         else:
             message.written(batch.parts)
 
     def _insist(self, make: Callable[[], Procedure[T]]) -> T:
-        """Run what cannot be put off, trying again while another program writes."""
-        for last in range(_LAST_TRIES, -1, -1):
-            try:
-                return drive(self._database, make())
-            except sqlite3.OperationalError as error:
-                if not last or not _is_busy(error):
-                    raise
-                self._tell(self.line, "the store is locked by another program; trying again")
-        raise AssertionError("the last try returns or raises")
+        return insist(self._database, make, lambda reason: self._tell(self.line, reason))
 
     def close(self) -> None:
         """Save what waits and say that nobody records any more."""
         self._insist(self._recording.close)
+
+
+def insist(
+    database: Database, make: Callable[[], Procedure[T]], tell: Callable[[str], None]
+) -> T:
+    """Run what cannot be put off, trying again while another program writes.
+
+    Args:
+        database: A writing connection.
+        make: Makes the procedure, anew for each try.
+        tell: Told of each try that the lock defeats.
+
+    Raises:
+        sqlite3.OperationalError: The store was still locked at the last try.
+    """
+    for last in range(_LAST_TRIES, -1, -1):
+        try:
+            return drive(database, make())
+        except sqlite3.OperationalError as error:
+            if not last or not _is_busy(error):
+                raise
+            tell(_LOCKED)
+    raise AssertionError("the last try returns or raises")
 
 
 def _is_busy(error: BaseException) -> bool:

@@ -167,7 +167,7 @@ class MessageState(ToolCalls):
 
     def _file(self, chunk: Chunk) -> None:
         data = {"type": chunk["type"]}
-        copy_given(chunk, data, "mediaType", "url", "providerReference")
+        copy_given(chunk, data, "mediaType", "url")
         if chunk.get("providerMetadata") is not None:
             data["providerMetadata"] = chunk["providerMetadata"]
         self._add(data)

@@ -53,17 +53,27 @@ class ChunkReader:
     def __init__(self) -> None:
         """Start before the first byte."""
         self._torn: list[bytes] = []
+        self._after_return = False
         self._line = 0
         self._event: list[bytes] = []
 
     def feed(self, data: bytes) -> list[Item]:
         """Return what the bytes complete."""
+        if b"\r" in data or self._after_return:
+            data = self._with_newlines(data)
         if b"\n" not in data:
             self._torn.append(data)
             return []
         *lines, last = (b"".join((*self._torn, data)) if self._torn else data).split(b"\n")
         self._torn = [last] if last else []
         return self._items(lines)
+
+    def _with_newlines(self, data: bytes) -> bytes:
+        """Return the bytes with each CR LF and each CR alone, which end a line too, as LF."""
+        if self._after_return:
+            data = data.removeprefix(b"\n")
+        self._after_return = data.endswith(b"\r")
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
     def end(self) -> list[Item]:
         """Return what the end of the stream completes."""

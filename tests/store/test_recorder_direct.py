@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from store.database import Database, open_database
-from store.recorder.direct import DirectRecorder
+from store.recorder.direct import DirectRecorder, insist
 from store.recorder.procedures import drive
 from store.recorder.recording import Recording
 from tests.store.recording import VECTORS, messages
@@ -129,6 +129,28 @@ def test_what_a_locked_store_refuses_is_written_later(database: Database, make: 
     sql = "SELECT metadata_json FROM chat_messages"
     assert json.loads(database.connection.execute(sql).fetchone()[0])["backscroll"] == {
         "error": "boom"}
+
+
+def test_a_session_is_made_when_the_store_is_free_again(database: Database) -> None:
+    database.connection.execute("PRAGMA busy_timeout = 0")
+    other = sqlite3.connect(database.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    told: list[str] = []
+
+    def tell(reason: str) -> None:
+        told.append(reason)
+        if len(told) == 2:
+            other.execute("ROLLBACK")
+
+    recording = Recording()
+    session_id = insist(database, lambda: recording.start(agent="a"), tell)
+    assert ["locked" in reason for reason in told] == [True, True]
+    sql = "SELECT id, agent FROM chat_sessions"
+    assert database.connection.execute(sql).fetchall() == [(session_id, "a")]
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(sqlite3.OperationalError):
+        insist(database, lambda: Recording().start(), told.append)
+    other.close()
 
 
 def test_an_error_of_the_store_is_raised_and_nothing_counts_as_written(

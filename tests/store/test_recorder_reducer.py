@@ -66,6 +66,15 @@ def test_version_7_chunks() -> None:
     ]
 
 
+@pytest.mark.parametrize("sdk", [6, 7])
+def test_a_file_keeps_what_the_sdk_keeps_of_it(sdk: int) -> None:
+    state = new_state(sdk)
+    given = {"type": "file", "mediaType": "image/png", "url": "u", "filename": "f",
+             "providerReference": {"a": "b"}, "providerMetadata": None}
+    state.apply(given)
+    assert state.message()["parts"] == [{"type": "file", "mediaType": "image/png", "url": "u"}]
+
+
 def test_a_reused_call_id_makes_a_second_part() -> None:
     done = {"type": "tool-output-available", "toolCallId": "c", "output": 1}
     parts = apply(new_state(), STEP, START, done, STEP, START)

@@ -112,6 +112,15 @@ def test_server_sent_events() -> None:
     assert any(isinstance(item, EndOfTurn) for item in ChunkReader().feed(b"data: [DONE]\n\n"))
 
 
+@pytest.mark.parametrize("ending", [b"\r\n", b"\r"])
+def test_lines_may_end_as_in_any_stream_of_events(ending: bytes) -> None:
+    wire = b'data: {"type":\ndata: "a"}\n\nnonsense\n\n: x\ndata: {"type":"b"}\n\n'
+    wire = wire.replace(b"\n", ending)
+    expected = [{"type": "a"}, 4, {"type": "b"}]
+    assert read(wire) == expected
+    assert read(*(wire[i : i + 1] for i in range(len(wire)))) == expected
+
+
 def test_a_torn_last_line_is_named() -> None:
     assert read(b'{"type":"a"}\n{"type":"te') == [{"type": "a"}, 2]
 

@@ -19,9 +19,8 @@ from types import FrameType
 from typing import NoReturn
 
 from store.database import Database
-from store.recorder.direct import DirectRecorder
+from store.recorder.direct import DirectRecorder, insist
 from store.recorder.policy import SavePolicy
-from store.recorder.procedures import drive
 from store.recorder.recording import Recording
 from tui.cli.output import UsageError, note
 from tui.cli.stores import store_for_writing
@@ -78,8 +77,8 @@ def _record(options: argparse.Namespace, database: Database, policy: SavePolicy)
     recording = Recording(policy=policy, sdk=options.sdk, keep_going=options.keep_going,
                           problem=problem, unknown=unknown)
     workspace = os.path.abspath(options.workspace or os.getcwd())
-    start = recording.start(options.session, agent=options.agent, workspace=workspace)
-    session_id = drive(database, start)
+    session_id = insist(database, lambda: recording.start(
+        options.session, agent=options.agent, workspace=workspace), problem)
     recorder = DirectRecorder(database, recording, tell)
     try:
         if options.user is not None:
