@@ -153,11 +153,9 @@ def _on_connection(path: Path, work: Callable[[sqlite3.Connection], None]) -> No
 
 def _create(path: Path) -> None:
     """Make a store where the file is missing, empty, or a SQLite file without any table."""
-    from store.locations import private_file
-
     try:
         if not path.exists():
-            private_file(path)
+            _make(path.resolve())
         if path.is_file() and path.stat().st_size == 0:
             _on_connection(path, schema.migrate)
             return
@@ -166,6 +164,23 @@ def _create(path: Path) -> None:
     header = read_header(path)
     if header.application_id == 0 and header.user_version == 0 and os.access(path, os.W_OK):
         _on_connection(path, _migrate_if_bare)
+
+
+def _make(path: Path) -> None:
+    """Put a whole new store into its place, so that no process ever sees half of one."""
+    from store.locations import private_file
+
+    fresh = private_file(path.with_name(f".{path.name}.{os.urandom(6).hex()}"))
+    try:
+        _on_connection(fresh, schema.migrate)
+        os.link(fresh, path)
+    except FileExistsError:
+        return
+    except OSError:
+        # A file system without links; others may see the file before it is a store.
+        private_file(path)
+    finally:
+        fresh.unlink()
 
 
 def _migrate_if_bare(connection: sqlite3.Connection) -> None:

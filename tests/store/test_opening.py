@@ -237,3 +237,26 @@ class TestNewerVersions:
         database = open_database(path)
         assert database.read_only is None
         database.close()
+
+
+def test_a_new_store_is_whole_before_anybody_sees_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, seen = tmp_path / "s.db", []
+    migrate = schema.migrate
+
+    def while_another_is_quicker(connection: sqlite3.Connection) -> None:
+        seen.append(path.exists())
+        migrate(connection)
+        if len(seen) == 1:
+            quicker = open_database(path, create=True)
+            add_session(quicker.connection, "ses_quick")
+            quicker.close()
+
+    monkeypatch.setattr(schema, "migrate", while_another_is_quicker)
+    database = open_database(path, create=True)
+    assert ids(database) == ["ses_quick"]
+    database.close()
+    assert seen == [False, False]
+    assert [file.name for file in tmp_path.iterdir()] == ["s.db"]
+    assert path.stat().st_mode & 0o777 == 0o600
