@@ -125,6 +125,16 @@ def spent_of(metadata: Mapping[str, Any]) -> Spent:
     return Spent(**buckets, cost=float(cost) if isinstance(cost, int | float) else None)
 
 
+def context_size(metadata: Mapping[str, Any]) -> int:
+    """Return how many tokens are in the context after an answer, from its decoded metadata.
+
+    What it was given and gave. After a compaction that is its summary: what the request for
+    it was given, which some agents count as its input, is in the context no more.
+    """
+    spent = spent_of(metadata)
+    return (metadata.get("compaction") is True and spent.output) or spent.total
+
+
 def starts_turn(role: str, metadata: dict[str, Any]) -> bool:
     """Say whether a message is a prompt that starts a turn."""
     if role != "user" or isinstance(metadata.get("queued_at"), int | float):

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from store.database import Database
+from store.queries.inspection import context_size
 from store.queries.list_keys import day_of
+from store.queries.reading import decoded
 from store.queries.transcript import last_usage
 from store.verbs.rollups import BUCKETS, bucket
 
@@ -21,6 +23,8 @@ GROUPINGS: tuple[Grouping, ...] = (
     "all", "agent", "source", "workspace", "model", "day", "session",
 )  # fmt: skip
 KEYS = tuple(BUCKETS.values())
+_LEAST_COST = 1e-9
+"""Dollars; less than that is what sums of fractions differ by."""
 
 
 @dataclass(slots=True)
@@ -32,7 +36,7 @@ class Spending:
         answers: Assistant messages, copies left out.
         copies: Assistant messages that are copies of counted ones.
         spent: Tokens by bucket: input, output, reasoning, cache_read, cache_write.
-        cost_usd: What sources said it cost; 0 where none says.
+        cost_usd: What sources said it cost, copies counted once; 0 where none says.
     """
 
     group: str
@@ -64,28 +68,43 @@ def spending(
     groups: dict[str, Spending] = {}
     members: dict[str, set[str]] = {}
     counted_for: set[str] = set()
-    for session_id, group, origin, has_original, at, *values in _answers(db, by, session_ids):
+    bills: dict[str, _Bill] = {}
+    for session_id, group, origin, has_original, at, said, *values in _answers(
+        db, by, session_ids
+    ):
         name = day_of(at) if by == "day" else str(group or "")
         entry = groups.setdefault(name, Spending(name))
         members.setdefault(name, set()).add(session_id)
+        bill = bills.setdefault(session_id, _Bill())
+        bill.told += said
         if origin is not None and (has_original or origin in counted_for):
             entry.copies += 1
             continue
         if origin is not None:
             counted_for.add(origin)
         entry.answers += 1
+        entry.cost_usd += said
         for key, value in zip(KEYS, values, strict=True):
             entry.spent[key] += value
+        bill.groups[name] = bill.groups.get(name, 0) + sum(values)
     for name, entry in groups.items():
         entry.sessions = len(members[name])
-        if by != "day":
-            entry.cost_usd = _cost(db, members[name])
+    if by != "day":
+        _add_untold(db, groups, bills)
     return sorted(groups.values(), key=lambda entry: (-entry.total, entry.group))
+
+
+@dataclass(slots=True)
+class _Bill:
+    """What a session's answers say that they cost, and the tokens that groups have of it."""
+
+    told: float = 0.0
+    groups: dict[str, int] = field(default_factory=dict)
 
 
 def _answers(
     db: Database, by: Grouping, session_ids: Sequence[str] | None
-) -> Iterator[tuple[str, str | None, str | None, int, int, int, int, int, int, int]]:
+) -> Iterator[tuple[str, str | None, str | None, int, int, float, int, int, int, int, int]]:
     form = db.form
     columns: dict[Grouping, str] = {
         "all": "''", "day": "''", "agent": "s.agent", "workspace": "s.workspace_root",
@@ -93,12 +112,13 @@ def _answers(
         "model": f"coalesce({form.fact('m', 'model.model_id')}, CASE WHEN json_valid(s.model_json)"
         " THEN json_extract(s.model_json, '$.model_id') END)",
     }  # fmt: skip
-    origin = form.rare_fact("m", "inherited_from")
+    origin, said = form.rare_fact("m", "inherited_from"), form.rare_fact("m", "cost_usd")
     sums = ", ".join(bucket("m", key) for key in KEYS)
     only = "" if session_ids is None else f" AND s.id IN ({','.join('?' * len(session_ids))})"
     cursor = db.connection.execute(
         f"SELECT s.id, {columns[by]}, {origin},"
-        f" EXISTS (SELECT 1 FROM chat_messages o WHERE o.id = {origin}), m.created_at, {sums}"
+        f" EXISTS (SELECT 1 FROM chat_messages o WHERE o.id = {origin}), m.created_at,"
+        f" CASE WHEN typeof({said}) IN ('integer', 'real') THEN {said} ELSE 0.0 END, {sums}"
         " FROM chat_sessions s JOIN chat_messages m ON m.session_id = s.id"
         f" WHERE m.role = 'assistant'{only}",
         tuple(session_ids or ()),
@@ -107,27 +127,26 @@ def _answers(
         yield from rows
 
 
-def _cost(db: Database, session_ids: set[str]) -> float:
+def _add_untold(
+    db: Database, groups: dict[str, Spending], bills: dict[str, _Bill]
+) -> None:
+    """Add what a session cost beyond what its answers tell, to where most of it was spent."""
     stored = db.form.fact("s", "backscroll.cost.usd")
-    return sum(
-        float(row[0] or row[1] or 0)
-        for session_id in session_ids
-        for row in db.connection.execute(
+    for session_id, bill in bills.items():
+        if not bill.groups:
+            continue
+        row = db.connection.execute(
             f"SELECT s.cost_usd, {stored} FROM chat_sessions s WHERE s.id = $1", {"1": session_id}
-        )
-    )
+        ).fetchone()
+        rest = float(row[0] or row[1] or 0) - bill.told
+        if rest > _LEAST_COST:
+            groups[max(bill.groups, key=lambda name: bill.groups[name])].cost_usd += rest
 
 
 def context_tokens(db: Database, session_id: str) -> int | None:
     """Return how many tokens are in a session's context now; None where nothing tells.
 
-    The newest visible answer's input, both cache buckets and what it gave itself.
+    What the newest visible answer was given and gave itself; after a compaction its summary.
     """
     text = last_usage(db, session_id)
-    if text is None:
-        return None
-    sums = " + ".join(bucket("m", key) for key in KEYS)
-    row = db.connection.execute(
-        f"SELECT {sums} FROM (SELECT $1 AS metadata_json) m", {"1": text}
-    ).fetchone()
-    return int(row[0])
+    return None if text is None else context_size(decoded(text))

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
+import pytest
+
 from store.database import open_database
-from store.queries.stats import context_tokens, spending
+from store.queries.stats import Grouping, context_tokens, spending
 from store.sources.registry import source
 from store.store import in_transaction
 from store.sync.engine import Sync
@@ -67,6 +70,53 @@ def test_context_is_what_the_newest_visible_answer_left(talk: Talk) -> None:
     assert context_tokens(talk.db, session) == 500
     in_transaction(talk.db, rewind, session, first, now=talk.now)
     assert context_tokens(talk.db, session) == 114
+
+
+def test_after_a_compaction_its_summary_is_in_context(talk: Talk) -> None:
+    session = talk.session()
+    talk.message(session, "assistant", usage={"input": 9000, "cache_read": 500, "output": 80})
+    used = {"input": 9600, "output": 70, "reasoning": 5}
+    talk.message(session, "assistant", usage=used, compaction=True)
+    assert context_tokens(talk.db, session) == 70
+    # Grida counts the summary itself as what its marker was given.
+    talk.message(session, "assistant", usage={"input": 42}, compaction=True)
+    assert context_tokens(talk.db, session) == 42
+    talk.message(session, "assistant", usage={"input": 100, "output": 1, "reasoning": 2})
+    assert context_tokens(talk.db, session) == 103
+
+
+def test_what_copies_cost_is_counted_once(own_talk: Talk) -> None:
+    talk = own_talk
+    one = talk.session()
+    first = talk.message(one, "assistant", usage={"input": 5}, cost_usd=0.25,
+                         model={"model_id": "opus"})  # fmt: skip
+    talk.message(one, "assistant", usage={"input": 1}, cost_usd=0.5, model={"model_id": "haiku"})
+    talk.db.connection.execute("UPDATE chat_sessions SET cost_usd = 0.75")
+    two = talk.session()
+    talk.message(two, "assistant", usage={"input": 5}, cost_usd=0.25, inherited_from=first,
+                 model={"model_id": "opus"})  # fmt: skip
+    talk.message(two, "assistant", usage={"input": 1}, cost_usd=1.0, model={"model_id": "haiku"})
+    # A source may know of more than its answers tell.
+    talk.db.connection.execute("UPDATE chat_sessions SET cost_usd = 1.5 WHERE id = ?", (two,))
+
+    def costs(by: Grouping) -> dict[str, float]:
+        return {group.group: group.cost_usd for group in spending(talk.db, by=by)}
+
+    assert costs("all") == {"": 2.0}
+    assert costs("session") == {one: 0.75, two: 1.25}
+    assert costs("model") == {"opus": 0.25, "haiku": 1.75}
+    assert list(costs("day").values()) == [1.75]
+
+
+def test_the_opencode_sample_costs_what_its_own_answers_did(tmp_path: Path) -> None:
+    sample = SAMPLE.parent / "opencode"
+    expected = json.loads((sample / "EXPECTED.json").read_text())["opencode.db"]
+    copy = shutil.copytree(sample, tmp_path / "opencode")
+    db = open_database(tmp_path / "library.db", create=True)
+    Sync(db).run([Target(source("opencode"), copy / "opencode.db")])
+    (whole,) = spending(db)
+    db.close()
+    assert whole.cost_usd == pytest.approx(expected["cost_without_fork_copies"])
 
 
 def test_the_claude_code_sample_adds_up_to_what_was_served(tmp_path: Path) -> None:

@@ -40,15 +40,6 @@ def tokens_out(metadata: dict[str, Any]) -> str:
     return f"{figures.tokens(wrote)} out" if wrote else ""
 
 
-def context_tokens(metadata: dict[str, Any]) -> int:
-    """Return how many tokens stand in the context after a message; 0 where unknown."""
-    usage = as_dict(metadata.get("usage"))
-    names = ("input", "cache_read", "cache_write", "output")
-    cache = as_dict(usage.get("cache"))
-    nested = sum(value for value in cache.values() if isinstance(value, int))
-    return nested + sum(value for name in names if isinstance(value := usage.get(name), int))
-
-
 def message_facts(role: str, created_at: int, metadata: dict[str, Any]) -> str:
     """Return time, model and tokens of a message for the right edge."""
     facts = [clock_time(created_at)]

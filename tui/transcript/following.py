@@ -17,11 +17,11 @@ from store.activity import RUNNING_STATES, Activity
 from store.changes import Moved
 from store.errors import StoreError
 from store.queries import transcript as queries
+from store.queries.inspection import context_size
 from tui.messages import ProblemOccurred
 from tui.transcript import rereading
 from tui.transcript.comparing import differs
 from tui.transcript.end import EndPane
-from tui.transcript.facts import context_tokens
 from tui.transcript.moving import PREFETCHED
 from tui.transcript.plain import as_dict, decode
 from tui.transcript.standing import Standing
@@ -123,7 +123,7 @@ class FollowingPane(EndPane):
         if facts is None:
             self.show_session_none("This session is no longer in the store")
             return
-        self._context_size = context_tokens(as_dict(decode(usage))) if usage else 0
+        self._context_size = context_size(as_dict(decode(usage))) if usage else 0
         self._take_activity(facts.activity)
         self.document.setting.children = {
             child.tool_call_id: child for child in facts.children if child.tool_call_id

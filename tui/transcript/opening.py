@@ -6,12 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from store.queries import transcript as queries
+from store.queries.inspection import context_size
 from store.rows import SessionRow
 from tui.glyphs import glyphs
 from tui.messages import ProblemOccurred
 from tui.text import one_line
 from tui.transcript.document import Document
-from tui.transcript.facts import context_tokens
 from tui.transcript.highlight import warm as warm_highlighting
 from tui.transcript.lines import Line
 from tui.transcript.markdown import parser as parser_of_markdown
@@ -119,7 +119,7 @@ class OpeningPane(MovingPane):
             await self.until_whole()
             text = await reader.store.read(queries.last_usage, reader.row.id)
             if reader is self.reader:
-                self._context_size = context_tokens(as_dict(decode(text))) if text else 0
+                self._context_size = context_size(as_dict(decode(text))) if text else 0
                 self.select(self.cursor, force=True)
                 await self.prefetch()
         except Exception as error:
