@@ -10,6 +10,7 @@ from store.clock import Clock
 from store.database import Database
 from store.sources.protocol import Problem
 from store.sync import problems, units
+from store.sync.jsontext import clean
 from store.sync.locking import transaction
 from store.sync.reading import ReadUnit
 from store.sync.units import Job
@@ -111,13 +112,15 @@ def _write_unit(
     changed = False
     found = list(result.problems)
     sessions = []
+    files = {clean(stamp.path) for stamp in result.stamps or ()}
     for prepared in result.sessions:
         sessions.append(prepared.id)
         database.connection.execute("SAVEPOINT session")
         try:
             written = write_prepared(
-                database, prepared, clock=clock, before=result.before.get(prepared.id)
-            )
+                database, prepared, clock=clock,
+                before=result.before.get(prepared.id), read_from=files,
+            )  # fmt: skip
         except ROW_ERRORS as error:
             database.connection.execute("ROLLBACK TO session")
             found.append(Problem(prepared.path, 0, f"cannot be written: {error}"))

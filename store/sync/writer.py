@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from store.clock import Clock, system_clock
@@ -70,6 +70,7 @@ def write_prepared(
     *,
     clock: Clock = system_clock,
     before: PreparedSession | None = None,
+    read_from: Collection[str] = (),
 ) -> Written:
     """Write a session whose rows are ready; call it in a transaction.
 
@@ -79,9 +80,11 @@ def write_prepared(
         clock: For the log of changes alone.
         before: What the store is known to have of it from the last sync; then only the
             rows that differ from it are looked at.
+        read_from: The files that it was read from: what the store has of one of them is
+            what this reading replaces, never another copy.
     """
     connection = database.connection
-    reason = _forgotten(database, prepared) or _older_copy(database, prepared)
+    reason = _forgotten(database, prepared) or _older_copy(database, prepared, read_from)
     if reason is not None:
         return Written(prepared.id, skipped=reason)
     # First of all: what was written before was adopted too, and is compared with this.
@@ -180,14 +183,16 @@ def _path_in_store(connection: sqlite3.Connection, session_id: str) -> str | Non
     return None if row is None else row[0]
 
 
-def _older_copy(database: Database, prepared: PreparedSession) -> str | None:
+def _older_copy(
+    database: Database, prepared: PreparedSession, read_from: Collection[str]
+) -> str | None:
     """Return a reason when the store has a newer copy of the session from another place."""
     row = database.connection.execute(
         "SELECT json_extract(metadata_json, '$.source.path'), updated_at "
         "FROM chat_sessions WHERE id = ?",
         (prepared.id,),
     ).fetchone()
-    if row is None or row[0] is None or row[0] == prepared.path:
+    if row is None or row[0] is None or row[0] == prepared.path or row[0] in read_from:
         return None
     if (row[1], prepared.path) <= (prepared.updated_at, row[0]) or not os.path.exists(row[0]):
         return None

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+from store.database import open_database
 from store.sources.codex import CodexSource
 from store.sources.drafts import Role
 from store.sources.protocol import ActivitySource, FollowedSource
+from store.sync.engine import Sync
+from store.sync.targets import Target
 from tests.sources.codex_lines import DATA, START, Lines, read, said, shape, thread_id
 
 A, B = thread_id(1), thread_id(2)
@@ -159,3 +163,29 @@ def test_a_name_that_is_given_is_told_of_by_its_file(tmp_path: Path) -> None:
 
 def test_reading_twice_gives_the_same(tmp_path: Path) -> None:
     assert read(DATA / "home") == read(DATA / "home")
+
+
+def test_a_segment_is_written_though_its_time_is_not_newer(tmp_path: Path) -> None:
+    """The state database keeps a thread's time, which may be later than that of its lines."""
+    home, library = tmp_path / "home", open_database(tmp_path / "library.db", create=True)
+    first = Lines(A)
+    first.turn("one", "re one", "r1")
+    first.turn("two", "re two", "r2")
+    first.write(home)
+    with sqlite3.connect(home / "state_5.sqlite") as database:
+        database.execute("CREATE TABLE threads (id TEXT, updated_at_ms INTEGER)")
+        database.execute("INSERT INTO threads VALUES (?, ?)", (A, START + 99_000))
+    database.close()
+    Sync(library).run([Target(CodexSource(), home)])
+    second = Lines(A, 7, START + 5000, history_base={"thread_id": A, "end_ordinal_exclusive": 7})
+    second.turn("three", "re three", "r3")
+    second.write(home, B)
+    Sync(library).run([Target(CodexSource(), home)])
+    texts = library.connection.execute(
+        "SELECT json_extract(p.data_json, '$.text'), json_extract(m.metadata_json, '$.hidden_at')"
+        " IS NULL FROM chat_parts p JOIN chat_messages m ON m.id = p.message_id"
+        " ORDER BY m.created_at, m.id"
+    ).fetchall()
+    library.close()
+    assert texts == [("one", 1), ("re one", 1), ("two", 0), ("re two", 0),
+                     ("three", 1), ("re three", 1)]  # fmt: skip
