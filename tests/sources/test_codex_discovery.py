@@ -36,7 +36,9 @@ def test_the_usual_places(tmp_path: Path) -> None:
     assert source.default_roots(named, tmp_path) == [tmp_path / "other", tmp_path / ".codex"]
 
 
-def test_the_state_database_may_lie_elsewhere(tmp_path: Path) -> None:
+def test_the_state_database_may_lie_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = Lines(A)
     lines.turn("one", "re", "r")
     lines.write(tmp_path / "home")
@@ -50,6 +52,31 @@ def test_the_state_database_may_lie_elsewhere(tmp_path: Path) -> None:
     environment = {"CODEX_HOME": str(tmp_path / "home"), "CODEX_SQLITE_HOME": str(elsewhere)}
     root = source.default_roots(environment, tmp_path)[0]
     assert read(root, source)[0][A].title == "far"
+    # Helpers of a sync, and a home that is named by its path, know nothing but the environment.
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert read(root, CodexSource())[0][A].title == "far"
+    other = tmp_path / "other"
+    shutil.copytree(root, other)
+    assert read(other, CodexSource())[0][A].title == "one"
+
+
+@pytest.mark.parametrize("place", ["../far", "{far}"])
+def test_the_databases_folder_is_taken_from_the_settings(tmp_path: Path, place: str) -> None:
+    home, far = tmp_path / "home", tmp_path / "far"
+    far.mkdir()
+    lines = Lines(A)
+    lines.user("hi")
+    lines.write(home)
+    with sqlite3.connect(far / "state_5.sqlite") as database:
+        database.execute("CREATE TABLE threads (id TEXT, name TEXT)")
+        database.execute("INSERT INTO threads VALUES (?, 'far')", (A,))
+    database.close()
+    named = place.format(far=far)
+    (home / "config.toml").write_text(f'model = "gpt"\nsqlite_home = "{named}"\n')
+    assert read(home)[0][A].title == "far"
+    (home / "config.toml").write_text("sqlite_home = torn")
+    assert read(home)[0][A].title == "hi"
 
 
 @pytest.mark.parametrize("below", [".", "sessions", "archived_sessions", "sessions/2026/11/27"])

@@ -84,6 +84,23 @@ def test_forks_of_forks_reach_back_to_the_first(tmp_path: Path) -> None:
     assert {m.inherited_from for m in drafts[C].messages} - {None} <= names
 
 
+def test_a_fork_of_a_segment_has_its_thread_as_parent(tmp_path: Path) -> None:
+    """A file that holds no more than its base says nothing else of where it is from."""
+    two_turns().write(tmp_path)
+    second = Lines(A, 7, START + 5000, history_base=base(A, 7))
+    second.turn("three", "re three", "r3")
+    second.write(tmp_path, B)
+    fork = Lines(C, 13, START + 9000, history_base=base(B, 13))
+    fork.turn("four", "re four", "r4")
+    fork.write(tmp_path)
+    drafts, problems = read(tmp_path)
+    assert problems == []
+    lineage = drafts[C].lineage
+    assert lineage is not None and (lineage.kind, lineage.parent_source_id) == ("fork", A)
+    parents = {m.source_id: said(m) for m in drafts[A].messages}
+    assert parents[lineage.parent_message_source_id or ""] == "re three"
+
+
 def test_a_missing_base_is_told_and_the_rest_stands(tmp_path: Path) -> None:
     lines = Lines(B, 7, history_base=base(A, 7), forked_from_id=A)
     lines.turn("mine", "re mine", "r1")

@@ -127,7 +127,7 @@ def _lineage(
     if parent:
         return LineageDraft("subagent", parent.lower(), last)
     forked = string(meta.get("forked_from_id")) or string(first.meta.get("forked_from_id"))
-    forked = forked or history.parent_key or copied_from(first)
+    forked = forked or history.parent or copied_from(first)
     return LineageDraft("fork", forked.lower(), last) if forked else None
 
 

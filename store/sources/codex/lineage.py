@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from store.sources.codex.items import message_text
-from store.sources.codex.names import uuid7_ms
+from store.sources.codex.names import rollout_name, uuid7_ms
 from store.sources.codex.origins import origin_of
 from store.sources.codex.rollout import Line, Rollout
 from store.sources.values import epoch_ms, mapping, number, string
@@ -48,12 +48,12 @@ class History:
 
     Attributes:
         missing: Physical keys of bases that could not be found.
-        parent_key: The physical key that the first own segment goes on from.
+        parent: The thread that the first own segment goes on from, by its base.
     """
 
     entries: list[Entry]
     missing: list[str]
-    parent_key: str | None = None
+    parent: str | None = None
 
 
 def base_of(rollout: Rollout) -> tuple[str, int] | None:
@@ -96,7 +96,15 @@ def history_of(segments: Sequence[Rollout], head: str | None, resolve: Resolve) 
             entries.append(entry)
     _roll_back(entries)
     base = base_of(segments[0]) if segments else None
-    return History(entries, missing, base[0] if base and base[0] not in own else None)
+    parent = _thread_of(base[0], resolve) if base and base[0] not in own else None
+    return History(entries, missing, parent)
+
+
+def _thread_of(key: str, resolve: Resolve) -> str:
+    """Return the thread that a file belongs to, by the file's physical key."""
+    found = resolve(key)
+    name = rollout_name(found.path) if found is not None else None
+    return name.thread if name is not None else key
 
 
 def _before(line: Line, end: int) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from store.sources.codex.assemble import KIND
+from store.sources.codex.database_folder import database_folder, named_home
 from store.sources.codex.discovery import ARCHIVED, IN_USE, home_of, thread_files
 from store.sources.codex.facts import INDEX, STAMP, Facts, FactsReader, newest
 from store.sources.codex.follower import ThreadFollower
@@ -37,17 +38,14 @@ class CodexSource:
         self._line_limit = line_limit
         self._facts = FactsReader()
         self._neighbours: dict[str, Neighbours] = {}
-        self._databases: dict[str, Path] = {}
+        self._environment: Mapping[str, str] = os.environ
+        self._user_home: Path | None = None
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``CODEX_HOME`` and ``~/.codex``."""
-        named = environment.get("CODEX_HOME", "").strip()
-        roots = [Path(named).expanduser()] if named else []
-        roots.append(home / ".codex")
-        databases = environment.get("CODEX_SQLITE_HOME", "").strip()
-        if databases:
-            self._databases[str(roots[0])] = Path(databases).expanduser()
-        return list(dict.fromkeys(roots))
+        self._environment, self._user_home = environment, home
+        named = named_home(environment)
+        return list(dict.fromkeys([*([named] if named else []), home / ".codex"]))
 
     def recognise(self, path: Path) -> Path | None:
         """Return the root to read when a file or folder is Codex's."""
@@ -112,13 +110,16 @@ class CodexSource:
         if not found:
             return [root]
         home = home_of(root)
-        queue = newest(self._databases.get(str(home), home), "queue")
+        queue = newest(self._databases_of(home), "queue")
         queues = [queue, queue.with_name(f"{queue.name}-wal")] if queue is not None else []
         return [*found, home / INDEX, *queues]
 
     def _facts_of(self, root: Path, problems: list[Problem]) -> dict[str, Facts]:
         home = home_of(root)
-        return self._facts.read(home, self._databases.get(str(home), home), problems)
+        return self._facts.read(home, self._databases_of(home), problems)
+
+    def _databases_of(self, home: Path) -> Path:
+        return database_folder(home, self._environment, self._user_home or Path.home())
 
 
 def _is_queue(path: str) -> bool:

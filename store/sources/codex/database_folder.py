@@ -1,0 +1,59 @@
+"""Where the databases of a Codex home lie: mostly in it, elsewhere where its user wants so.
+
+Source: the Codex format page, section 3.1: ``CODEX_SQLITE_HOME``, or ``sqlite_home`` of
+``config.toml``. That file may hold what is nobody's business, so it is only opened where a
+home lacks its databases, and only that setting is looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from store.sources.codex.facts import newest
+from store.sources.growing import open_regular
+from store.sources.values import string
+
+CONFIG = "config.toml"
+_CONFIG_LIMIT = 1 << 20
+
+
+def named_home(environment: Mapping[str, str]) -> Path | None:
+    """Return ``CODEX_HOME``; None where it names nothing."""
+    named = environment.get("CODEX_HOME", "").strip()
+    return Path(named).expanduser() if named else None
+
+
+def database_folder(home: Path, environment: Mapping[str, str], user_home: Path) -> Path:
+    """Return the folder with a home's databases.
+
+    Args:
+        home: A Codex home.
+        environment: Says it only of the home that Codex itself would take by it.
+        user_home: The user's home folder.
+    """
+    named = environment.get("CODEX_SQLITE_HOME", "").strip()
+    in_use = named_home(environment) or user_home / ".codex"
+    if named and os.path.realpath(in_use) == os.path.realpath(home):
+        return Path(named).expanduser()
+    configured = _configured(home) if newest(home, "state") is None else None
+    return home if configured is None else home / configured
+
+
+def _configured(home: Path) -> Path | None:
+    try:
+        with open_regular(str(home / CONFIG)) as file:
+            body = file.read(_CONFIG_LIMIT)
+    except OSError:
+        return None
+    if b"sqlite_home" not in body:
+        return None
+    # Imported here: hardly anybody sets it.
+    import tomllib
+
+    try:
+        named = string(tomllib.loads(body.decode("utf-8", "replace")).get("sqlite_home"))
+    except tomllib.TOMLDecodeError:
+        return None
+    return Path(named).expanduser() if named else None
