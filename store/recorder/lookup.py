@@ -90,6 +90,24 @@ def answered_last(db: Database, session_id: str) -> str | None:
     return str(found[0]) if found is not None and found[1] == "assistant" and found[2] else None
 
 
+def broken_off(db: Database, session_id: str) -> str | None:
+    """Return the id of the last visible message, where its recording broke off."""
+    ended = " AND ".join(
+        f"json_type(m.metadata_json, '$.{OWN_KEY}.{key}') IS NULL"
+        for key in ("finish_reason", "aborted_at", "protocol_error")
+    )
+    found = db.connection.execute(
+        "SELECT m.id, m.role = 'assistant' AND"
+        f" (json_type(m.metadata_json, '$.{OWN_KEY}.interrupted_at') IS NOT NULL OR ({ended}"
+        f" AND (json_type(m.metadata_json, '$.{OWN_KEY}.error') IS NOT NULL OR EXISTS (SELECT 1"
+        " FROM chat_parts p WHERE p.message_id = m.id AND p.tool_state = 'approval-requested'))))"
+        f" FROM chat_messages m WHERE m.session_id = $1 AND {db.form.shown('m')}"
+        " ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
+        {"1": session_id},
+    ).fetchone()
+    return str(found[0]) if found is not None and found[1] else None
+
+
 def load(db: Database, message_id: str) -> StoredMessage:
     """Return a message that is there, to go on with."""
     message = db.connection.execute(

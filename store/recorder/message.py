@@ -61,6 +61,11 @@ class RecordedMessage:
             if self.own.pop(key, None) is not None:
                 self._stale = True
 
+    def go_on(self) -> None:
+        """Take the stream up where the recording of it broke off."""
+        self.state.reopen_blocks()
+        self.usage.go_on()
+
     def note(self, **facts: object) -> None:
         """Keep facts that no part holds."""
         self.own |= facts

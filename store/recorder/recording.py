@@ -220,7 +220,8 @@ class Recording(Answers):
 
     def _begin(self, chunk: Chunk) -> Procedure[None]:
         yield from self.end_turn()
-        found = yield from self._find(chunk)
+        broken_off = yield from self._broken_off(chunk)
+        found = broken_off or (yield from self._find(chunk))
         if found is None:
             name = chunk.get("messageId") if chunk["type"] == "start" else None
             self.message = self._new_message(name)
@@ -228,8 +229,18 @@ class Recording(Answers):
             stored = yield Operation(partial(lookup.load, message_id=found))
             self.message = self._resumed(stored)
             self.message.reopen()
+            if broken_off:
+                self.message.go_on()
         self._touch = True
         self._set_activity("running")
+
+    def _broken_off(self, chunk: Chunk) -> Procedure[str | None]:
+        """Find the message whose recording broke off, where a stream goes on from its middle."""
+        if chunk["type"] == "start":
+            return None
+        found: str | None = yield Operation(
+            partial(lookup.broken_off, session_id=self.session_id))
+        return found
 
     def _find(self, chunk: Chunk) -> Procedure[str | None]:
         """Find the stored message that a stream's first chunk goes on with."""

@@ -42,6 +42,7 @@ class MessageState(ToolCalls):
         self.finish_reason: str | None = None
         self._texts: dict[str, Part] = {}
         self._reasonings: dict[str, Part] = {}
+        self._left_open: list[Part] = []
         self._growing = {"text-delta": self._texts, "reasoning-delta": self._reasonings}
 
     def restore(self, parts: list[Part], next_index: int) -> None:
@@ -56,6 +57,20 @@ class MessageState(ToolCalls):
                     title=data.get("title", MISSING), metadata=data.get("toolMetadata", MISSING),
                     text=data.get("rawInput") or "",
                 )
+
+    def reopen_blocks(self) -> None:
+        """Let the blocks of this step go on that were open when their recording broke off.
+
+        Reasoning is known by its id. A text has none, so a text goes on only where one
+        alone was open.
+        """
+        for part in self._current_step():
+            if part.shape.get("state") != "streaming":
+                continue
+            if part.shape["type"] == "reasoning" and "id" in part.shape:
+                self._reasonings[part.shape["id"]] = part
+            elif part.shape["type"] == "text":
+                self._left_open.append(part)
 
     def grow(self, chunk: Chunk) -> bool:
         """Take a delta that brings nothing but text for an open block or a call's input.
@@ -135,6 +150,8 @@ class MessageState(ToolCalls):
         kind = chunk["type"]
         blocks = self._texts if kind[0] == "t" else self._reasonings
         part = blocks.get(chunk["id"])
+        if part is None and blocks is self._texts and len(self._left_open) == 1:
+            part = blocks[chunk["id"]] = self._left_open.pop()
         if part is None:
             what = "text" if kind[0] == "t" else "reasoning"
             raise ProtocolError(
@@ -199,13 +216,16 @@ class MessageState(ToolCalls):
 
     def _finish_step(self, chunk: Chunk) -> None:
         if self._sdk == 6:
-            self._texts.clear()
-            self._reasonings.clear()
+            self._forget_blocks()
+
+    def _forget_blocks(self) -> None:
+        self._texts.clear()
+        self._reasonings.clear()
+        self._left_open.clear()
 
     def _reset_step(self, chunk: Chunk) -> None:
         gone = self._current_step()
-        self._texts.clear()
-        self._reasonings.clear()
+        self._forget_blocks()
         self._calls.clear()
         if gone:
             del self.parts[-len(gone) :]

@@ -77,6 +77,10 @@ class UsageSum:
         self._step: Buckets = {}
         self._counted = False
 
+    def go_on(self) -> None:
+        """Note that what is stored is of the stream that goes on now: its total counts once."""
+        self._counted = any(self.total.values())
+
     def start_step(self) -> None:
         """Note that a step starts; what is reported from now on is another step's."""
         self._steps += 1

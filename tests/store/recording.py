@@ -53,6 +53,15 @@ def feed(db: Database, recording: Recording, chunks: list[dict[str, Any]]) -> st
     return message_id
 
 
+def leave_without_a_word(db: Database, recording: Recording) -> None:
+    """Leave the session as a process does that is killed once everything is flushed."""
+    drive(db, recording.save(exact=True))
+    db.connection.execute(
+        "UPDATE chat_sessions SET metadata_json = json_set(metadata_json, '$.activity.pid',"
+        " 999999999) WHERE json_extract(metadata_json, '$.activity.state') = 'running'"
+    )
+
+
 def stored(db: Database, message_id: str) -> dict[str, Any]:
     found = read_ui_message(db, message_id)
     assert found is not None

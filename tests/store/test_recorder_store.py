@@ -19,7 +19,15 @@ from store.recorder.procedures import drive
 from store.recorder.recording import Recording, user_message
 from store.recorder.usage import UsageSum, buckets_of
 from store.recorder.writing import CHANGES_KEPT
-from tests.store.recording import feed, messages, metadata, record, session_row, stored
+from tests.store.recording import (
+    feed,
+    leave_without_a_word,
+    messages,
+    metadata,
+    record,
+    session_row,
+    stored,
+)
 from tests.store.talks import Talk
 
 START = {"type": "start", "messageId": "m1"}
@@ -144,6 +152,18 @@ def test_usage_of_a_continued_message_is_added_once(own_talk: Talk) -> None:
     row = session_row(own_talk.db, recording.session_id)
     assert (row["prompt_tokens"], row["completion_tokens"], row["total_tokens"]) == (15, 1, 16)
     assert metadata(own_talk.db, message_id)["backscroll"]["usage"]["input"] == 15
+
+
+def test_usage_of_a_stream_that_goes_on_after_a_kill_is_added_once(own_talk: Talk) -> None:
+    step = [{"type": "start-step"}, {"type": "finish-step"}]
+    usage = {"type": "message-metadata", "messageMetadata": {"usage": {"input": 3, "output": 1}}}
+    total = {"totalUsage": {"inputTokens": 3, "outputTokens": 1}}
+    recording, _ = record(own_talk.db, [{"type": "start"}, *step, usage])
+    leave_without_a_word(own_talk.db, recording)
+    record(own_talk.db, [{"type": "finish", "messageMetadata": total}],
+           session=recording.session_id)
+    assert session_row(own_talk.db, recording.session_id)["total_tokens"] == 4
+    assert len(messages(own_talk.db, recording.session_id)) == 1
 
 
 def test_a_host_may_tell_the_usage_of_a_step(own_talk: Talk) -> None:

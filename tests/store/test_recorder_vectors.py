@@ -19,6 +19,7 @@ from tests.store.recording import (
     AT_ONCE,
     VECTORS,
     feed,
+    leave_without_a_word,
     messages,
     metadata,
     new_state,
@@ -139,3 +140,30 @@ def answer(recording: Recording, call: str) -> Any:
         return recording.set_tool_output("a1", "c1", error_text=error)
     output = {"ok": 1} if "ok" in call else 2
     return recording.set_tool_output("a1", "c1", output)
+
+
+@pytest.mark.parametrize("name", sorted(VECTORS.keys() - {"protocol-error-delta-without-start"}))
+def test_the_rest_of_a_stream_goes_on_where_the_last_run_was_killed(
+    name: str, own_talk: Talk
+) -> None:
+    vector = VECTORS[name]
+    chunks = vector["chunks"]
+    for cut in range(1, len(chunks)):
+        recording = start(own_talk.db, vector, AT_ONCE)
+        feed(own_talk.db, recording, chunks[:cut])
+        open_texts = [part for part in vector["snapshots"][cut - 1]["parts"]
+                      if part["type"] == "text" and part.get("state") == "streaming"]
+        ended = recording.message is None or recording.message.finished
+        leave_without_a_word(own_talk.db, recording)
+        if ended or len(open_texts) > 1 or chunks[cut]["type"] == "start":
+            continue
+        problems: list[str] = []
+        another = Recording(policy=AT_ONCE, problem=problems.append)
+        drive(own_talk.db, another.start(recording.session_id))
+        feed(own_talk.db, another, chunks[cut:])
+        drive(own_talk.db, another.close())
+        found = messages(own_talk.db, recording.session_id)
+        assert [message["parts"] for message in found] == [vector["final"]["parts"]], cut
+        assert not problems
+        row = session_row(own_talk.db, recording.session_id)
+        assert row["metadata"]["activity"]["state"] != "running"

@@ -6,7 +6,9 @@ UIMessage ({"role", "parts", ...}), which is stored as it is.
 
 A line that is no chunk is named on stderr and passed over. A chunk that the SDK's reader
 refuses ends the recording of its message, as it ends it for that reader; --keep-going
-passes over it too. [DONE] ends a message; what comes next is another stream's.
+passes over it too. [DONE] ends a message; what comes next is another stream's. With
+--session, a stream that begins in its middle goes on with the message of a run that broke
+off.
 """
 
 from __future__ import annotations
