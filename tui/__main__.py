@@ -109,7 +109,7 @@ def _browse(request: Request) -> int:
     from tui.hangup import end_with_terminal
 
     end_with_terminal(sys.stdin.fileno())
-    app = BackscrollApp(library, settings)
+    app = BackscrollApp(library, settings, rows_first=True)
     app.run(mouse=settings.mouse)
     if app.failure:
         print(f"backscroll: {app.failure}", file=sys.stderr)

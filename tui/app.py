@@ -25,7 +25,6 @@ from store.database import explained
 from store.errors import BackscrollError
 from store.neutral import neutral
 from tui import problems
-from tui.commands.registry import keymap
 from tui.library import Library
 from tui.messages import ProblemOccurred
 from tui.state import ViewState, load_state, save_state, state_path
@@ -70,7 +69,8 @@ class BackscrollApp(App[None]):
     """
 
     def __init__(
-        self, library: Library, settings: QuickSettings, *, poll_ms: int | None = None
+        self, library: Library, settings: QuickSettings, *, poll_ms: int | None = None,
+        rows_first: bool = False,
     ) -> None:
         """Make the app.
 
@@ -78,8 +78,12 @@ class BackscrollApp(App[None]):
             library: The store, open.
             settings: What the first paint needs of the config.
             poll_ms: Between two looks at the store; None takes the config's.
+            rows_first: Show the first rows before the main screen is loaded, where there are
+                any; what is typed meanwhile waits for it.
         """
         super().__init__()
+        self._rows_first = rows_first
+        self._typed_early: list[events.Event] | None = None
         self.library = library
         self.settings = settings
         self._uncaught = 0
@@ -98,7 +102,6 @@ class BackscrollApp(App[None]):
             self.register_theme(theme)
         wanted = default_theme(settings.theme)
         self._start_in(wanted if wanted in self.available_themes else default_theme("auto"))
-        self.set_keymap(keymap(settings.keys))
 
     def _start_in(self, theme: str) -> None:
         """Take the first theme; our dark one without having every style sheet parsed twice."""
@@ -116,9 +119,24 @@ class BackscrollApp(App[None]):
         return self._main
 
     def get_default_screen(self) -> Screen[None]:
-        """Make the main screen."""
+        """Make the main screen, or one with the first rows until that one is loaded."""
+        plain = self.library.making is None and self.library.headline is None
+        if self._rows_first and plain and self.library.workspace is None:
+            from tui.sessions.first_page import read_first_page
+
+            page = read_first_page(self.library, self.view_state)
+            if page.rows:
+                from tui.screens.first import FirstScreen
+
+                self._typed_early = []
+                return FirstScreen(self.library, self.view_state, page)
+        return self._make_main()
+
+    def _make_main(self) -> MainScreen:
+        from tui.commands.registry import keymap
         from tui.screens.main import MainScreen
 
+        self.set_keymap(keymap(self.settings.keys))
         self._main = MainScreen(
             self.library, self.view_state, changed_keys=self.settings.keys, poll_ms=self._poll_ms,
             unfocused_poll_ms=self.settings.unfocused_poll_ms,
@@ -126,15 +144,25 @@ class BackscrollApp(App[None]):
         )
         return self._main
 
-    def on_mount(self) -> None:
-        """Load what the first paint did not need, once that is on the screen."""
+    async def on_ready(self) -> None:
+        """Load what the first paint did not need, now that it is on the screen."""
+        if self._main is None:
+            await self.push_screen(self._make_main())
         self.call_after_refresh(self._after_first_paint)
 
     def _after_first_paint(self) -> None:
+        if self._typed_early is not None:
+            self.call_later(self._give_typed_early)
         gc.collect()
         gc.freeze()
         gc.enable()
         self.run_worker(self._load_rest(), exit_on_error=False)
+
+    async def _give_typed_early(self) -> None:
+        """Let the main screen have what was typed and clicked before it was there, in order."""
+        early, self._typed_early = self._typed_early or [], None
+        for event in early:
+            await self.on_event(event)
 
     async def _load_rest(self) -> None:
         if self.library.making is not None:
@@ -184,6 +212,10 @@ class BackscrollApp(App[None]):
         A terminal that takes the focus away and gives it back must not turn typed text
         into commands.
         """
+        typed = isinstance(event, (events.Key, events.Paste, events.MouseEvent))
+        if typed and self._typed_early is not None:
+            self._typed_early.append(event)
+            return
         if isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
             self._hold_filter()
         if isinstance(event, events.Key):

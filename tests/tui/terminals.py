@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
 
-DEADLINE = 30.0
+DEADLINE = 60.0
 """Seconds after which a child that writes nothing wanted has failed."""
 
 
@@ -27,19 +27,29 @@ class Terminal:
     def wait_for(self, wanted: bytes) -> bytes:
         """Read until some bytes came; return all that came so far."""
         end = monotonic() + DEADLINE
+        while wanted not in self.received:
+            if not self._read(end, wanted):
+                raise AssertionError(f"ended before {wanted!r}; got {self.received[-400:]!r}")
+        return self.received
+
+    def wait_for_end(self) -> None:
+        """Read until the child has ended."""
+        end = monotonic() + DEADLINE
+        while self._read(end, "its end"):
+            pass
+
+    def _read(self, end: float, wanted: object) -> bytes:
+        """Read once; nothing is left where the child has ended."""
         watched = select.poll()
         watched.register(self._handle, select.POLLIN)
-        while wanted not in self.received:
-            if not watched.poll(max(0.0, end - monotonic()) * 1000):
-                raise AssertionError(f"{wanted!r} did not come; got {self.received[-400:]!r}")
-            try:
-                chunk = os.read(self._handle, 65536)
-            except OSError:
-                chunk = b""
-            if not chunk:
-                raise AssertionError(f"ended before {wanted!r}; got {self.received[-400:]!r}")
-            self.received += chunk
-        return self.received
+        if not watched.poll(max(0.0, end - monotonic()) * 1000):
+            raise AssertionError(f"{wanted!r} did not come; got {self.received[-400:]!r}")
+        try:
+            chunk = os.read(self._handle, 65536)
+        except OSError:
+            chunk = b""
+        self.received += chunk
+        return chunk
 
     def send(self, keys: bytes) -> None:
         """Type something."""

@@ -15,12 +15,10 @@ from store.queries.listing import ListQuery, ListRow
 from tui.glyphs import glyphs
 from tui.sessions.empty import message
 from tui.sessions.model import ListModel
-from tui.sessions.painter import ONE_LINE_FROM, Entry, RowPainter, blank
+from tui.sessions.painter import Entry, RowPainter, blank, row_height
 from tui.theme import palette_of
 
 CACHED_ROWS = 4_096
-TALL_FROM = 14
-"""From this height on a row has two lines."""
 DRAWN_FOR_MS = 1_000
 """Ages on the screen are as old as this at most."""
 
@@ -47,10 +45,8 @@ class DrawnList(ScrollView, inherit_bindings=False):
 
     @property
     def row_height(self) -> int:
-        """Lines of a row: two where there is room, one on a wide or a low list."""
-        size = self.size
-        return 2 if size.width < ONE_LINE_FROM and (not size.height or size.height >= TALL_FROM) \
-            else 1
+        """Lines of a row in this size of the list."""
+        return row_height(self.size.width, self.size.height)
 
     @property
     def selected(self) -> int | None:
@@ -104,11 +100,8 @@ class DrawnList(ScrollView, inherit_bindings=False):
     def _paint(self, painter: RowPainter, entry: int, part: int) -> Strip:
         model = self.model
         rowid = model.rowids[entry]
-        known = Entry(
-            model.depths[entry], bool(model.lasts[entry]), model.rails[entry],
-            model.children.get(rowid, 0), rowid in model.folded, entry == self.cursor,
-            rowid in self.marked,
-        )
+        known = Entry.of(
+            model, entry, selected=entry == self.cursor, marked=rowid in self.marked)
         row = self.rows.get(rowid)
         if row is None:
             self._want([rowid])

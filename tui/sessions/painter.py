@@ -14,7 +14,7 @@ from store.queries.listing import ListQuery, ListRow
 from tui import figures
 from tui.glyphs import Glyphs
 from tui.palette import Palette
-from tui.sessions.model import GroupSpan
+from tui.sessions.model import GroupSpan, ListModel
 from tui.sessions.states import STATE_WORDS
 from tui.sessions.wording import activity_of, age, folder, heading, model_name, short_kind
 from tui.text import cells, fit, fit_path, one_line
@@ -24,6 +24,8 @@ GUTTER = 3
 """Columns of the bar, the state's glyph and a space."""
 ONE_LINE_FROM = 72
 """From this width on a row has room for all its columns on one line."""
+TALL_FROM = 14
+"""From this height of the list on a row has two lines."""
 
 LEAST_ORIGIN = 5
 """Columns below which the origin is left out beside a state's word."""
@@ -31,6 +33,7 @@ WITH_COST = 48
 """From this width on a row of two lines has a column for the cost."""
 ONE_LINE_WITH_COST = 100
 ORIGIN_COLUMNS = 26
+
 
 @lru_cache(maxsize=256)
 def style(colour: str, ground: str, bold: bool = False, italic: bool = False) -> Style:
@@ -48,6 +51,25 @@ class Entry(NamedTuple):
     folded: bool = False
     selected: bool = False
     marked: bool = False
+
+    @classmethod
+    def of(cls, model: ListModel, at: int, *, selected: bool, marked: bool) -> Entry:
+        """Return what a list knows of the row that stands at a place in it."""
+        rowid = model.rowids[at]
+        return cls(
+            model.depths[at], bool(model.lasts[at]), model.rails[at],
+            model.children.get(rowid, 0), rowid in model.folded, selected, marked,
+        )
+
+
+def row_height(width: int, height: int) -> int:
+    """Return the lines of a row: two where there is room, one on a wide or a low list.
+
+    Args:
+        width: Of the list, in columns.
+        height: Of the list, in lines; 0 while that is not known.
+    """
+    return 2 if width < ONE_LINE_FROM and (not height or height >= TALL_FROM) else 1
 
 
 class RowPainter(NamedTuple):

@@ -8,8 +8,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from store.queries import activities, list_keys, listing
-from store.queries.list_keys import ListKeys
+from store.queries import activities, listing
 from store.queries.listing import ListQuery
 from store.queries.summary import totals
 from tui.commands.registry import BY_ID
@@ -17,17 +16,15 @@ from tui.library import Library
 from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
 from tui.panes.base import CommandPane
 from tui.sessions.empty import empty_words, making_words
+from tui.sessions.first_page import read_first_page
 from tui.sessions.header import ListHeader, ListOrder, ListTitle, Tally, _Facts
 from tui.sessions.loader import ListLoader
-from tui.sessions.model import ListModel, build_model
+from tui.sessions.model import ListModel
 from tui.sessions.turn_counts import TurnCounts
 from tui.sessions.view import SessionList
 from tui.state import ViewState
 from tui.text import one_line
 
-FIRST_PAGE = 64
-READ_WHOLE_UP_TO = 3_000
-"""Sessions up to which the whole list is read before the first paint."""
 COUNTED_AT_ONCE = 12
 
 
@@ -46,18 +43,15 @@ class SessionListPane(CommandPane, Vertical):
         super().__init__(id="sessions")
         self.library = library
         self.state = state
-        self.list_query = listing_query(state, library.workspace)
         self.filter_text = ""
         self.filter_open = False
-        self.keys = ListKeys()
         self.selected_id: str | None = state.session_id
         self.view = SessionList(library.clock)
         self._loader = ListLoader(library.path, library.clock)
-        self._folds: dict[int, bool] = {}
         self._going_to: str | None = None
         self._matched: tuple[str, set[int]] | None = None
         self._counted = TurnCounts()
-        self._read_first_page()
+        self._take_first_page()
 
     def compose(self) -> ComposeResult:
         """Make header and list."""
@@ -76,23 +70,12 @@ class SessionListPane(CommandPane, Vertical):
         for widget in self.query("*"):
             widget.refresh()
 
-    def _read_first_page(self) -> None:
-        database, view, query = self.library.database, self.view, self.list_query
-        whole = listing.upper_bound(database) <= READ_WHOLE_UP_TO
-        keys = None if whole else list_keys.first_keys(database, query, FIRST_PAGE)
-        if keys is None and not whole:
-            return
-        self.keys = keys or activities.keys(database, query, self.library.clock())
-        by_id = listing.rowids_of(database, list(self.state.folds))
-        self._folds = {rowid: self.state.folds[name] for name, rowid in by_id.items()}
-        model = build_model(self.keys, self._folds, headed=query.group != "none")
-        selected = listing.rowid_of(database, self.selected_id) if self.selected_id else None
-        view.model, view.list_query = model, query
-        entry = model.find_shown(selected) if selected is not None else None
-        view.cursor = entry if entry is not None else (0 if len(model) else None)
-        near = (view.cursor or 0) // FIRST_PAGE * FIRST_PAGE
-        rowids = list(model.rowids[near:near + FIRST_PAGE])
-        view.rows.update(activities.rows(database, rowids, (), self.library.clock()))
+    def _take_first_page(self) -> None:
+        page = read_first_page(self.library, self.state)
+        self.list_query, self.keys, self._folds = page.query, page.keys, page.folds
+        view = self.view
+        view.model, view.list_query, view.cursor = page.model, page.query, page.cursor
+        view.rows.update(page.rows)
         row = view.rows.get(view.selected or -1)
         self.selected_id = row.id if row else self.selected_id
 
@@ -285,15 +268,3 @@ class SessionListPane(CommandPane, Vertical):
         self.state.sort, self.state.group, self.state.shelf = query.sort, query.group, query.shelf
         self._show_header()
         self.reload()
-
-
-def listing_query(state: ViewState, workspace: str | None) -> ListQuery:
-    """Return the remembered view; what no longer exists has its default."""
-    query = ListQuery(workspace=workspace)
-    for sort in listing.SORTS:
-        query = query._replace(sort=sort) if state.sort == sort else query
-    for group in listing.GROUPS:
-        query = query._replace(group=group) if state.group == group else query
-    for shelf in listing.SHELVES:
-        query = query._replace(shelf=shelf) if state.shelf == shelf else query
-    return query

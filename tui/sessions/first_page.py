@@ -1,0 +1,73 @@
+"""The first page of the session list, read on the plain connection."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from store.queries import activities, list_keys, listing
+from store.queries.list_keys import ListKeys
+from store.queries.listing import ListQuery, ListRow
+from tui.library import Library
+from tui.sessions.model import ListModel, build_model
+from tui.state import ViewState
+
+FIRST_PAGE = 64
+READ_WHOLE_UP_TO = 3_000
+"""Sessions up to which the whole list is read before the first paint."""
+
+
+class FirstPage(NamedTuple):
+    """What is drawn first.
+
+    Attributes:
+        query: The remembered view.
+        keys: Of the first page, or of the whole list where that is short; empty where no
+            index serves the view.
+        folds: The user's folds by rowid.
+        model: How the sessions stand.
+        cursor: The entry of the selected session; None in an empty list.
+        rows: By rowid, those around the cursor.
+    """
+
+    query: ListQuery
+    keys: ListKeys
+    folds: dict[int, bool]
+    model: ListModel
+    cursor: int | None
+    rows: dict[int, ListRow]
+
+
+def read_first_page(library: Library, state: ViewState) -> FirstPage:
+    """Read the page that the remembered selection is on, the first one without.
+
+    Raises:
+        sqlite3.Error: The store cannot be read.
+    """
+    database, query = library.database, listing_query(state, library.workspace)
+    whole = listing.upper_bound(database) <= READ_WHOLE_UP_TO
+    keys = None if whole else list_keys.first_keys(database, query, FIRST_PAGE)
+    if keys is None and not whole:
+        return FirstPage(query, ListKeys(), {}, ListModel(), None, {})
+    keys = keys or activities.keys(database, query, library.clock())
+    by_id = listing.rowids_of(database, list(state.folds)) if state.folds else {}
+    folds = {rowid: state.folds[name] for name, rowid in by_id.items()}
+    model = build_model(keys, folds, headed=query.group != "none")
+    selected = listing.rowid_of(database, state.session_id) if state.session_id else None
+    entry = model.find_shown(selected) if selected is not None else None
+    cursor = entry if entry is not None else (0 if len(model) else None)
+    near = (cursor or 0) // FIRST_PAGE * FIRST_PAGE
+    rowids = list(model.rowids[near:near + FIRST_PAGE])
+    rows = activities.rows(database, rowids, (), library.clock())
+    return FirstPage(query, keys, folds, model, cursor, rows)
+
+
+def listing_query(state: ViewState, workspace: str | None) -> ListQuery:
+    """Return the remembered view; what no longer exists has its default."""
+    query = ListQuery(workspace=workspace)
+    for sort in listing.SORTS:
+        query = query._replace(sort=sort) if state.sort == sort else query
+    for group in listing.GROUPS:
+        query = query._replace(group=group) if state.group == group else query
+    for shelf in listing.SHELVES:
+        query = query._replace(shelf=shelf) if state.shelf == shelf else query
+    return query
