@@ -10,15 +10,12 @@ import time
 from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
-from weakref import WeakKeyDictionary
 
-from textual import events, on
+from textual import on
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
-from textual.widget import Widget
-from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
 from store.database import explained
@@ -30,6 +27,7 @@ from tui.messages import ProblemOccurred
 from tui.state import ViewState, load_state, save_state, state_path
 from tui.syncing import Syncing
 from tui.theme import OWN_THEMES, default_theme
+from tui.typed_ahead import TypedAheadApp
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -53,7 +51,7 @@ def _command_provider() -> type[Provider]:
     return CommandProvider
 
 
-class BackscrollApp(App[None]):
+class BackscrollApp(TypedAheadApp):
     """Shows one store."""
 
     TITLE = "backscroll"
@@ -83,16 +81,11 @@ class BackscrollApp(App[None]):
         """
         super().__init__()
         self._rows_first = rows_first
-        self._typed_early: list[events.Event] | None = None
         self.library = library
         self.settings = settings
         self._uncaught = 0
         self.failure = ""
-        self._typed_into: WeakKeyDictionary[
-            events.Key, tuple[Screen[object], Widget | None]
-        ] = WeakKeyDictionary()
         self._toast = "", 0.0
-        self._main: MainScreen | None = None
         self._syncing = Syncing(library.path, self._sync_said, self.report)
         self.view_state: ViewState = load_state(
             state_path(library.path), sort=settings.sort, group=settings.group
@@ -128,7 +121,7 @@ class BackscrollApp(App[None]):
             if page.rows:
                 from tui.screens.first import FirstScreen
 
-                self._typed_early = []
+                self.keep_what_is_typed()
                 return FirstScreen(self.library, self.view_state, page)
         return self._make_main()
 
@@ -151,18 +144,11 @@ class BackscrollApp(App[None]):
         self.call_after_refresh(self._after_first_paint)
 
     def _after_first_paint(self) -> None:
-        if self._typed_early is not None:
-            self.call_later(self._give_typed_early)
+        self.give_what_was_typed()
         gc.collect()
         gc.freeze()
         gc.enable()
         self.run_worker(self._load_rest(), exit_on_error=False)
-
-    async def _give_typed_early(self) -> None:
-        """Let the main screen have what was typed and clicked before it was there, in order."""
-        early, self._typed_early = self._typed_early or [], None
-        for event in early:
-            await self.on_event(event)
 
     async def _load_rest(self) -> None:
         if self.library.making is not None:
@@ -205,43 +191,6 @@ class BackscrollApp(App[None]):
         if len(mistakes) > 3:
             self.notify(f"… and {len(mistakes) - 3} more in {config.path}", timeout=10)
         return config
-
-    async def on_event(self, event: events.Event) -> None:
-        """Give keys to the filter while it is open, whatever the focus is doing.
-
-        A terminal that takes the focus away and gives it back must not turn typed text
-        into commands.
-        """
-        typed = isinstance(event, (events.Key, events.Paste, events.MouseEvent))
-        if typed and self._typed_early is not None:
-            self._typed_early.append(event)
-            return
-        if isinstance(event, (events.Key, events.Paste)) and not event.is_forwarded:
-            self._hold_filter()
-        if isinstance(event, events.Key):
-            if not event.is_forwarded:
-                self._typed_into[event] = self.screen, self.focused
-            elif self._came_too_late(event):
-                event = events.Key(event.key, event.character)
-        await super().on_event(event)
-
-    def _came_too_late(self, event: events.Key) -> bool:
-        """Say whether the key before this one changed what it is for while it was on its way.
-
-        That one opened or left a screen, or a line to type into, which this one is text of.
-        """
-        here = self.screen, self.focused
-        screen, widget = self._typed_into.get(event, here)
-        typing = isinstance(self.focused, Input)
-        return screen is not self.screen or (typing and widget is not self.focused)
-
-    def _hold_filter(self) -> None:
-        main = self._main
-        if main is None or self.screen is not main or not main.is_mounted:
-            return
-        pane = main.sessions
-        if pane.filter_open and not pane.filter_has_focus:
-            pane.open_filter()
 
     def _watch_app_focus(self, focus: bool) -> None:
         """Keep the focus where it is when the terminal's window loses it."""
