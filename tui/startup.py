@@ -133,7 +133,7 @@ def _open_target(target: str, store: str | None) -> Library:
         library.notice = found.message
         return library
     if found.kind == "server":
-        return _opened_source(_server_of(target))
+        return _opened_server(target)
     if found.kind in ("folder", "other") and (source := _source_of(found.path)):
         return _opened_source(source)
     if found.kind == "folder":
@@ -164,21 +164,34 @@ def _source_of(path: Path) -> Path | None:
     return None if found is None else Path(found[1])
 
 
-def _server_of(target: str) -> ServerUrl:
-    """Return the server that a URL names, where its sessions are known."""
+def _opened_server(target: str) -> Library:
+    """Open the copy of what a server holds; the server has to answer where there is none yet."""
     url: ServerUrl | None = import_module("store.sources.server_url").server_url(target)
     assert url is not None
     classify_server = import_module("store.sync.targets").classify_server
-    classify_server(url, import_module("store.sources.registry").all_sources())
-    return url
+    try:
+        classify_server(url, import_module("store.sources.registry").all_sources())
+    except StoreError as trouble:
+        path = _copy_path(url)
+        if not path.exists() or is_empty(path):
+            raise
+        library = Library.open(path, home_path(str(url)))
+        library.notice = f"{trouble}; what was read from it before is shown"
+        return library
+    return _opened_source(url)
 
 
-def _opened_source(root: Root) -> Library:
-    """Open the store in the cache folder that a source is synced into."""
+def _copy_path(root: Root) -> Path:
+    """Return the store in the cache folder that a source is synced into."""
     identity = import_module("store.sync.roots").identity(root)
     blake2b = import_module("hashlib").blake2b
     name = blake2b(os.fsencode(identity), digest_size=8).hexdigest()
-    path = private_folder(cache_dir() / "opened") / f"{name}.db"
+    return private_folder(cache_dir() / "opened") / f"{name}.db"
+
+
+def _opened_source(root: Root) -> Library:
+    """Open the store that a source is synced into."""
+    path = _copy_path(root)
     open_database(path, create=True).close()
     library = Library.open(path, home_path(str(root)))
     library.sync_targets = (root,)

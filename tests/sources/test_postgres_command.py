@@ -200,3 +200,30 @@ async def test_a_watcher_is_a_process_that_hides_the_password(
     assert any("while it is watched" in json.loads(body).get("text", "") for (body,) in rows)
     library.close()
     assert "BACKSCROLL_SERVERS" not in os.environ
+
+
+def test_the_copy_of_a_server_that_is_silent_is_opened(
+    run: Run, postgres: Server, hub_server: Database
+) -> None:
+    opened = open_library(hub_server.guarded_url, None)
+    asyncio.run(opened.close())
+    postgres.stop()
+    try:
+        with pytest.raises(StoreError, match="cannot be reached"):
+            open_library(hub_server.guarded_url, None)  # Nothing was read from it yet.
+    finally:
+        postgres.start()
+    assert run("sync", hub_server.guarded_url, "--store", str(opened.path)).code == 0
+    postgres.stop()
+    try:
+        kept = open_library(hub_server.guarded_url, None)
+    finally:
+        postgres.start()
+    assert (kept.path, kept.name, kept.sync_targets) == (opened.path, opened.name, None)
+    assert kept.notice is not None
+    shown = str(url_of(hub_server.guarded_url))
+    assert kept.notice.startswith(f"{shown} cannot be reached: ")
+    assert kept.notice.endswith("; what was read from it before is shown")
+    (count,) = kept.database.connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
+    assert count == 5
+    asyncio.run(kept.close())
