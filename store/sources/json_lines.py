@@ -106,6 +106,19 @@ def parse_line(line: bytes) -> tuple[dict[str, Any], str | None]:
     return value, repaired
 
 
+def parse_value(text: str | bytes) -> Any:
+    """Return the value of a JSON text, read as leniently as a line is.
+
+    Raises:
+        LineError: When it is no JSON, however it is read.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        return _parse_leniently(raw, error)[0]
+
+
 def _parse_leniently(line: bytes, error: orjson.JSONDecodeError) -> tuple[Any, str | None]:
     """Read lone surrogates, bytes that are no UTF-8, and what else Python's parser allows."""
     try:

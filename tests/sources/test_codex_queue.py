@@ -57,6 +57,13 @@ def test_prompts_that_wait_are_queued_messages_in_their_order(home: Path) -> Non
     assert not any("queued_at" in m.metadata for m in drafts[B].messages)
 
 
+def test_half_of_a_surrogate_pair_costs_only_itself(home: Path) -> None:
+    put(home, "q1", 0, {"type": "text", "text": "cut \ud83d here"})
+    drafts, problems = read(home)
+    assert problems == []
+    assert drafts[A].messages[-1].parts[0].data["text"].startswith("cut ")
+
+
 def test_a_prompt_that_is_put_there_makes_its_thread_move(home: Path) -> None:
     source = CodexSource()
     before = {unit.key: unit for unit in source.units(home, [])}

@@ -114,6 +114,12 @@ def test_the_older_single_object(tmp_path: Path) -> None:
     check_records(draft)
 
 
+def test_an_older_session_with_half_of_a_surrogate_pair_is_read(tmp_path: Path) -> None:
+    path = project(tmp_path, "9f" * 32) / "chats" / NAME.replace(".jsonl", ".json")
+    path.write_text(json.dumps(meta() | {"messages": [user("u", "cut \ud83d here", 1)]}))
+    assert words(only(GeminiSource(), root(tmp_path)).messages[0]) == "cut \ufffd here"
+
+
 def test_an_old_object_that_became_a_log_is_one_session(tmp_path: Path) -> None:
     rows = [user("u", "one", 1), gemini("g", "two", 2)]
     old = project(tmp_path) / "chats" / NAME.replace(".jsonl", ".json")

@@ -320,7 +320,7 @@ def test_damage_costs_only_itself(folder: Path) -> None:
     assert sum("transcript is missing" in reason for reason in reasons) == 3
     assert sum("transcript of a session that is not there" in reason for reason in reasons) == 3
     assert any("its parent gone is not there" in reason for reason in reasons)
-    assert any("file history is no JSON" in reason for reason in reasons)
+    assert any("file history: no JSON" in reason for reason in reasons)
     assert sum(Path(p.path).name == f"{PLAN}.display.jsonl" for p in problems) == 2
 
 

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from store.sources.databases import columns, decoded, record_bytes, rows
 from store.sources.drafts import MessageDraft, PartDraft
 from store.sources.plain_parts import data_part, text_part
@@ -60,7 +58,7 @@ def queued_messages(waiting: Sequence[Queued], first_record: int) -> list[Messag
         record = (first_record + place,)
         metadata: dict[str, Any] = {"origin": "human", "queued_at": one.at}
         message = MessageDraft(one.id, "user", one.at, one.at, metadata)
-        payload = mapping(mapping(orjson.loads(one.row)).get("payload_json"))
+        payload = mapping(mapping(decoded(one.row)).get("payload_json"))
         content = mapping(payload.get("UserInput")).get("content")
         for item in content if isinstance(content, list) else [payload]:
             message.parts.append(_part(mapping(item), one.at, record))

@@ -11,12 +11,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import orjson
-
 from store.sources.codex.items import file_data
 from store.sources.codex.patches import structured_patch
 from store.sources.codex.rollout import Line
 from store.sources.drafts import PartDraft
+from store.sources.json_lines import LineError, parse_value
 from store.sources.values import mapping, number, string
 
 CALLS = {
@@ -109,8 +108,8 @@ def _input(given: object, kind: str) -> Any:
         return {"input": given}
     if isinstance(given, str):
         try:
-            value = orjson.loads(given)
-        except orjson.JSONDecodeError:
+            value = parse_value(given)
+        except LineError:
             return {"input": given} if given else {}
         return value if isinstance(value, dict) else {"input": value}
     return given if given is not None else {}
@@ -179,8 +178,8 @@ def exit_code(text: str) -> int | None:
     """Return the exit code that an output's head tells, or its metadata where it is JSON."""
     if text.startswith("{"):
         try:
-            code = mapping(mapping(orjson.loads(text)).get("metadata")).get("exit_code")
-        except orjson.JSONDecodeError:
+            code = mapping(mapping(parse_value(text)).get("metadata")).get("exit_code")
+        except LineError:
             code = None
         return code if type(code) is int else None
     head = text[:_HEAD].partition("Output:\n")
@@ -202,8 +201,8 @@ def _child(part: PartDraft, text: str) -> str | None:
     if part.type != "tool-spawn_agent" or not text.startswith("{"):
         return None
     try:
-        return string(mapping(orjson.loads(text)).get("agent_id"))
-    except orjson.JSONDecodeError:
+        return string(mapping(parse_value(text)).get("agent_id"))
+    except LineError:
         return None
 
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
 from store.sources.copilot.event import Event
+from store.sources.json_lines import LineError, parse_value
 from store.sources.values import epoch_ms, mapping, string
 
 
@@ -65,8 +64,8 @@ def _request(call: dict[str, Any]) -> dict[str, Any]:
     given = function.get("arguments", function.get("input"))
     if isinstance(given, str):
         try:
-            given = orjson.loads(given)
-        except orjson.JSONDecodeError:
+            given = parse_value(given)
+        except LineError:
             given = {"input": given}
     name = string(function.get("name"))
     return {"toolCallId": call.get("id"), "name": name, "arguments": given}

@@ -14,11 +14,10 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
-import orjson
-
 from store.sources.drafts import AttachmentDraft, MessageDraft, SessionDraft
 from store.sources.gemini.content import text_of
 from store.sources.growing import entries_of, open_regular, stamped
+from store.sources.json_lines import LineError, parse_value
 from store.sources.protocol import FileStamp, Problem
 from store.sources.values import epoch_ms, mapping, string
 
@@ -55,8 +54,8 @@ def saved_by_session(project: str, problems: list[Problem]) -> dict[str, list[Fi
 def _savers(project: str) -> dict[str, str]:
     try:
         with open_regular(os.path.join(project, "logs.json")) as file:
-            rows = orjson.loads(file.read(_LOG_LIMIT))
-    except (OSError, orjson.JSONDecodeError):
+            rows = parse_value(file.read(_LOG_LIMIT))
+    except (OSError, LineError):
         return {}  # Only interactive sessions write it.
     found: dict[str, str] = {}
     for row in rows if isinstance(rows, list) else ():
@@ -94,9 +93,9 @@ def add_checkpoints(draft: SessionDraft, bodies: dict[str, bytes], problems: lis
 
 def _history(path: str, body: bytes, problems: list[Problem]) -> list[Any] | None:
     try:
-        data = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        problems.append(Problem(path, 0, f"no JSON: {error.msg}"))
+        data = parse_value(body)
+    except LineError as error:
+        problems.append(Problem(path, 0, str(error)))
         return None
     # Older versions saved the list alone.
     history = data.get("history") if isinstance(data, dict) else data

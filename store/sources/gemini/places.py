@@ -13,12 +13,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import orjson
-
 from store.sources.gemini.checkpoints import saved_by_session
 from store.sources.gemini.hashed import is_hash, path_of_hash
 from store.sources.growing import entries_of, open_regular, stamped
-from store.sources.json_lines import LineError, parse_line
+from store.sources.json_lines import LineError, parse_line, parse_value
 from store.sources.protocol import FileStamp, Problem, Unit
 from store.sources.values import mapping, string
 
@@ -199,8 +197,8 @@ def registered(config: str) -> dict[str, str]:
     """Return the project folders' names by path, as ``projects.json`` has them."""
     try:
         with open_regular(os.path.join(config, "projects.json")) as file:
-            data = orjson.loads(file.readall())
-    except (OSError, orjson.JSONDecodeError):
+            data = parse_value(file.readall())
+    except (OSError, LineError):
         return {}
     found = mapping(mapping(data).get("projects"))
     return {path: name for path, name in found.items() if isinstance(name, str)}

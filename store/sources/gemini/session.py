@@ -20,6 +20,7 @@ from store.sources.drafts import (
 from store.sources.gemini.content import text_of
 from store.sources.gemini.history import History
 from store.sources.gemini.messages import Messages
+from store.sources.json_lines import LineError, parse_value
 from store.sources.titles import shortened
 from store.sources.values import epoch_ms, mapping, string
 
@@ -67,9 +68,9 @@ def legacy_log(path: str, body: bytes) -> Log:
         NoSession: It is none.
     """
     try:
-        data = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise NoSession(f"no JSON: {error.msg}") from error
+        data = parse_value(body)
+    except LineError as error:
+        raise NoSession(str(error)) from error
     if not isinstance(data, dict) or not string(data.get("sessionId")):
         raise NoSession("no session of Gemini CLI")
     messages = data.pop("messages", None)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from store.sources.growing import entries_of, open_regular, stamped
+from store.sources.json_lines import LineError
 from store.sources.protocol import FileStamp, Problem, Unit
 from store.sources.values import string
 from store.sources.viben.settings import parse_object, parse_settings
@@ -99,7 +100,7 @@ def _read(path: str, problems: list[Problem]) -> dict[str, Any] | None:
         return parse_object(body) if path.endswith(".json") else parse_settings(body)
     except OSError as error:
         problems.append(Problem(path, 0, error.strerror or str(error)))
-    except ValueError as error:
+    except LineError as error:
         problems.append(Problem(path, 0, f"no task: {error}"))
     return None
 

@@ -10,6 +10,7 @@ from typing import Any
 from store.sources.databases import record_bytes
 from store.sources.drafts import AttachmentDraft, MessageDraft, PartDraft, SessionDraft
 from store.sources.growing import GrowingFile, UnitFiles
+from store.sources.json_lines import LineError
 from store.sources.protocol import Problem, Unit
 from store.sources.titles import shortened
 from store.sources.values import epoch_ms, mapping, string
@@ -121,7 +122,7 @@ def _sides(unit: Unit, files: UnitFiles, problems: list[Problem]) -> Sides:
         elif name == TASK and os.path.basename(os.path.dirname(folder)) == "tasks":
             try:
                 task = parse_object(body)
-            except ValueError as error:
+            except LineError as error:
                 problems.append(Problem(stamp.path, 0, f"no task: {error}"))
                 continue
             sides.tasks[stamp.path] = {"id": os.path.basename(folder), **task}

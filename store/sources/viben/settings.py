@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import orjson
+from store.sources.json_lines import LineError, parse_line, parse_value
 
 _LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*:(?:\s+(.*))?$")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -29,11 +29,9 @@ def parse_object(body: bytes) -> dict[str, Any]:
     """Return a JSON object's values, by keys in the one spelling.
 
     Raises:
-        ValueError: It is no JSON object.
+        LineError: It is no JSON object.
     """
-    value = orjson.loads(body)
-    if not isinstance(value, dict):
-        raise ValueError("no JSON object")
+    value, _ = parse_line(body)
     return {snake(key): item for key, item in value.items()}
 
 
@@ -46,7 +44,7 @@ def _value(text: str) -> Any:
     if not text:
         return None
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        return parse_value(text)
+    except LineError:
         quoted = len(text) > 1 and text[0] == text[-1] == "'"
         return text[1:-1].replace("''", "'") if quoted else text

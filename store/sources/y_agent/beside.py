@@ -8,6 +8,7 @@ import orjson
 
 from store.sources.databases import record_bytes
 from store.sources.drafts import AttachmentDraft, MessageDraft, PartDraft, SessionDraft
+from store.sources.json_lines import LineError, parse_value
 from store.sources.protocol import Problem
 from store.sources.values import mapping, number, string, utc_ms
 from store.sources.y_agent.messages import usage_of
@@ -40,9 +41,9 @@ def add_file_history(
     if body is None:
         return
     try:
-        snapshots = mapping(orjson.loads(body)).get("snapshots")
-    except orjson.JSONDecodeError as error:
-        problems.append(Problem(draft.path, 0, f"file history is no JSON: {error}"))
+        snapshots = mapping(parse_value(body)).get("snapshots")
+    except LineError as error:
+        problems.append(Problem(draft.path, 0, f"file history: {error}"))
         return
     messages = {message.source_id: message for message in draft.messages}
     left: list[dict[str, Any]] = []

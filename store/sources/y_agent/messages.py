@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from store.sources.drafts import MessageDraft, PartDraft, Role
+from store.sources.json_lines import LineError, parse_value
 from store.sources.plain_parts import text_part
 from store.sources.values import mapping, number, string, utc_ms
 
@@ -174,8 +175,8 @@ def _call(call: dict[str, Any], at: int) -> PartDraft:
     given = call.get("arguments")
     if isinstance(given, str):
         try:
-            given = orjson.loads(given)
-        except orjson.JSONDecodeError:
+            given = parse_value(given)
+        except LineError:
             given = {"arguments": given} if given else {}
     data = {
         "type": f"tool-{name}",

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from store.errors import StoreError
 from store.sources.database_source import DatabaseSource
 from store.sources.databases import Row, columns, rows, stamp_of_rows
@@ -21,6 +19,7 @@ from store.sources.growing import (
     stamp_of,
     stamped,
 )
+from store.sources.json_lines import LineError, parse_value
 from store.sources.protocol import FileStamp, Problem, Reading, Unit
 from store.sources.values import mapping, string, utc_ms
 from store.sources.y_agent.session import KIND, Files, display_path, message_ids, session_draft
@@ -230,10 +229,10 @@ def _pins(folder: Path, problems: list[Problem]) -> dict[str, tuple[bool, str | 
     path = str(folder / _HUB)
     try:
         with open_regular(path) as file:
-            data = mapping(orjson.loads(file.readall()))
+            data = mapping(parse_value(file.readall()))
     except FileNotFoundError:
         return {}
-    except (OSError, orjson.JSONDecodeError) as error:
+    except (OSError, LineError) as error:
         problems.append(Problem(path, 0, f"cannot be read: {error}"))
         return {}
     pinned = data.get("pinned")
