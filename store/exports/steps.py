@@ -66,6 +66,17 @@ def is_aside(metadata: object, role: str) -> bool:
     return role == "user" and origin in ("meta", "notification")
 
 
+def handed_over(parts: Iterable[object]) -> str | None:
+    """Return a prompt's words, for its agent to be given them anew.
+
+    None where it holds more than words, a picture say: no command line takes that.
+    """
+    texts = [part.get("text") if isinstance(part, dict) else None for part in parts]
+    words = [text for text in texts if isinstance(text, str)]
+    said = "\n\n".join(text for text in words if text.strip())
+    return said if said and len(words) == len(texts) else None
+
+
 def is_tool(part: Part) -> bool:
     """Tell whether a part is a tool call."""
     kind = part.get("type")

@@ -95,6 +95,8 @@ def _check_part(part: dict[str, Any], seen: list[str]) -> None:
         assert part["mime"] and isinstance(part["url"], str)
     if part["type"] == "compaction" and "tail_start_id" in part:
         assert part["tail_start_id"] in seen
+    if part["type"] == "step-finish":
+        assert part["reason"]
     if part["type"] == "tool":
         _check_call(part)
 

@@ -295,3 +295,16 @@ def test_a_last_prompt_that_nothing_answered_is_handed_over(
     assert made.prompt == "and then?" and made.command[-1] == "and then?"
     assert made.file is not None
     assert len(check("\n".join(made.file.lines))["messages"]) == 2
+
+
+def test_what_older_versions_wrote_has_all_that_import_wants(tmp_path: Path) -> None:
+    """Version 0.5 named no agent, no model and no reason for the end of a step."""
+    library = open_database(tmp_path / "library.db", create=True)
+    Sync(library, Settings(helpers=0)).run([Target(source("opencode"), DATA / "opencode/0.5.29")])
+    ids = [row[0] for row in library.connection.execute("SELECT id FROM chat_sessions")]
+    documents = [check("".join(writer("opencode")(read_session(library, name)))) for name in ids]
+    library.close()
+    infos = [message["info"] for document in documents for message in document["messages"]]
+    assert {info["role"] for info in infos} == {"user", "assistant"}
+    # What it did write stays as it was.
+    assert {info["mode"] for info in infos if info["role"] == "assistant"} == {"build", "general"}

@@ -31,6 +31,7 @@ from tests.exports import (
 )
 from tests.exports.normal_form import NOT_CARRIED, Event, told, view_of
 from tests.sources.samples import DATA, SAMPLES
+from tests.store.talks import Talk
 
 NOW = 1_790_000_000_000
 CHECKERS: dict[str, Callable[[str, str], Any]] = {
@@ -124,3 +125,50 @@ def _synced(form: str, root: Path) -> Database:
 def test_what_is_not_carried_is_named_for_agents_only() -> None:
     assert set(NOT_CARRIED) <= set(CHECKERS)
     assert set(CHECKERS) == {name for name, each in FORMATS.items() if each.context} | {"opencode"}
+
+
+@pytest.mark.parametrize("form", CHECKERS)
+def test_a_last_prompt_with_a_picture_stays_whole(form: str, tmp_path: Path) -> None:
+    """It is no line to type: without an answer it stays in the file."""
+    talk = Talk(open_database(tmp_path / "talk.db", create=True))
+    session = talk.session()
+    talk.message(session, "user", "hello")
+    talk.message(session, "assistant", "hi")
+    picture = {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,iVBORw0K"}
+    talk.message(session, "user", parts=[{"type": "text", "text": "what is this?"}, picture])
+    reading = read_session(talk.db, session, view_of(form))
+    text = "".join(writer(form)(reading))
+    talk.db.close()
+    assert reading.remarks == []
+    assert "what is this?" in text and "iVBORw0K" in text
+
+
+@pytest.mark.parametrize("form", CHECKERS)
+def test_words_that_are_none_are_left_out(form: str, tmp_path: Path) -> None:
+    """APIs refuse blank text."""
+    talk = Talk(open_database(tmp_path / "talk.db", create=True))
+    session = talk.session()
+    blank = {"type": "text", "text": " \n "}
+    talk.message(session, "user", parts=[{"type": "text", "text": "hello"}, blank])
+    talk.message(session, "assistant", "hi")
+    talk.message(session, "user", parts=[blank])
+    reading = read_session(talk.db, session, view_of(form))
+    text = "".join(writer(form)(reading))
+    talk.db.close()
+    assert reading.remarks == []
+    assert "hello" in text and json.dumps(blank["text"])[1:-1] not in text
+
+
+@pytest.mark.parametrize("form", CHECKERS)
+def test_a_line_is_a_line_for_every_reader(form: str, tmp_path: Path) -> None:
+    """What some readers end a line at, and what a terminal obeys, stands escaped."""
+    odd = "a\u2028b\u2029c\x85d\u202ee\x9b1mf"
+    talk = Talk(open_database(tmp_path / "talk.db", create=True))
+    session = talk.session()
+    for role, said in (("user", odd), ("assistant", odd), ("user", "more"), ("assistant", "end")):
+        talk.message(session, role, said)
+    text = "".join(writer(form)(read_session(talk.db, session, view_of(form))))
+    talk.db.close()
+    assert text.splitlines() == text.split("\n")[:-1]
+    assert not any(character in text for character in odd if not character.isascii())
+    assert json.dumps(odd)[1:-1] in text

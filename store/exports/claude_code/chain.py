@@ -10,9 +10,10 @@ from typing import Any
 
 from store.exports.agent_file import title_of, written
 from store.exports.claude_code.turns import Turn, turns
-from store.exports.encoding import encode
+from store.exports.encoding import encode_for_output
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import Row, SessionReading
+from store.exports.steps import handed_over
 
 VERSION = "2.1.332"
 """The newest version whose resume the recipe was tested with."""
@@ -53,14 +54,14 @@ def claude_file(reading: SessionReading, *, cwd: str | None = None) -> ClaudeFil
     said = list(turns(reading.messages, KeptRecords(reading.db, "claude-code")))
     prompt = None
     if said and said[-1].prompt:
-        prompt = "\n\n".join(b["text"] for b in said[-1].content if b["type"] == "text") or None
+        prompt = handed_over(said[-1].content)
         said = said[:-1] if prompt is not None else said
     builder = _Lines(name, folder, reading.session)
-    lines = [encode(line) for line in builder.lines(said)]
+    lines = [encode_for_output(line) for line in builder.lines(said)]
     title = title_of(reading.session)
     if title and lines:
         note = {"type": "custom-title", "customTitle": title, "sessionId": name}
-        lines.append(encode(note))
+        lines.append(encode_for_output(note))
     return ClaudeFile(name, folder, lines, prompt)
 
 

@@ -13,10 +13,10 @@ from store.exports.calls import CallIds
 from store.exports.codex.items import Item, call_items, content_item
 from store.exports.codex.items import reasoning_item as reasoning
 from store.exports.codex.originals import kept_lines
-from store.exports.encoding import encode
+from store.exports.encoding import encode_for_output
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, Row, SessionReading
-from store.exports.steps import is_aside, is_tool
+from store.exports.steps import handed_over, is_aside, is_tool
 
 VERSION = "0.171.0"
 """The newest version whose resume the recipe was tested with."""
@@ -85,7 +85,7 @@ def codex_file(reading: SessionReading, *, cwd: str | None = None) -> CodexFile:
 def _line(at: int, kind: str, payload: dict[str, Any]) -> str:
     moment = datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
     stamp = moment.replace("+00:00", "Z")
-    return encode({"timestamp": stamp, "type": kind, "payload": payload})
+    return encode_for_output({"timestamp": stamp, "type": kind, "payload": payload})
 
 
 def _meta(session: Row, name: str, cwd: str, now: int) -> dict[str, Any]:
@@ -123,8 +123,7 @@ def _said(item: MessageReading, records: KeptRecords, ids: CallIds) -> _Said:
         turn = role == "user" and not is_aside(metadata, role)
         said.lines += _made(item, ids, human=turn)
     if human:
-        texts = [part["data"].get("text") for part in item.parts if part["type"] == "text"]
-        said.prompt = "\n\n".join(text for text in texts if text) or None
+        said.prompt = handed_over([part["data"] for part in item.parts])
     return said
 
 

@@ -195,7 +195,7 @@ def _content(part: Part) -> Record | None:
     """Return a text or file part as content; None for what no model is sent."""
     if part.get("type") == "text":
         text = part.get("text")
-        return {"text": text} if isinstance(text, str) and text else None
+        return {"text": text} if isinstance(text, str) and text.strip() else None
     if part.get("type") != "file":
         return None
     inline = inline_data(part)

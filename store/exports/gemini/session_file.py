@@ -14,9 +14,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from store.exports.agent_file import NamedFile, title_of, written
-from store.exports.encoding import encode
+from store.exports.encoding import encode_for_output
 from store.exports.gemini.records import PROMPT, Records, iso
 from store.exports.reading import SessionReading
+from store.exports.steps import handed_over
 
 
 def write_gemini(reading: SessionReading) -> Iterator[str]:
@@ -49,7 +50,7 @@ def gemini_file(reading: SessionReading, *, cwd: str | None = None) -> NamedFile
     records = list(Records(reading.db, _model(reading)).of(reading.messages))
     prompt = None
     if records and records[-1].get(PROMPT):
-        prompt = "\n\n".join(part["text"] for part in records[-1]["content"] if "text" in part)
+        prompt = handed_over(records[-1]["content"])
         records = records[:-1] if prompt else records
     for record in records:
         record.pop(PROMPT, None)
@@ -61,12 +62,12 @@ def gemini_file(reading: SessionReading, *, cwd: str | None = None) -> NamedFile
         "lastUpdated": records[-1]["timestamp"] if records else iso(created),
         "kind": "main",
     }
-    lines = [encode(line) for line in (header, *records)] if records else []
+    lines = [encode_for_output(line) for line in (header, *records)] if records else []
     title = title_of(reading.session)
     if title and lines:
-        lines.append(encode({"$set": {"summary": title}}))
+        lines.append(encode_for_output({"$set": {"summary": title}}))
     name = file_name(reading.export_id, created)
-    return NamedFile(reading.export_id, name, lines, prompt or None)
+    return NamedFile(reading.export_id, name, lines, prompt)
 
 
 def _model(reading: SessionReading) -> str:

@@ -15,6 +15,8 @@ Data = dict[str, Any]
 
 AGENT = "build"
 """The agent that opencode starts with."""
+_WANTED = ("agent", "model", "mode", "path", "modelID", "providerID", "cost", "tokens")
+"""What import wants of a user message or an answer, beside its role, times and parent."""
 _MARKED = ("text", "reasoning", "tool")
 _UNKNOWN = {"providerID": "unknown", "modelID": "unknown"}
 
@@ -46,15 +48,25 @@ class Messages:
             self._add_made(item)
 
     def _add_original(self, item: MessageReading, original: Original) -> None:
-        info = dict(original.info)
         parts = [self._renewed(part) for part in original.parts]
+        info = self._complete(original.info, item.message, parts)
         if info.get("role") == "assistant":
             parent = self._new.get(str(info.get("parentID")), self._prompt)
             info["parentID"] = parent or self._ids.next("msg")
         self._append(info, parts, item.message, original.id)
 
+    def _complete(self, info: Data, row: Row, parts: list[Data]) -> Data:
+        """Return a message's info with what older versions did not write, but import wants."""
+        made = self._user(row) if info["role"] == "user" else self._assistant(row, parts)
+        return {key: made[key] for key in _WANTED if key in made and key not in info} | info
+
     def _renewed(self, part: Data) -> Data:
-        """Return a part whose reference to another message names the new one."""
+        """Return a part whose reference to another message names the new one.
+
+        The end of a step says why it ended; versions up to 0.5 did not.
+        """
+        if part.get("type") == "step-finish":
+            return {"reason": "stop", **part}
         if part.get("type") != "compaction" or "tail_start_id" not in part:
             return part
         tail = self._new.get(str(part["tail_start_id"]))
@@ -104,7 +116,7 @@ class Messages:
         agent = metadata.get("agent")
         agent = agent if isinstance(agent, str) else AGENT
         cost = metadata.get("cost_usd")
-        calls = parts[-1]["type"] == "tool"
+        calls = bool(parts) and parts[-1]["type"] == "tool"
         return {
             "role": "assistant",
             "parentID": self._prompt or self._ids.next("msg"),

@@ -26,7 +26,10 @@ class Original:
 
 
 def original_of(kept: KeptRecords, message_id: str) -> Original | None:
-    """Return a message as opencode has it; None where it came from elsewhere or is not kept."""
+    """Return a message as opencode has it; None where it came from elsewhere or is not kept.
+
+    What versions up to 0.4 wrote has another form, which today's program does not take.
+    """
     original: Original | None = None
     parts = []
     for record in kept.of(message_id).rows:
@@ -36,6 +39,8 @@ def original_of(kept: KeptRecords, message_id: str) -> Original | None:
         elif kind == "part":
             parts.append(_without_ids(row))
     if original is None or original.info.get("role") not in ("user", "assistant"):
+        return None
+    if not isinstance(original.info.get("time"), dict):
         return None
     original.parts = [part for part in parts if part.get("type")]
     return original

@@ -45,7 +45,8 @@ def part_of(part: Data, began: int, ended: int) -> Data | None:
 
 def _words(part: Data, time: Data) -> Data | None:
     text = part.get("text")
-    if not isinstance(text, str) or not text:
+    blank = not isinstance(text, str) or not text.strip()
+    if blank and (part["type"] == "text" or not text):
         return None
     made: Data = {"type": part["type"], "text": text, "time": time}
     metadata = part.get("providerMetadata")

@@ -8,7 +8,7 @@ from typing import Any
 
 from store.clock import Clock, system_clock
 from store.exports.agent_file import title_of
-from store.exports.encoding import encode
+from store.exports.encoding import encode_for_output
 from store.exports.kept_records import KeptRecords
 from store.exports.opencode.ids import Ids
 from store.exports.opencode.messages import Messages
@@ -53,9 +53,9 @@ def write_opencode(reading: SessionReading) -> Iterator[str]:
 def document_lines(document: dict[str, Any]) -> Iterator[str]:
     """Yield a document as lines of text without their newlines."""
     messages = document["messages"]
-    yield f'{{"info":{encode(document["info"])},"messages":['
+    yield f'{{"info":{encode_for_output(document["info"])},"messages":['
     for place, message in enumerate(messages, start=1):
-        yield f"{_INDENT}{encode(message)}{',' if place < len(messages) else ''}"
+        yield f"{_INDENT}{encode_for_output(message)}{',' if place < len(messages) else ''}"
     yield "]}"
 
 

@@ -13,7 +13,7 @@ def content_block(part: Part) -> Entry | None:
     """Return a text, reasoning or file part as a block; None for what no model is sent."""
     kind, text = part.get("type"), part.get("text")
     if kind == "text":
-        return {"type": "text", "text": text} if isinstance(text, str) and text else None
+        return {"type": "text", "text": text} if isinstance(text, str) and text.strip() else None
     if kind == "reasoning":
         return {"type": "thinking", "thinking": str(text or ""), **_signature(part)}
     if kind != "file":

@@ -17,6 +17,7 @@ from store.exports.steps import (
     call_input,
     call_name,
     call_result,
+    handed_over,
     is_aside,
     is_tool,
     steps_of,
@@ -242,9 +243,8 @@ class Entries:
             return
         content = message["content"]
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
-        words = [block["text"] for block in blocks if block.get("type") == "text"]
-        if words and len(words) == len(blocks):
-            self.prompt = "\n\n".join(words)
+        self.prompt = handed_over(blocks)
+        if self.prompt is not None:
             self.copies.pop(self.made.pop()["id"], None)
 
 

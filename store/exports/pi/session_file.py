@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from store.exports.agent_file import NamedFile, title_of, written
-from store.exports.encoding import encode
+from store.exports.encoding import encode_for_output
 from store.exports.pi.entries import Entries, Entry, iso
 from store.exports.reading import SessionReading
 
@@ -54,7 +54,7 @@ def pi_file(reading: SessionReading, *, cwd: str | None = None) -> NamedFile:
     lines: list[str] = []
     if entries.made:
         chain = _chained([*entries.made, *_notes(reading, entries)])
-        lines = [encode(line) for line in (header, *chain)]
+        lines = [encode_for_output(line) for line in (header, *chain)]
     name = file_name(reading.export_id, session["created_at"])
     return NamedFile(reading.export_id, name, lines, entries.prompt)
 
