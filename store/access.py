@@ -172,7 +172,7 @@ class Opened:
 
     Attributes:
         path: The file itself, symlinks resolved.
-        signature: As it was before the file was opened.
+        signature: As it was before the file was opened; of its ``-wal``, as it is since.
         scratch: The folder of a private copy, which is to be removed after closing.
     """
 
@@ -234,6 +234,9 @@ def open_for_reading(
         connection = connect(path, "mode=ro" if way == "live" else "mode=ro&immutable=1")
         try:
             prepare(connection)
+            if way == "live":
+                # Reading makes a -wal where none was.
+                sign = (*sign[:2], *signature(path, way)[2:])
             return Opened(path, connection, way, sign)
         except BaseException as error:
             connection.close()

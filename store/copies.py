@@ -33,13 +33,14 @@ def size_of(path: Path) -> int:
 def signature(path: Path, way: Way) -> Signature:
     """Return what changes when a file must be opened again for reading.
 
-    A ``live`` connection sees every write; only a file that took its place is news to it.
+    A ``live`` connection sees every write; only a file that took its place is news to it,
+    or another ``-wal`` that took the place of its own.
     Empty where the file cannot be looked at.
     """
     try:
         main = path.stat()
         if way == "live":
-            return (main.st_dev, main.st_ino)
+            return (main.st_dev, main.st_ino, _inode(beside(path, "-wal")))
         signs = [main.st_dev, main.st_ino, main.st_size, main.st_mtime_ns]
         for ending in ("-wal", "-journal"):
             try:
@@ -51,6 +52,19 @@ def signature(path: Path, way: Way) -> Signature:
     except OSError:
         return ()
     return tuple(signs)
+
+
+def _inode(path: Path) -> int:
+    """Return the number of a file, -1 where it is missing."""
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return -1
+
+
+def same_file(one: Signature, other: Signature) -> bool:
+    """Say whether two signatures are of one main file, whatever lies beside it."""
+    return one[:2] == other[:2]
 
 
 def copy_aside(path: Path) -> tuple[Signature, Path]:

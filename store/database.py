@@ -24,7 +24,7 @@ from store.access import (
     open_for_reading,
     read_header,
 )
-from store.copies import beside, signature, size_of
+from store.copies import Signature, beside, signature, size_of
 from store.errors import StoreError
 from store.form import Form, FormName, detect_form
 
@@ -41,6 +41,7 @@ class Database:
         read_only: Why nothing may be written on this connection, or None when it may.
         file_read_only: Why nothing may be written to the file at all, or None.
         opened: How it was opened for reading; None for a writing connection.
+        written_as: What a file is known by that is open for writing.
     """
 
     path: Path
@@ -49,15 +50,17 @@ class Database:
     read_only: str | None = None
     file_read_only: str | None = None
     opened: Opened | None = None
+    written_as: Signature = ()
 
     def moved(self) -> bool:
         """Say whether the file must be opened again to see what is in it now.
 
         Costs one to three ``stat`` calls. A live connection sees later writes by itself;
-        see ``store.access`` for the others. A file that is gone has not moved.
+        see ``store.access`` for the others. A file that is gone has not moved, unless it is
+        open for writing: what is written to it would be lost.
         """
         if self.opened is None:
-            return False
+            return signature(self.path.resolve(), "live") != self.written_as
         now = signature(self.opened.path, self.opened.way)
         return bool(now) and now != self.opened.signature
 
@@ -121,7 +124,8 @@ def _open_writing(path: Path) -> Database:
     connection = connect(path.resolve(), "mode=rw")
     try:
         schema.apply_pragmas(connection)
-        return Database(path, connection, detect_form(connection, path))
+        form = detect_form(connection, path)
+        return Database(path, connection, form, written_as=signature(path.resolve(), "live"))
     except BaseException:
         connection.close()
         raise

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
-import aiosqlite
-
 from store.clock import Clock, system_clock
+from store.connection_thread import ConnectionThread
 from store.database import Database, Form, explained, open_database
 from store.errors import Refused, StoreError
 from store.ids import IdMinter
@@ -32,57 +32,6 @@ class _Moved(Exception):
     """The file must be opened again to see what is in it now."""
 
 
-class _Thread:
-    """An aiosqlite connection that runs whole functions, not one cursor call a hop."""
-
-    def __init__(self, path: Path, *, write: bool) -> None:
-        self._path, self._write = path, write
-        self._opened: Database | None = None
-        self._connection = aiosqlite.Connection(self._connect, iter_chunk_size=64)
-        # Its thread would keep a process alive that ends with an error before close().
-        self._connection._thread.daemon = True
-
-    def _connect(self) -> sqlite3.Connection:
-        self._opened = open_database(self._path, write=self._write)
-        return self._opened.connection
-
-    @property
-    def database(self) -> Database:
-        if self._opened is None:
-            raise StoreError(f"{self._path} is not open")
-        return self._opened
-
-    async def start(self) -> Self:
-        opening = asyncio.ensure_future(self._wait_for_connection())
-        try:
-            await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            # Left alone, the thread would answer to a loop that may be closed by then.
-            await asyncio.wait([opening])
-            if not opening.exception():
-                await self.close()
-            raise
-        return self
-
-    async def _wait_for_connection(self) -> None:
-        await self._connection
-
-    async def run(self, work: Callable[[], T]) -> T:
-        # aiosqlite offers no public way to run one function on its thread.
-        return await self._connection._execute(work)  # type: ignore[no-any-return, no-untyped-call]
-
-    def interrupt(self) -> None:
-        if self._opened is not None:
-            self._opened.connection.interrupt()
-
-    async def close(self) -> None:
-        try:
-            await self._connection.close()
-        finally:
-            if self._opened is not None:
-                self._opened.close()
-
-
 class Store:
     """A store that is open, with one thread for reading and one for writing.
 
@@ -96,8 +45,8 @@ class Store:
         self.path = path
         self.clock = clock
         self.ids = IdMinter(clock)
-        self._reader: _Thread
-        self._writer: _Thread | None = None
+        self._reader: ConnectionThread
+        self._writer: ConnectionThread | None = None
         self._changing = asyncio.Lock()
         self._generation = 0
         self._closed = False
@@ -119,7 +68,7 @@ class Store:
         store = cls(path, clock=clock)
         if create:
             await asyncio.to_thread(lambda: open_database(path, create=True, write=False).close())
-        store._reader = await _Thread(path, write=False).start()
+        store._reader = await ConnectionThread(path, write=False).start()
         return store
 
     @property
@@ -145,6 +94,9 @@ class Store:
         """
         while True:
             reader = self._reader
+            if reader.closed and not self._closed:
+                await self._reopen(reader)
+                continue
             try:
                 work = partial(_looked_at, reader.database, query, *args, **kwargs)
                 return await reader.run(work)
@@ -216,20 +168,42 @@ class Store:
         """Close the store."""
         await self.close()
 
-    async def _reopen(self, stale: _Thread) -> None:
+    async def _reopen(self, stale: ConnectionThread) -> None:
         async with self._changing:
             if self._reader is not stale or self._closed:
                 return
-            fresh = await _Thread(self.path, write=False).start()
+            fresh = await ConnectionThread(self.path, write=False).start()
             self._reader = fresh
             self._generation += 1
             await stale.close()
 
-    async def _writing(self) -> _Thread:
+    @asynccontextmanager
+    async def none_open(self) -> AsyncIterator[None]:
+        """Close every connection for a while, as one that is open holds on to its ``-wal``.
+
+        SQLite lets all connections of a process to one file share what it has beside it,
+        even what has been deleted. Whoever reads meanwhile waits.
+
+        Raises:
+            StoreError: What is there now is no store; a later read tries again.
+        """
         async with self._changing:
+            if not self._closed:
+                await self._close_threads()
+                self._writer = None
+            yield
+            if not self._closed:
+                self._reader = await ConnectionThread(self.path, write=False).start()
+                self._generation += 1
+
+    async def _writing(self) -> ConnectionThread:
+        async with self._changing:
+            if self._writer is not None and self._writer.database.moved():
+                stale, self._writer = self._writer, None
+                await stale.close()
             if self._writer is None:
                 try:
-                    self._writer = await _Thread(self.path, write=True).start()
+                    self._writer = await ConnectionThread(self.path, write=True).start()
                 except StoreError as error:
                     raise Refused(str(error)) from error
             return self._writer

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from store.clock import Clock, system_clock
+from store.copies import same_file, signature
 from store.database import Database, open_database
 
 if TYPE_CHECKING:
@@ -91,9 +93,16 @@ class Library:
         Raises:
             StoreError: What is there now is no store.
         """
-        fresh = await asyncio.to_thread(open_database, self.path, write=False)
-        stale, self.database = self.database, fresh
-        stale.close()
+        opened = self.database.opened
+        if opened is None or not same_file(opened.signature, signature(opened.path, opened.way)):
+            fresh = await asyncio.to_thread(open_database, self.path, write=False)
+            stale, self.database = self.database, fresh
+            stale.close()
+            return
+        # The same file with another -wal: whoever is open holds on to the one that is gone.
+        async with self._opening, self._store.none_open() if self._store else nullcontext():
+            self.database.close()
+            self.database = await asyncio.to_thread(open_database, self.path, write=False)
 
     async def close(self) -> None:
         """Close every connection and thread; one that is being opened is waited for."""

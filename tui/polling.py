@@ -54,7 +54,7 @@ class Poller:
         self._changed, self._said, self._replaced = changed, said, replaced
         self.health = Health()
         self._polls = 0
-        self._reopening = False
+        self._reopening = self._lost = False
         self._every_s = 0.0
         self._next: asyncio.TimerHandle | None = None
         self._take_connection()
@@ -114,12 +114,13 @@ class Poller:
             opened.way == "live" and not look and self._polls % FILE_EVERY
             and self.health.state != "gone"
         ):
-            return True
+            # What took the store's place is none; the connection still has the old one.
+            return not self._lost
         now = signature(opened.path, opened.way)
         if not now:
             self.say("gone")
             return False
-        if now != opened.signature:
+        if now != opened.signature or self._lost:
             self._reopen()
             return False
         if self.health.state == "gone":
@@ -143,7 +144,7 @@ class Poller:
 
     def reopened(self, error: Exception | None = None) -> None:
         """Go on after the library's connection was opened again, or could not be."""
-        self._reopening = False
+        self._reopening, self._lost = False, error is not None
         if error is None:
             try:
                 self._take_connection()
@@ -157,7 +158,7 @@ class Poller:
 
     def say(self, state: HealthState, reason: str = "") -> None:
         """Take what is known of the store's health, from here or from a read that failed."""
-        if state == self.health.state:
+        if state == self.health.state or (self._lost and state == "busy"):
             return
         since = 0 if state == "fresh" else self.health.since or self._library.clock()
         self.health = Health(state, since, reason)

@@ -54,6 +54,19 @@ async def test_many_first_writes_at_once_share_one_writer(tmp_path: Path) -> Non
         assert len(await names(store)) == 20
 
 
+async def test_what_is_written_goes_into_the_file_that_is_there_now(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    async with await Store.open(own(path)) as store:
+        await store.write(add, "old")
+        for file in sorted(tmp_path.iterdir()):
+            file.rename(tmp_path / f"away{file.name}")
+        with pytest.raises(Refused, match="does not exist"):
+            await store.write(add, "nowhere")
+        own(path)
+        await store.write(add, "new")
+        assert await names(store) == ["new"]
+
+
 @pytest.mark.parametrize(("make", "version"), [(own, 99), (grida, 4)])
 async def test_a_newer_version_is_read_and_not_written(
     tmp_path: Path, make: Callable[[Path], Path], version: int
@@ -266,7 +279,7 @@ async def test_an_opening_that_is_cancelled_is_closed_before_it_is_left(
         opened.append(open_database(path, **kwargs))
         return opened[-1]
 
-    monkeypatch.setattr("store.store.open_database", slow)
+    monkeypatch.setattr("store.connection_thread.open_database", slow)
     task = asyncio.create_task(Store.open(tmp_path / "s.db"))
     await asyncio.to_thread(begun.wait)
     task.cancel()

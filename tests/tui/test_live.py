@@ -15,9 +15,11 @@ from store.queries.listing import ListQuery
 from tests.store.talks import Talk, make_store
 from tests.tui.live import FORMS, check, live
 from tests.tui.live_writer import CHANGES
+from tui import problems
 from tui.glyphs import glyphs
 from tui.notifying import Notifier, sequence
 from tui.panes.transcript import TranscriptPane
+from tui.sessions.live import TOLD_AFTER
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -170,6 +172,31 @@ async def test_a_replaced_store_and_one_that_is_gone(tmp_path: Path) -> None:
         line = shown.app.main.freshness.summary(shown.app.main.poller.health)
         assert line.trouble == ""
         check(shown, path)
+
+
+async def test_an_order_that_a_store_cannot_give_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, told = tmp_path / "s.db", []
+    monkeypatch.setattr(problems, "keep", lambda summary, error: told.append(summary))
+    async with live(path) as shown:
+        path.rename(tmp_path / "away.db")
+        for _ in range(TOLD_AFTER + 1):
+            shown.sessions.order_now()
+            await shown.quiet()
+        assert shown.sessions.order_is_due
+        assert told == []
+        (tmp_path / "away.db").rename(path)
+        shown.write(("new_session", 1))
+        await shown.see()
+        check(shown, path)
+        path.rename(tmp_path / "away.db")
+        path.write_text("notes")
+        for _ in range(TOLD_AFTER + 1):
+            shown.sessions.order_now()
+            await shown.quiet()
+        assert told == ["The session list could not be read"]
+        path.unlink()
 
 
 def talk_that(tmp_path: Path, state: str) -> tuple[Talk, str]:

@@ -9,6 +9,7 @@ import pytest
 
 from store.copies import beside
 from store.database import open_database
+from store.queries import sessions
 from tests.tui.stores import NOW, put, some
 from tui.library import Library
 from tui.polling import FILE_EVERY, Health, Poller
@@ -113,6 +114,33 @@ async def test_another_file_in_its_place_is_opened(tmp_path: Path) -> None:
     assert count == 9
 
 
+async def test_a_file_without_the_wal_that_was_open_is_opened_anew(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(3))
+    followed = follow(path)
+    library = followed.library
+
+    async def count() -> int:
+        (found,) = library.database.connection.execute(
+            "SELECT count(*) FROM chat_sessions").fetchone()
+        read = await library.read(sessions.page, sessions.SessionFilter())
+        assert len(read) == found
+        return int(found)
+
+    assert await count() == 3
+    for ending in ("-wal", "-shm"):
+        beside(path, ending).unlink()
+    put(path, some(4))
+    assert not followed.poller.poll(file=True)
+    assert followed.replaced == 1
+    await library.reopen()
+    followed.poller.reopened()
+    assert await count() == 4
+    put(path, some(5))
+    assert followed.poller.poll()
+    assert await count() == 5
+    await library.close()
+
+
 def test_a_store_that_fails_is_opened_again_now_and_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,3 +172,14 @@ def test_what_took_its_place_is_no_store(tmp_path: Path) -> None:
     followed.poller.reopened(ValueError("no store"))
     assert followed.health == ["failed"]
     assert followed.poller.health.reason == "no store"
+    # The old file can still be read, but is nobody's any more.
+    for _ in range(FILE_EVERY * 2):
+        assert not followed.poller.poll()
+        followed.poller.say("busy")
+        if followed.replaced > 1:
+            followed.poller.reopened(ValueError("no store"))
+    assert followed.health == ["failed"]
+    assert followed.replaced == 3
+    followed.poller.poll(file=True)
+    followed.poller.reopened()
+    assert (followed.health, followed.changes) == (["failed", "fresh"], 1)

@@ -10,6 +10,7 @@ from textual.timer import Timer
 
 from store.activity import RUNNING_STATES
 from store.changes import Moved
+from store.errors import StoreError
 from store.queries import activities
 from store.queries.listing import ListRow, Sort
 from tui.messages import ProblemOccurred
@@ -22,6 +23,10 @@ ORDER_SHARE = 6
 """So many times as long as such a reading took is waited before the next."""
 RESTED_S = 0.6
 """The order stays as it is while the selection is being moved, and so long after it."""
+AGAIN_EVERY_S = 1.0
+"""Pause before the order is read again that a store which is busy or gone did not give."""
+TOLD_AFTER = 3
+"""Such failures in a row, of a store that is there, after which the user is told."""
 COUNT_EVERY_S = 1.0
 COUNTED_IN_A_READ = 500
 """Messages whose turns are counted in one read: some ms."""
@@ -43,6 +48,7 @@ class LiveListPane(SessionListPane):
     _order_again = False
     _order_cost = 0.0
     _ordered_at = 0.0
+    _order_failures = 0
     _moved_at = 0.0
     _count_due: Timer | None = None
     _recount: dict[str, int]
@@ -186,8 +192,11 @@ class LiveListPane(SessionListPane):
         self._order_running, started = True, time.monotonic()
         try:
             await self._reload()
+            self._order_failures = 0
+        except StoreError as error:
+            self._order_failed(error)
         except Exception as error:
-            self.post_message(ProblemOccurred("The session list could not be read", error))
+            self._tell(error)
         finally:
             self._order_running = False
             self._ordered_at = time.monotonic()
@@ -195,6 +204,17 @@ class LiveListPane(SessionListPane):
         if self._order_again:
             self._order_again = False
             self._order_soon()
+
+    def _order_failed(self, error: StoreError) -> None:
+        """Try again: the store is busy or gone for a while, as the top line says."""
+        self._order_failures += 1
+        if self._order_failures == TOLD_AFTER and self.library.path.exists():
+            self._tell(error)
+        if self._order_due is None:
+            self._order_due = self.set_timer(AGAIN_EVERY_S, self._order_when_rested)
+
+    def _tell(self, error: Exception) -> None:
+        self.post_message(ProblemOccurred("The session list could not be read", error))
 
     def on_session_list_moved(self, event: SessionList.Moved) -> None:
         """Keep the order still while the selection is being moved."""
