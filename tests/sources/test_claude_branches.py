@@ -424,6 +424,28 @@ def test_titles_by_precedence(tmp_path: Path) -> None:
     assert title() == ("by hand, noted", "custom-title")
 
 
+@pytest.mark.parametrize(
+    ("content", "title"),
+    [
+        ("<ide_opened_file>The user opened a.md</ide_opened_file>\nfix  it", "fix it"),
+        (
+            [
+                {"type": "text", "text": "<ide_selection>lines\nof b</ide_selection>"},
+                {"type": "text", "text": "explain this"},
+            ],
+            "explain this",
+        ),
+        ('<teammate-message teammate_id="a">\nlook here</teammate-message>', "look here"),
+        ("<b>bold</b> words", "<b>bold</b> words"),
+    ],
+)
+def test_a_title_is_what_was_said(content: Any, title: str, tmp_path: Path) -> None:
+    file = File()
+    file.user(content)
+    file.assistant("a", id="msg_1")
+    assert read_one(file, tmp_path).title == title
+
+
 def test_archive_mark(tmp_path: Path) -> None:
     file = File()
     turn(file, "a", 1)
@@ -471,6 +493,50 @@ def test_nested_agents(tmp_path: Path) -> None:
     assert extra == {"child_session_source_id": two.source_id}
     assert (one.title, one.metadata["backscroll"]["spawn_depth"]) == ("d", 1)
     assert one.messages[1].metadata["agent"] == "Plan"
+
+
+def test_agents_of_a_workflow(tmp_path: Path) -> None:
+    file = File()
+    file.user("go")
+    file.assistant(tool("toolu_1", "Workflow", script="phase('x')"), id="msg_1")
+    started = {"status": "async_launched", "taskId": "t", "runId": "wf_1", "summary": "s"}
+    file.result("toolu_1", "Workflow launched in background.", started)
+    path = file.write(tmp_path)
+    runs = tmp_path / file.session / "subagents" / "workflows"
+    meta = '{"agentType":"workflow-subagent","spawnDepth":1}'
+    for run, agents in (("wf_1", "ab"), ("wf_2", "a")):
+        (runs / run).mkdir(parents=True)
+        (runs / run / "journal.jsonl").write_text('{"type":"started","agentId":"a"}\n')
+        for agent_id in agents:
+            agent(runs / run, agent_id, f"{agent_id} of {run}", "done", meta=meta)
+    drafts, problems = read(path)
+    assert problems == []
+    of_call, of_run = {}, {}
+    for draft in drafts.values():
+        if draft.source_id != file.session:
+            assert draft.lineage is not None
+            assert draft.lineage.parent_source_id == file.session
+            of_call[draft.title] = draft.lineage.tool_call_id
+            of_run[draft.title] = draft.metadata["backscroll"]["workflow_run"]
+            assert draft.metadata["backscroll"]["agent_type"] == "workflow-subagent"
+    assert of_call == {"a of wf_1": "toolu_1", "b of wf_1": "toolu_1", "a of wf_2": None}
+    assert of_run == {"a of wf_1": "wf_1", "b of wf_1": "wf_1", "a of wf_2": "wf_2"}
+    extra = drafts[file.session].messages[1].parts[0].data["resultProviderMetadata"]["backscroll"]
+    assert extra["child_session_source_id"] == f"agent-a@wf_1:{file.session}"
+    alone, _ = read(runs / "wf_1" / "agent-b.jsonl")
+    assert list(alone) == [f"agent-b@wf_1:{file.session}"]
+
+
+def test_agent_of_a_skill(tmp_path: Path) -> None:
+    file = File()
+    file.user("go")
+    file.assistant(tool("toolu_1", "Skill", skill="check"), id="msg_1")
+    file.result("toolu_1", "done", {"status": "forked", "agentId": "abc", "result": "done"})
+    path = file.write(tmp_path)
+    agent(tmp_path / file.session / "subagents", "abc", "p", "done")
+    child = read(path)[0][f"agent-abc:{file.session}"]
+    assert child.lineage is not None
+    assert child.lineage.tool_call_id == "toolu_1"
 
 
 def test_agent_beside_its_session(tmp_path: Path) -> None:

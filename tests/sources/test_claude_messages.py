@@ -325,6 +325,10 @@ def test_images_and_documents_of_a_prompt(tmp_path: Path) -> None:
         ("report", {"origin": {"kind": "task-notification"}}, "notification"),
         ("[Request interrupted by user]", {}, "meta"),
         ("<b>bold</b>", {}, "human"),
+        ('<teammate-message teammate_id="a">\nhi</teammate-message>', {}, "notification"),
+        ("<ide_opened_file>a.md</ide_opened_file>", {}, "meta"),
+        ("<ide_selection>x\ny</ide_selection>\n<system-reminder>r</system-reminder>", {}, "meta"),
+        ("<ide_opened_file>a.md</ide_opened_file>\nfix it", {}, "human"),
     ],
 )
 def test_origin(text: str, fields: dict[str, Any], origin: str, tmp_path: Path) -> None:

@@ -12,14 +12,13 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
+from store.sources.claude_code.agents import AGENT, DEPTH, FOLDER, META, ROWS
 from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.rows import string
-from store.sources.claude_code.sidefiles import ARCHIVED, META, RESULTS, TITLE
+from store.sources.claude_code.sidefiles import ARCHIVED, RESULTS, TITLE
 from store.sources.json_lines import LineError, parse_line
 from store.sources.protocol import FileStamp, Problem, Unit
 
-AGENT = "agent-"
-ROWS = ".jsonl"
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"]{1,200})"')
 
 
@@ -136,7 +135,7 @@ class Discovery:
         for entry in _scan(path, problems):
             if entry.name in (TITLE, ARCHIVED):
                 side += _stamps([entry], problems)
-            elif entry.name == "subagents" and _is_folder(entry):
+            elif entry.name == FOLDER and _is_folder(entry):
                 self._agent_files(entry.path, agents, side, problems)
             elif entry.name == RESULTS and _is_folder(entry):
                 side += _stamps(_results(entry.path, problems), problems)
@@ -146,20 +145,19 @@ class Discovery:
             session.side += side
 
     def _agent_files(
-        self, path: str, agents: list[FileStamp], side: list[FileStamp], problems: list[Problem]
+        self,
+        path: str,
+        agents: list[FileStamp],
+        side: list[FileStamp],
+        problems: list[Problem],
+        deeper: int = DEPTH,
     ) -> None:
-        """Collect agents' files, those of workflows one folder further down too."""
+        """Collect agents' files; those of a workflow lie in ``workflows/<run>/`` below."""
         for entry in _scan(path, problems):
-            if not entry.name.startswith(AGENT):
-                if _is_folder(entry) and path.count(os.sep + "subagents") == 1:
-                    below = [
-                        inner
-                        for inner in _scan(entry.path, problems)
-                        if inner.name.startswith(AGENT)
-                    ]
-                    self._sort_agents(below, agents, side, problems)
-                continue
-            self._sort_agents([entry], agents, side, problems)
+            if entry.name.startswith(AGENT):
+                self._sort_agents([entry], agents, side, problems)
+            elif deeper and "." not in entry.name and entry.is_dir(follow_symlinks=False):
+                self._agent_files(entry.path, agents, side, problems, deeper - 1)
 
     def _sort_agents(
         self,

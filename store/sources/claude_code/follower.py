@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from store.sources.claude_code.discovery import ROWS
+from store.sources.claude_code.agents import ROWS
 from store.sources.claude_code.reader import SessionReader
 from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.sidefiles import RESULTS

@@ -18,6 +18,11 @@ _STARTS = (
     ("<bash-stdout>", "shell"),
     ("<bash-stderr>", "shell"),
     ("<task-notification>", "notification"),
+    ("<agent-notification>", "notification"),
+    ("<bash-notification>", "notification"),
+    ("<teammate-message", "notification"),
+    ("<cross-session-message", "notification"),
+    ("<channel ", "notification"),
     (INTERRUPTED, "meta"),
 )
 _OUTPUTS = (
@@ -26,7 +31,18 @@ _OUTPUTS = (
     "<bash-stdout>",
     "<bash-stderr>",
 )
+_PUT_BEFORE = re.compile(
+    r"\s*<(ide_opened_file|ide_selection|ide_diagnostics|system-reminder)>.*?</\1>\s*", re.S
+)
+"""What an editor or the program puts before a person's words, in the same row."""
 _TAG = re.compile(r"<(command-name|command-args|bash-input)>(.*?)</\1>", re.S)
+
+
+def own_words(text: str) -> str:
+    """Return a prompt without what was put before it; nothing where that is all."""
+    while found := _PUT_BEFORE.match(text):
+        text = text[found.end() :]
+    return text
 
 
 def origin_of(row: Row, text: str) -> str:
@@ -38,6 +54,8 @@ def origin_of(row: Row, text: str) -> str:
         return "notification"
     start = text.lstrip()
     if start.startswith(("<", "[")):
+        if not own_words(start):
+            return "meta"
         for beginning, origin in _STARTS:
             if start.startswith(beginning):
                 return origin

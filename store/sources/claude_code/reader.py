@@ -6,11 +6,11 @@ read so far. A one-shot read and a live follower use it alike.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from store.sources.claude_code.agents import RUN_MARK, agent_key, agent_source_id
 from store.sources.claude_code.assemble import ThreadBuilder, add_notes, build_thread, session_draft
 from store.sources.claude_code.forks import find_origin, mark_inherited
 from store.sources.claude_code.messages import Thread
@@ -27,21 +27,29 @@ from store.sources.titles import shortened
 
 
 class _Calls:
-    """The calls of a unit's threads, and the agents that their results name."""
+    """The calls of a unit's threads, and the agents and workflow runs that their results name.
+
+    Not only the agent tools start agents: a skill may run in one, a workflow in many.
+    """
 
     def __init__(self) -> None:
         self._threads: list[tuple[str, Thread]] = []
-        self.of_agent: dict[str, str] = {}
+        self._of_agent: dict[str, str] = {}
+        self._of_run: dict[str, str] = {}
 
     def add(self, session: str, thread: Thread) -> None:
         self._threads.append((session, thread))
         for call_id, part in thread.calls.items():
-            if part.type not in ("tool-Task", "tool-Agent"):
-                continue
             extra = mapping(part.data.get("resultProviderMetadata")).get("backscroll")
-            agent = string(mapping(mapping(extra).get("structured")).get("agentId"))
-            if agent:
-                self.of_agent.setdefault(agent, call_id)
+            result = mapping(mapping(extra).get("structured"))
+            for started, key in ((self._of_agent, "agentId"), (self._of_run, "runId")):
+                name = string(result.get(key))
+                if name:
+                    started.setdefault(name, call_id)
+
+    def that_started(self, agent_id: str, run: str) -> str | None:
+        """Return the call that started an agent, or the workflow's run that it is of."""
+        return self._of_agent.get(agent_id) or self._of_run.get(run)
 
     def find(self, call_id: str) -> tuple[str, PartDraft, MessageDraft] | None:
         """Return the session of a call, its part and its message."""
@@ -67,7 +75,7 @@ class SessionReader:
     Attributes:
         session_id: The file's name, which is the session's id.
         main: The session's own file; None where only agents' files are left.
-        agents: The agents' files by agent id.
+        agents: The agents' files by ``agent_key``.
         side: Side files: titles, agents' meta files, ``tool-results/``.
     """
 
@@ -98,7 +106,7 @@ class SessionReader:
         """Return what was read of one of the unit's ``.jsonl`` files, to push bytes into."""
         if self.main is not None and path == self.main.path:
             return self.main
-        agent_id = os.path.basename(path).removesuffix(".jsonl").removeprefix("agent-")
+        agent_id = agent_key(path)
         if agent_id not in self.agents:
             self.agents[agent_id] = Transcript(path, self._line_limit)
         return self.agents[agent_id]
@@ -109,8 +117,7 @@ class SessionReader:
         if self.main is not None and path == self.main.path:
             self.main = Transcript(path, self._line_limit)
             return self.main
-        agent_id = os.path.basename(path).removesuffix(".jsonl").removeprefix("agent-")
-        self.agents.pop(agent_id, None)
+        self.agents.pop(agent_key(path), None)
         return self.transcript(path)
 
     @property
@@ -199,7 +206,8 @@ class SessionReader:
 
     def _link(self, child: _Child, calls: _Calls) -> None:
         """Link a subagent to the call that started it, both ways."""
-        call_id = child.call_id or calls.of_agent.get(child.agent_id)
+        agent_id, _, run = child.agent_id.partition(RUN_MARK)
+        call_id = child.call_id or calls.that_started(agent_id, run)
         call = calls.find(call_id) if call_id else None
         draft = child.draft
         draft.lineage = LineageDraft("subagent", self.session_id, None, call_id)
@@ -210,12 +218,16 @@ class SessionReader:
             draft.lineage.parent_message_source_id = call[2].source_id
             data = call[1].data
             result = data.setdefault("resultProviderMetadata", {})
-            result.setdefault("backscroll", {})["child_session_source_id"] = draft.source_id
+            result.setdefault("backscroll", {}).setdefault(
+                "child_session_source_id", draft.source_id
+            )
             given = mapping(data.get("input"))
             agent_type = agent_type or string(given.get("subagent_type"))
             if draft.title_from == "first-prompt" and string(given.get("description")):
                 draft.title, draft.title_from = shortened(given["description"]), "description"
-        extra["agent_id"] = child.agent_id
+        extra["agent_id"] = agent_id
+        if run:
+            extra["workflow_run"] = run
         if agent_type:
             extra["agent_type"] = agent_type
             for message in draft.messages:
@@ -225,7 +237,3 @@ class SessionReader:
             if key in child.meta:
                 extra[name] = child.meta[key]
 
-
-def agent_source_id(agent_id: str, session_id: str) -> str:
-    """Return a subagent's source id; agent ids alone repeat."""
-    return f"agent-{agent_id}:{session_id}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from store.sources.claude_code.agents import META, agent_key
 from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.rows import epoch_ms, string
 from store.sources.drafts import AttachmentDraft
@@ -16,7 +17,6 @@ from store.sources.protocol import Problem
 TITLE = "custom-title.json"
 ARCHIVED = "archived.json"
 RESULTS = "tool-results"
-META = ".meta.json"
 SIDE_FILE_LIMIT = 64 * 1024 * 1024
 """Bytes of the largest side file that is taken in."""
 MEDIA_TYPES = {
@@ -46,7 +46,7 @@ class SideFiles:
     Attributes:
         title: Of ``custom-title.json``.
         archived_at: Epoch ms, of ``archived.json``.
-        meta: The agents' meta files by agent id.
+        meta: The agents' meta files by ``agent_key``.
         attachments: The files of ``tool-results/``.
     """
 
@@ -100,4 +100,4 @@ class SideFiles:
             archived = data.get("archived", True)
             self.archived_at = (epoch_ms(data.get("at")) or None) if archived else None
         elif name.endswith(META):
-            self.meta[name.removesuffix(META).removeprefix("agent-")] = data
+            self.meta[agent_key(path)] = data

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from store.sources.claude_code.agents import AGENT, META, ROWS, session_folder
 from store.sources.claude_code.assemble import KIND, build_thread
-from store.sources.claude_code.discovery import AGENT, ROWS, Discovery, SessionFiles, stamp_of
+from store.sources.claude_code.discovery import Discovery, SessionFiles, stamp_of
 from store.sources.claude_code.follower import SessionFollower, is_rows
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.reader import SessionReader
@@ -97,12 +98,12 @@ class ClaudeCodeSource:
         except OSError as error:
             problems.append(Problem(path, 0, error.strerror or str(error)))
             return
-        if os.path.basename(folder) == "subagents":
-            folder = os.path.dirname(folder)
-            session_id, folder = os.path.basename(folder), os.path.dirname(folder)
+        above = session_folder(stamp.path)
+        if above is not None:
+            folder, session_id = os.path.split(above)
         else:
             session_id = self._discovery.owner(stamp, problems)
-        meta = stamp.path.removesuffix(ROWS) + ".meta.json"
+        meta = stamp.path.removesuffix(ROWS) + META
         side = [stamp_of(meta, os.stat(meta))] if os.path.isfile(meta) else []
         yield SessionFiles(folder, session_id, None, [stamp], side)
 

@@ -5,14 +5,18 @@ Source: the Claude Code format page, section 4 ("Titles").
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from store.sources.claude_code.messages import Thread
 from store.sources.claude_code.neighbours import Neighbours
+from store.sources.claude_code.origins import own_words
 from store.sources.claude_code.rows import Row, mapping, string
 from store.sources.claude_code.transcript import Transcript
 from store.sources.drafts import MessageDraft
 from store.sources.titles import shortened
+
+_MARK = re.compile(r"</?[a-z][a-z_-]*(?: [^<>]*)?>")
 
 
 def title_of(
@@ -58,19 +62,28 @@ def _own_summary(transcript: Transcript, rows: Sequence[Row]) -> str | None:
 
 
 def first_prompt(messages: Sequence[MessageDraft]) -> str | None:
-    """Return the first prompt that was not rewound, else the first command or shell line."""
-    fallback = None
+    """Return the first prompt that was not rewound, else the first command or shell line.
+
+    Where nobody typed anything, it is what another agent sent first.
+    """
+    typed = told = None
     for message in messages:
         origin = message.metadata.get("origin")
         if message.role != "user" or "hidden_at" in message.metadata:
             continue
         if origin == "human":
-            text = " ".join(part.data["text"] for part in message.parts if part.type == "text")
+            text = own_words(_text(message))
             if text.strip():
                 return shortened(text)
-        elif fallback is None and origin in ("command", "shell"):
-            fallback = _typed(message)
-    return fallback
+        elif typed is None and origin in ("command", "shell"):
+            typed = _typed(message)
+        elif told is None and origin == "notification":
+            told = shortened(_MARK.sub(" ", _text(message))) or None
+    return typed or told
+
+
+def _text(message: MessageDraft) -> str:
+    return " ".join(part.data["text"] for part in message.parts if part.type == "text")
 
 
 def _typed(message: MessageDraft) -> str | None:

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from store.sources.claude_code.discovery import AGENT, ROWS, Discovery, holds_sessions, stamp_of
+from store.sources.claude_code.agents import AGENT, ROWS
+from store.sources.claude_code.discovery import Discovery, holds_sessions, stamp_of
 from store.sources.protocol import Problem
 
 

@@ -1,0 +1,40 @@
+"""How the files of subagents are named, and what they are called by."""
+
+from __future__ import annotations
+
+import os
+
+FOLDER = "subagents"
+AGENT = "agent-"
+ROWS = ".jsonl"
+META = ".meta.json"
+DEPTH = 2
+"""Folders below ``subagents/`` that are looked into."""
+RUN_MARK = "@"
+"""Stands in a key between an agent's id and its workflow's run."""
+
+
+def agent_key(path: str) -> str:
+    """Return what an agent's file, or its meta file, is known by within its session.
+
+    That is the agent's id, and the run where it is one of a workflow's (seen:
+    ``subagents/workflows/<run>/agent-<id>.jsonl``).
+    """
+    *folders, name = path.split(os.sep)
+    name = name.removesuffix(ROWS).removesuffix(META).removeprefix(AGENT)
+    of_run = folders[-3:-1] == [FOLDER, "workflows"]
+    return f"{name}{RUN_MARK}{folders[-1]}" if of_run else name
+
+
+def session_folder(path: str) -> str | None:
+    """Return the folder of the session that a file below ``subagents/`` belongs to."""
+    folders = path.split(os.sep)[:-1]
+    for depth in range(1, DEPTH + 2):
+        if folders[-depth:][:1] == [FOLDER]:
+            return os.sep.join(folders[:-depth])
+    return None
+
+
+def agent_source_id(key: str, session_id: str) -> str:
+    """Return a subagent's source id; agents' ids alone repeat."""
+    return f"{AGENT}{key}:{session_id}"
