@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from store.database import Database
+from store.queries.reading import number
 from store.rows import SessionRow
 
 ActivityState = Literal[
@@ -146,7 +147,7 @@ def stored_activity(metadata_json: str) -> Mapping[str, Any] | None:
     except orjson.JSONDecodeError:
         return None
     found = metadata.get("activity") if isinstance(metadata, dict) else None
-    return found if isinstance(found, dict) else None
+    return found if isinstance(found, dict) and isinstance(found.get("state"), str) else None
 
 
 def live_activities(db: Database, session_ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
@@ -179,7 +180,7 @@ def activity_of(
         row: The session.
         now: The present, epoch ms.
         unsettled: What is open at its end, where that was read (``unsettled_of``).
-        stored: Its decoded ``metadata_json.activity``, where the caller has it already.
+        stored: Its ``metadata_json.activity``, where the caller has it already.
     """
     found = stored if stored is not None else stored_activity(row.metadata_json)
     if found is not None and found.get("state") in STATES:
@@ -261,8 +262,7 @@ _URGENCY = (
 def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettled]:
     """Return what is open at the end of each session; sessions with nothing open are absent.
 
-    One statement; each session costs a walk over its last rows by the contract's own
-    indexes, whatever its length.
+    Each session costs a walk over its last rows by the contract's own indexes.
     """
     ids = orjson.dumps(list(session_ids)).decode()
     newest = (
@@ -290,10 +290,10 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
         " THEN json_extract(p.data_json, '$.state') END = 'streaming'"
     )
     found = {
-        row[0]: Unsettled("streaming", row[1], row[2], row[0] in waiting)
+        row[0]: Unsettled("streaming", row[1], number(row[2]), row[0] in waiting)
         for row in db.connection.execute(grows, {"1": ids})
     } | {
-        row[0]: Unsettled(row[1], row[2], row[3], row[0] in waiting)
+        row[0]: Unsettled(row[1], row[2], number(row[3]), row[0] in waiting)
         for row in db.connection.execute(sql, {"1": ids})
     }
     return {key: Unsettled(queued=True) for key in waiting} | found

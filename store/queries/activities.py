@@ -23,6 +23,7 @@ from store.database import Database
 from store.queries import list_keys, listing
 from store.queries.list_keys import ListKeys
 from store.queries.listing import ListQuery, ListRow
+from store.queries.reading import number, text
 
 RECENT_MS = 86_400_000
 """What a session that rests for longer seems to do is no news any more."""
@@ -85,8 +86,9 @@ def states_of(db: Database, rowids: Sequence[int], now: int) -> dict[int, str]:
     live = live_activities(db, ids)
     doing: dict[int, str] = {}
     silent: dict[str, tuple[int, int, Mapping[str, Any] | None]] = {}
-    for rowid, session_id, updated_at, metadata in read:
-        stored = live.get(session_id) or stored_activity(metadata)
+    for rowid, session_id, written_at, metadata in read:
+        updated_at = number(written_at)
+        stored = live.get(session_id) or stored_activity(text(metadata) or "")
         said = stored.get("state") if stored is not None else None
         if stored is not None and said in STATES:
             state = judged(stored, now, updated_at)

@@ -12,7 +12,7 @@ from store.errors import NotFound
 from store.queries import sessions
 from store.queries.inspection import LinkedSession, Spent, linked, spent_of, starts_turn
 from store.queries.originals import record_count
-from store.queries.reading import decoded
+from store.queries.reading import decoded, number, number_or_none, text
 from store.rows import SessionRow
 
 PROMPT_CHARACTERS = 200
@@ -169,9 +169,9 @@ def timeline(db: Database, session_id: str) -> Timeline:
             continue
         begins = starts_turn(role, metadata)
         if begins or not found.turns:
-            number = found.turns[-1].number if found.turns else 0
-            number += begins and hidden_at is None
-            found.turns.append(Turn(number, message_id, at, at))
+            turns = found.turns[-1].number if found.turns else 0
+            turns += begins and hidden_at is None
+            found.turns.append(Turn(turns, message_id, at, at))
             found.turns[-1].hidden = hidden_at is not None
             found.turns[-1].copied = "inherited_from" in metadata
         turn = found.turn_of[message_id] = found.turns[-1]
@@ -192,7 +192,10 @@ def _messages(
         {"1": session_id},
     )
     for message_id, role, hidden_at, at, metadata_json in cursor:
-        yield message_id, role, hidden_at, at, decoded(metadata_json)
+        yield (
+            message_id, text(role) or "", number_or_none(hidden_at), number(at),
+            decoded(metadata_json),
+        )
 
 
 def _count_answer(found: Timeline, turn: Turn, metadata: dict[str, Any]) -> None:
@@ -226,19 +229,19 @@ def tool_calls(db: Database, message_ids: Sequence[str]) -> list[ToolCall]:
             f" FROM chat_parts WHERE message_id IN ({_marks(len(batch))})",
             _numbered(batch),
         )
-        for message_id, kind, state, updated_at in rows:
-            is_tool = kind is not None and kind.startswith("tool-")
-            name = kind[5:] if is_tool else None
-            found.append(ToolCall(message_id, name, state in _FAILED_STATES, updated_at))
+        for message_id, column, state, updated_at in rows:
+            kind = text(column) or ""
+            name = kind[5:] if kind.startswith("tool-") else None
+            found.append(ToolCall(message_id, name, state in _FAILED_STATES, number(updated_at)))
     return found
 
 
 def _marks(count: int) -> str:
-    return ", ".join(f"${number}" for number in range(1, count + 1))
+    return ", ".join(f"${place}" for place in range(1, count + 1))
 
 
 def _numbered(values: Sequence[str]) -> dict[str, str]:
-    return {str(number): value for number, value in enumerate(values, 1)}
+    return {str(place): value for place, value in enumerate(values, 1)}
 
 
 def _read_prompts(db: Database, turns: list[Turn]) -> None:
@@ -254,9 +257,9 @@ def _read_prompts(db: Database, turns: list[Turn]) -> None:
             ' ORDER BY message_id, "index" DESC',
             _numbered(batch),
         )
-        for message_id, text in rows:
-            if text:
-                by_message[message_id].prompt = str(text)
+        for message_id, prompt in rows:
+            if prompt:
+                by_message[message_id].prompt = str(prompt)
 
 
 def system_prompts(db: Database, digests: list[str]) -> dict[str, str]:

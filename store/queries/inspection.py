@@ -11,10 +11,13 @@ from store.errors import NotFound
 from store.queries.reading import (
     PART_COLUMNS,
     USAGE_KEYS,
+    amount,
     decoded,
     message_columns,
     message_row,
+    number,
     part_row,
+    text,
 )
 from store.rows import MessageRow, PartRow
 
@@ -210,10 +213,10 @@ def _session(db: Database, session_id: str) -> tuple[Spent, LinkedSession | None
     ).fetchone()
     if row is None:
         raise NotFound(f"the session {session_id} is no longer in the store")
-    spent = Spent(row[0], row[1], row[2], row[3], row[4], row[5] or None)
-    if row[6] is None:
-        return spent, None
-    return spent, linked(db, row[6], row[7])
+    spent = Spent(**{key: number(value) for key, value in zip(USAGE_KEYS, row, strict=False)})
+    spent.cost = amount(row[5]) or None
+    parent = text(row[6])
+    return spent, None if parent is None else linked(db, parent, text(row[7]))
 
 
 def linked(db: Database, session_id: str, message_id: str | None = None) -> LinkedSession:
@@ -223,7 +226,7 @@ def linked(db: Database, session_id: str, message_id: str | None = None) -> Link
         {"1": session_id},
     ).fetchone()
     _, title, agent = row or (session_id, None, "")
-    return LinkedSession(session_id, title, agent, message_id)
+    return LinkedSession(session_id, text(title), text(agent) or "", message_id)
 
 
 def _children(db: Database, part: PartRow) -> list[LinkedSession]:
@@ -236,7 +239,7 @@ def _children(db: Database, part: PartRow) -> list[LinkedSession]:
         " ORDER BY created_at, id",
         {"1": part.session_id, "2": part.tool_call_id},
     )
-    return [LinkedSession(*row) for row in rows.fetchall()]
+    return [LinkedSession(row[0], text(row[1]), text(row[2]) or "") for row in rows.fetchall()]
 
 
 def _attachments(db: Database, part: PartRow) -> dict[str, tuple[str, int]]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from store.database import Database
 from store.queries.listing import ListQuery, Shelf, Sort
+from store.queries.reading import number, text
 
 _ORDER: dict[Sort, str] = {
     "recent": "s.updated_at",
@@ -30,6 +31,8 @@ _SHELF: dict[Shelf, str] = {
     "all": "TRUE",
 }
 _QUARTER_HOUR = 900_000
+LAST_SECOND = 253_402_214_400
+"""Of the years of four digits, a day to spare; a host may count in smaller units."""
 
 
 @dataclass(slots=True)
@@ -42,6 +45,7 @@ class ListKeys:
         group_names: A folder, a day as ``YYYY-MM-DD``, a source's kind, or empty.
         parents: Parent's rowid by child's rowid, where both are in the list.
         whole: False where this is only the first page.
+        query: What was asked for.
     """
 
     rowids: array[int] = field(default_factory=lambda: array("q"))
@@ -49,6 +53,7 @@ class ListKeys:
     group_names: list[str] = field(default_factory=list)
     parents: dict[int, int] = field(default_factory=dict)
     whole: bool = True
+    query: ListQuery = field(default_factory=ListQuery)
 
 
 def _where(query: ListQuery) -> tuple[str, list[Any]]:
@@ -90,30 +95,32 @@ def all_keys(db: Database, query: ListQuery) -> ListKeys:
 
 
 def _collect(rows: Iterable[tuple[int, Any]], query: ListQuery) -> ListKeys:
-    keys = ListKeys()
-    numbers: dict[str, int] = {}
+    keys = ListKeys(query=query)
+    groups: dict[str, int] = {}
     add_row, add_group = keys.rowids.append, keys.groups.append
     by_day = query.group == "day"
     days: dict[int, str] = {}
     for rowid, value in rows:
         add_row(rowid)
         if by_day:
-            name = days.get(value // _QUARTER_HOUR)
+            quarter = number(value) // _QUARTER_HOUR
+            name = days.get(quarter)
             if name is None:
-                name = days[value // _QUARTER_HOUR] = day_of(value)
+                name = days[quarter] = day_of(number(value))
         else:
-            name = value or ""
-        number = numbers.get(name)
-        if number is None:
-            number = numbers[name] = len(numbers)
+            name = value if type(value) is str else text(value) or ""
+        group = groups.get(name)
+        if group is None:
+            group = groups[name] = len(groups)
             keys.group_names.append(name)
-        add_group(number)
+        add_group(group)
     return keys
 
 
 def day_of(at: int) -> str:
     """Return the local day of epoch ms as ``YYYY-MM-DD``."""
-    return time.strftime("%Y-%m-%d", time.localtime(at / 1000))
+    seconds = min(max(at / 1000, 0), LAST_SECOND)
+    return time.strftime("%Y-%m-%d", time.localtime(seconds))
 
 
 def _all_parents(db: Database, rowids: array[int]) -> dict[int, int]:

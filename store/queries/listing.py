@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from store.activity import live_activities
 from store.database import Database
-from store.queries.reading import decoded
+from store.queries.reading import amount, decoded, number, number_or_none, text
 
 Sort = Literal["recent", "created", "tokens", "cost", "length", "activity"]
 Group = Literal["workspace", "day", "source", "none"]
@@ -103,16 +103,18 @@ def _text(value: Any) -> str | None:
 
 
 def _list_row(row: tuple[Any, ...], live: Mapping[str, Any] | None) -> ListRow:
-    metadata = decoded(row[12])
+    metadata = decoded(text(row[12]))
     user, activity = _part(metadata, "user"), live or _part(metadata, "activity")
     tags = user.get("tags")
     return ListRow(
-        rowid=row[0], id=row[1], title=_text(user.get("title")) or _text(row[2]), agent=row[3],
+        rowid=row[0], id=text(row[1]) or "", title=_text(user.get("title")) or _text(row[2]),
+        agent=text(row[3]) or "",
         source=_text(_part(metadata, "source").get("kind")),
-        model=_text(decoded(row[4]).get("model_id")), workspace=row[5],
-        branch=_text(metadata.get("git_branch")), parent_id=row[6],
+        model=_text(decoded(text(row[4])).get("model_id")), workspace=text(row[5]),
+        branch=_text(metadata.get("git_branch")), parent_id=text(row[6]),
         lineage=(_text(_part(metadata, "lineage").get("kind")) or "unknown") if row[6] else None,
-        tokens=row[7], cost=row[8], created_at=row[9], updated_at=row[10], archived_at=row[11],
+        tokens=number(row[7]), cost=amount(row[8]), created_at=number(row[9]),
+        updated_at=number(row[10]), archived_at=number_or_none(row[11]),
         star=user.get("star") is True,
         tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
         activity=_text(activity.get("state")), activity_from=_text(activity.get("from")),

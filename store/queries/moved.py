@@ -9,6 +9,7 @@ import orjson
 
 from store.activity import Activity, current
 from store.database import Database
+from store.queries.reading import number
 from store.queries.sessions import get
 from store.queries.transcript import Child, Keyset, Outline, children, outline_page, rows_of
 from store.rows import MessageRow, PartRow, SessionRow
@@ -44,7 +45,7 @@ def facts(
         return None
     activity = current(db, session, now)
     places = {
-        message_id: (created_at, message_id)
+        message_id: (number(created_at), message_id)
         for message_id, created_at in db.connection.execute(
             # By the few ids: SQLite would rather walk through all messages of the session.
             "SELECT m.id, m.created_at FROM json_each($1) ids CROSS JOIN chat_messages m"

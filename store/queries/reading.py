@@ -33,6 +33,11 @@ def number_or_none(value: Column) -> int | None:
     return None if value is None else number(value)
 
 
+def amount(value: Column) -> float:
+    """Return a value as a number of any kind; what is none counts as 0."""
+    return value if isinstance(value, (int, float)) else 0.0
+
+
 def decoded(text: str | None) -> dict[str, Any]:
     """Return a JSON column as an object; a host's text that is none gives an empty one.
 
@@ -46,7 +51,7 @@ def decoded(text: str | None) -> dict[str, Any]:
 
         try:
             value = json.loads(text or "{}")
-        except ValueError:
+        except (ValueError, TypeError):
             return {}
     return value if isinstance(value, dict) else {}
 
@@ -66,7 +71,6 @@ def session_columns(db: Database, table: str = "s") -> str:
 
 def session_row(row: tuple[Column, ...]) -> SessionRow:
     """Return the row of ``session_columns`` as an object."""
-    cost = row[15]
     return SessionRow(
         id=text(row[1]) or "",
         title=text(row[0]),
@@ -83,7 +87,7 @@ def session_row(row: tuple[Column, ...]) -> SessionRow:
         cache_read=number(row[12]),
         cache_write=number(row[13]),
         total_tokens=number(row[14]),
-        cost_usd=float(cost) if isinstance(cost, (int, float)) else 0.0,
+        cost_usd=float(amount(row[15])),
         created_at=number(row[16]),
         updated_at=number(row[17]),
         archived_at=number_or_none(row[18]),

@@ -14,7 +14,7 @@ from typing import Literal
 from store.database import Database
 from store.queries.inspection import context_size
 from store.queries.list_keys import day_of
-from store.queries.reading import decoded
+from store.queries.reading import amount, decoded, number
 from store.queries.transcript import last_usage
 from store.verbs.rollups import BUCKETS, bucket
 
@@ -72,7 +72,7 @@ def spending(
     for session_id, group, origin, has_original, at, said, *values in _answers(
         db, by, session_ids
     ):
-        name = day_of(at) if by == "day" else str(group or "")
+        name = day_of(number(at)) if by == "day" else str(group or "")
         entry = groups.setdefault(name, Spending(name))
         members.setdefault(name, set()).add(session_id)
         bill = bills.setdefault(session_id, _Bill())
@@ -138,7 +138,7 @@ def _add_untold(
         row = db.connection.execute(
             f"SELECT s.cost_usd, {stored} FROM chat_sessions s WHERE s.id = $1", {"1": session_id}
         ).fetchone()
-        rest = float(row[0] or row[1] or 0) - bill.told
+        rest = (amount(row[0]) or amount(row[1])) - bill.told
         if rest > _LEAST_COST:
             groups[max(bill.groups, key=lambda name: bill.groups[name])].cost_usd += rest
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from store.database import Database
+from store.queries.reading import number_or_none
 
 
 class Totals(NamedTuple):
@@ -40,4 +41,4 @@ def totals(db: Database) -> Totals:
         sources, synced = connection.execute(
             "SELECT count(DISTINCT kind), max(synced_at) FROM source_units"
         ).fetchone()
-    return Totals(sessions, archived, sources, synced, changed)
+    return Totals(sessions, archived, sources, synced, number_or_none(changed))

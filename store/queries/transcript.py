@@ -6,16 +6,21 @@ in between.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from store.database import Database
+from store.queries.reading import (
+    PART_COLUMNS,
+    message_columns,
+    message_row,
+    number,
+    number_or_none,
+    part_row,
+    text,
+)
 from store.rows import MessageRow, PartRow
 
-PART_COLUMNS = (
-    'p.id, p.message_id, p.session_id, p."index", p.type, p.data_json, p.tool_call_id,'
-    " p.tool_state, p.created_at, p.updated_at"
-)
 Keyset = tuple[int, str]
 """``(created_at, id)`` of a message."""
 
@@ -51,23 +56,35 @@ class Child(NamedTuple):
     kind: str | None
 
 
-def message_columns(db: Database) -> str:
-    """Return what a ``MessageRow`` is made of, of the table ``chat_messages m``."""
+def outline_columns(db: Database) -> str:
+    """Return what an ``Outline`` has of its message, of the table ``chat_messages m``."""
+    metadata = "m.metadata_json"
+    if db.form.name != "own":
+        metadata = "CASE WHEN json_valid(m.metadata_json) THEN m.metadata_json ELSE '{}' END"
     return (
-        f"m.id, m.session_id, m.role, m.metadata_json, {db.form.hidden_at('m')},"
-        " m.created_at, m.updated_at"
+        f"m.id AS id, m.role, m.created_at AS created_at, {db.form.hidden_at('m')},"
+        f" CASE WHEN json_type({metadata}, '$.queued_at') IN ('integer', 'real')"
+        f" THEN json_extract({metadata}, '$.queued_at') END,"
+        f" json_extract({metadata}, '$.queue_canceled_at'),"
+        f" coalesce(json_type({metadata}, '$.inherited_from') = 'text', 0),"
+        f" json_extract({metadata}, '$.origin')"
     )
 
 
-def outline_columns(db: Database) -> str:
-    """Return what an ``Outline`` has of its message, of the table ``chat_messages m``."""
-    return (
-        f"m.id AS id, m.role, m.created_at AS created_at, {db.form.hidden_at('m')},"
-        " CASE WHEN json_type(m.metadata_json, '$.queued_at') IN ('integer', 'real')"
-        " THEN json_extract(m.metadata_json, '$.queued_at') END,"
-        " json_extract(m.metadata_json, '$.queue_canceled_at'),"
-        " coalesce(json_type(m.metadata_json, '$.inherited_from') = 'text', 0),"
-        " json_extract(m.metadata_json, '$.origin')"
+def outline_maker(db: Database) -> Callable[[Sequence[Any]], Outline]:
+    """Return what makes an ``Outline`` of the columns that SQLite gives.
+
+    Only other programs' rows may hold values of any type.
+    """
+    return Outline._make if db.form.name == "own" else _hosts_outline
+
+
+def _hosts_outline(row: Sequence[Any]) -> Outline:
+    """Make the outline of another program's row; ``created_at`` stays, for keysets."""
+    return Outline(
+        text(row[0]) or "", text(row[1]) or "", row[2], number_or_none(row[3]),
+        number_or_none(row[4]), number_or_none(row[5]), row[6], text(row[7]),
+        number_or_none(row[8]), text(row[9]), row[10], text(row[11]),
     )
 
 
@@ -97,7 +114,8 @@ def outline_range(
     if until:
         beyond += " AND (m.created_at, m.id) <= ($5, $6)"
         values |= {"5": until[0], "6": until[1]}
-    return [Outline._make(row) for row in db.connection.execute(
+    make = outline_maker(db)
+    return [make(row) for row in db.connection.execute(
         f'SELECT o.*, p."index", p.type, coalesce(length(p.data_json), 0), p.tool_state'
         f" FROM (SELECT {outline_columns(db)} FROM chat_messages m"
         f" WHERE m.session_id = $1 {beyond} ORDER BY m.created_at, m.id LIMIT $2) o"
@@ -124,8 +142,8 @@ def rows_of(
         ).fetchone()
         if row is None:
             continue
-        messages.append(MessageRow(*row))
-        parts.extend(PartRow(*part) for part in db.connection.execute(
+        messages.append(message_row(row))
+        parts.extend(part_row(part) for part in db.connection.execute(
             f"SELECT {PART_COLUMNS} FROM chat_parts p WHERE p.message_id = $1"
             ' AND p."index" BETWEEN $2 AND $3 ORDER BY p."index"',
             {"1": message_id, "2": low, "3": high},
@@ -159,11 +177,10 @@ def children(db: Database, session_id: str) -> list[Child]:
     """Return the sessions whose parent this is."""
     rows = db.connection.execute(
         f"SELECT s.id, {db.form.title('s')},"
-        " json_extract(s.metadata_json, '$.lineage.tool_call_id'),"
-        " json_extract(s.metadata_json, '$.lineage.kind')"
+        f" {db.form.fact('s', 'lineage.tool_call_id')}, {db.form.fact('s', 'lineage.kind')}"
         " FROM chat_sessions s WHERE s.parent_id = $1", {"1": session_id},
     ).fetchall()
-    return [Child(*row) for row in rows]
+    return [Child(text(row[0]) or "", *map(text, row[1:])) for row in rows]
 
 
 def title_of(db: Database, session_id: str) -> str | None:
@@ -171,7 +188,7 @@ def title_of(db: Database, session_id: str) -> str | None:
     row = db.connection.execute(
         f"SELECT {db.form.title('s')} FROM chat_sessions s WHERE s.id = $1", {"1": session_id}
     ).fetchone()
-    return row[0] if row else None
+    return text(row[0]) if row else None
 
 
 def last_usage(db: Database, session_id: str, look_back: int = 24) -> str | None:
@@ -185,8 +202,9 @@ def last_usage(db: Database, session_id: str, look_back: int = 24) -> str | None
         " ORDER BY m.created_at DESC, m.id DESC LIMIT $2", {"1": session_id, "2": look_back},
     ).fetchall()
     return next(
-        (text for text, hidden in rows
-         if not hidden and '"usage"' in text and '"no_answer":true' not in text), None
+        (found for value, hidden in rows
+         if not hidden and '"usage"' in (found := text(value) or "")
+         and '"no_answer":true' not in found), None
     )  # fmt: skip
 
 
@@ -217,5 +235,5 @@ def extent(db: Database, session_id: str) -> Extent:
     noted = 0
     if db.form.name == "own":
         (noted,) = one("SELECT coalesce(max(seq), 0) FROM changes WHERE session_id = $1")
-    touched = max(message_at or 0, part_at or 0, session_at or 0)
+    touched = max(number(at) for at in (message_at, part_at, session_at))
     return Extent(messages, parts, touched, noted)

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.database import Database
+from store.queries.reading import PART_COLUMNS, message_columns, message_row, part_row
 from store.queries.transcript import (
-    PART_COLUMNS,
     Child,
     Keyset,
     Outline,
     children,
-    message_columns,
     outline_columns,
+    outline_maker,
     title_of,
 )
 from store.rows import MessageRow, PartRow
@@ -112,13 +112,13 @@ def _collect(
         f"SELECT {columns} FROM chat_messages m WHERE m.session_id = $1 {beyond}"
         f" ORDER BY m.created_at {order}, m.id {order} LIMIT $2", values,
     ).fetchall()
-    window, whole, count = Window(), True, 0
+    window, whole, count, make = Window(), True, 0, outline_maker(db)
     groups: list[tuple[MessageRow, tuple[Any, ...], list[PartRow]]] = []
     for row in rows[:wanted]:
         parts = _parts(db, row[0], wanted - count + 1, order)
         if len(parts) > wanted - count:
             parts, whole = parts[:-1], False
-        groups.append((MessageRow(*row[:7]), row[7:], parts[::-1] if backwards else parts))
+        groups.append((message_row(row[:7]), row[7:], parts[::-1] if backwards else parts))
         count += max(1, len(parts))
         if count >= wanted:
             break
@@ -127,11 +127,11 @@ def _collect(
         window.messages.append(message)
         window.parts.extend(parts)
         window.outlines.extend(
-            Outline._make((*outline, part.index, part.type, len(part.data_json), part.tool_state))
+            make((*outline, part.index, part.type, len(part.data_json), part.tool_state))
             for part in parts
         )
         if not parts:
-            window.outlines.append(Outline._make((*outline, None, None, 0, None)))
+            window.outlines.append(make((*outline, None, None, 0, None)))
     window.at_start = complete if backwards else start is None
     window.at_end = start is None if backwards else complete
     return window
@@ -142,4 +142,4 @@ def _parts(db: Database, message_id: str, limit: int, order: str) -> list[PartRo
         f"SELECT {PART_COLUMNS} FROM chat_parts p WHERE p.message_id = $1"
         f' ORDER BY p."index" {order} LIMIT $2', {"1": message_id, "2": limit},
     ).fetchall()
-    return [PartRow(*row) for row in rows]
+    return [part_row(row) for row in rows]

@@ -68,7 +68,7 @@ def _prompt_text(db: Database, message_id: str) -> str:
         " WHERE message_id = $1 AND type = 'text' AND json_valid(data_json) ORDER BY \"index\"",
         {"1": message_id},
     )
-    return "\n\n".join(row[0] for row in rows if row[0])
+    return "\n\n".join(row[0] for row in rows if row[0] and isinstance(row[0], str))
 
 
 def preview_fork(
@@ -233,8 +233,9 @@ def _remap_compactions(db: Database, new_session: str) -> None:
     """Point copied compaction markers at the copies; text surgery keeps the rest verbatim."""
     rows = db.connection.execute(
         "SELECT p.id, f.old_id, f.new_id FROM chat_parts p JOIN temp.fork_messages f"
-        " ON f.old_id = json_extract(p.data_json, '$.data.tail_start_id')"
-        " WHERE p.session_id = $1 AND p.type = 'data-compaction' AND json_valid(p.data_json)",
+        " ON f.old_id = CASE WHEN json_valid(p.data_json)"
+        " THEN json_extract(p.data_json, '$.data.tail_start_id') END"
+        " WHERE p.session_id = $1 AND p.type = 'data-compaction'",
         {"1": new_session},
     ).fetchall()
     for part_id, old_id, new_id in rows:

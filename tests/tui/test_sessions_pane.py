@@ -7,9 +7,11 @@ from textual import events
 from textual.strip import Strip
 
 from store.database import open_database
+from store.queries.listing import ListQuery
 from tests.tui.stores import NOW, Told, browser, put, settled, some
 from tui.panes.sessions import SessionsPane
 from tui.sessions.header import ListLimit, ListTitle
+from tui.sessions.model import ListModel
 from tui.sessions.view import SessionList
 
 THREADS = [
@@ -89,6 +91,33 @@ async def test_sorts_and_groups(tmp_path: Path) -> None:
         await pilot.press("b")
         await settled(app, pilot)
         assert pane.view.model.lines(2) == 2 * len(pane.view.model)
+
+
+async def test_another_grouping_while_the_list_is_arranged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = browser(put(tmp_path / "s.db", THREADS))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await settled(app, pilot)
+        shown: list[tuple[str, list[str]]] = []
+        show, wanted = pane.view.show, pane._wanted_rowid
+
+        def watched(model: ListModel, query: ListQuery, selected: int | None) -> None:
+            shown.append((query.group, [group.name for group in model.groups]))
+            show(model, query, selected)
+
+        async def changed(model: ListModel, session_id: str | None) -> int | None:
+            if pane.list_query.group == "workspace":
+                pane.change_query(pane.list_query._replace(group="day"))
+            return await wanted(model, session_id)
+
+        monkeypatch.setattr(pane.view, "show", watched)
+        monkeypatch.setattr(pane, "_wanted_rowid", changed)
+        await pane._arrange(None)
+        await settled(app, pilot)
+        assert shown[0] == ("workspace", ["/w/api", "/w/site", ""])
+        assert shown[-1][0] == "day"
+        assert all(name.count("-") == 2 for name in shown[-1][1])
 
 
 async def test_archived_ones_are_marked(tmp_path: Path) -> None:

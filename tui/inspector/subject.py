@@ -13,6 +13,7 @@ from tui.transcript.call import Call
 from tui.transcript.calls import describe
 
 _ROLE_NAMES = {"user": "You", "assistant": "Assistant", "system": "System"}
+_ROLE_LOOKS = {"user": "user", "assistant": "assistant", "system": "fork"}
 _VERDICTS = {
     "ok": ("✔", "done", "ok"),
     "running": ("●", "running", "tool"),
@@ -98,7 +99,7 @@ class Subject:
             return "error"
         if self.type.startswith("data-"):
             return "fork"
-        return self.detail.message.role if self.detail.message.role != "system" else "fork"
+        return _ROLE_LOOKS.get(self.detail.message.role, "muted")
 
     @property
     def name(self) -> str:

@@ -132,15 +132,16 @@ class SessionListPane(CommandPane, Vertical):
             await self._arrange(None)
 
     async def _arrange(self, matching: set[int] | None, looked_at: int | None = None) -> None:
-        query = self.list_query
+        query = self.keys.query
         model = await self._loader.model(
             self.keys, self._folds, matching, headed=query.group != "none"
         )
+        # Else another order was chosen meanwhile, which is being read.
         if query == self.list_query:
             before, wanted = self.view.selected, self._going_to
             selected = await self._wanted_rowid(model, wanted)
             moved = self.view.selected != before
-            self._show(model, looked_at)
+            self._show(model, query, looked_at)
             # A key that came while the store was asked has chosen anew.
             if selected is not None and not moved:
                 self._select_rowid(selected)
@@ -166,9 +167,9 @@ class SessionListPane(CommandPane, Vertical):
         if entry is not None and entry != self.view.cursor:
             self.view.select(entry, centred=True)
 
-    def _show(self, model: ListModel, looked_at: int | None = None) -> None:
+    def _show(self, model: ListModel, query: ListQuery, looked_at: int | None) -> None:
         self.view.when_empty = self._empty_words(model)
-        self.view.show(model, self.list_query, self.view.selected)
+        self.view.show(model, query, self.view.selected)
         self._show_header(looked_at)
 
     def _empty_words(self, model: ListModel) -> list[str]:

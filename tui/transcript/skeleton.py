@@ -10,6 +10,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
+from store.queries.reading import number
 from store.queries.transcript import Outline
 
 HIDDEN, QUEUED, INHERITED, TURN, CANCELLED = 1, 2, 4, 8, 16
@@ -83,7 +84,7 @@ class Skeleton:
         self.roles.append(outline.role)
         self.origins.append(outline.origin or "")
         self.flags.append(flags)
-        self.created.append(outline.created_at)
+        self.created.append(number(outline.created_at))
         self.hidden_at.append(outline.hidden_at or 0)
         self.first.append(len(self.message))
 
