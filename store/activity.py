@@ -7,15 +7,13 @@ Where nothing is stored, the last message's unsettled tool calls tell.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import orjson
 
 from store.database import Database
+from store.processes import is_alive
 from store.queries.reading import number
 from store.rows import SessionRow
 
@@ -53,10 +51,11 @@ class Unsettled(NamedTuple):
     """What is open at the end of a session.
 
     Attributes:
-        tool_state: ``input-streaming``, ``input-available``, ``approval-requested`` or
-            ``approval-responded`` of a tool call of the last visible message, the most
-            urgent one; ``streaming`` where all are settled and its last text grows; else None.
-        tool_type: The part type of that call or text.
+        tool_state: ``failed`` where the last visible message ends on an error; else
+            ``input-streaming``, ``input-available``, ``approval-requested`` or
+            ``approval-responded`` of a tool call of it, the most urgent one; ``streaming``
+            where all are settled and its last text grows; else None.
+        tool_type: The part type of that error, call or text.
         touched_at: Epoch ms of its last write.
         queued: Whether a message waits to be sent.
     """
@@ -65,77 +64,6 @@ class Unsettled(NamedTuple):
     tool_type: str = ""
     touched_at: int = 0
     queued: bool = False
-
-
-class Process(NamedTuple):
-    """A process, so that another with the same number is not taken for it.
-
-    Attributes:
-        started: Ticks since boot at its start, where the system tells.
-        boot: The id of the system's run, where the system tells.
-    """
-
-    pid: int
-    host: str
-    started: int | None = None
-    boot: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return what ``metadata_json.activity`` holds of it."""
-        found = {"pid": self.pid, "host": self.host, "started": self.started, "boot": self.boot}
-        return {key: value for key, value in found.items() if value is not None}
-
-
-@lru_cache(maxsize=1)
-def _boot_id() -> str | None:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return None
-
-
-@lru_cache(maxsize=1)
-def _host() -> str:
-    return os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
-
-
-def _start_ticks(pid: int) -> int | None:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    fields = text.rpartition(")")[2].split()
-    dead = not fields or fields[0] in "ZX"
-    return None if dead else int(fields[19])
-
-
-def this_process() -> Process:
-    """Return the process that asks."""
-    pid = os.getpid()
-    return Process(pid, _host(), _start_ticks(pid), _boot_id())
-
-
-def is_alive(stored: Mapping[str, Any]) -> bool | None:
-    """Tell whether a stored process runs.
-
-    Returns:
-        None where that cannot be told from here: another machine, or no process stored.
-    """
-    pid = stored.get("pid")
-    if not isinstance(pid, int) or pid <= 0 or stored.get("host", _host()) != _host():
-        return None
-    if stored.get("boot", _boot_id()) != _boot_id():
-        return False
-    started = stored.get("started")
-    if isinstance(started, int):
-        return _start_ticks(pid) == started
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def stored_activity(metadata_json: str) -> Mapping[str, Any] | None:
@@ -242,6 +170,8 @@ def guessed(unsettled: Unsettled, now: int, updated_at: int) -> Activity:
         updated_at: Of the session.
     """
     state, at = unsettled.tool_state, unsettled.touched_at
+    if state == "failed":
+        return Activity("queued" if unsettled.queued else "error", "guessed", at)
     if state == "approval-requested":
         return Activity("waiting-approval", "guessed", at)
     if state == "input-available" and unsettled.tool_type in _INPUT_TOOLS:
@@ -257,6 +187,13 @@ _URGENCY = (
     "CASE p.tool_state WHEN 'approval-requested' THEN 0 WHEN 'input-available' THEN 1"
     " WHEN 'input-streaming' THEN 2 ELSE 3 END"
 )
+
+_OPEN_END = (
+    "CASE p.type WHEN 'data-error'"
+    " THEN coalesce(json_extract(p.data_json, '$.data.name'), '') <> 'MessageAbortedError'"
+    " ELSE json_extract(p.data_json, '$.state') = 'streaming' END"
+)
+"""Of a message's last part; opencode names an error where its user broke off."""
 
 
 def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettled]:
@@ -281,19 +218,24 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
         + newest.format(condition="1") + f" WHERE {db.form.queued('q')}"
     )
     waiting = {row[0] for row in db.connection.execute(queued, {"1": ids})}
-    grows = (
+    last = (
         "SELECT ids.value, p.type, p.updated_at FROM json_each($1) ids JOIN chat_parts p"
         " ON p.id = (SELECT l.id FROM chat_parts l WHERE l.message_id = "
         + newest.format(condition=db.form.shown("m"))
-        + ' ORDER BY l."index" DESC LIMIT 1) WHERE p.type IN (\'text\', \'reasoning\')'
-        " AND CASE WHEN json_valid(p.data_json)"
-        " THEN json_extract(p.data_json, '$.state') END = 'streaming'"
+        + ' ORDER BY l."index" DESC LIMIT 1)'
+        " WHERE p.type IN ('text', 'reasoning', 'data-error') AND CASE WHEN"
+        f" json_valid(p.data_json) THEN {_OPEN_END} END"
     )
-    found = {
-        row[0]: Unsettled("streaming", row[1], number(row[2]), row[0] in waiting)
-        for row in db.connection.execute(grows, {"1": ids})
-    } | {
+    ends = {
+        row[0]: Unsettled(
+            "failed" if row[1] == "data-error" else "streaming", row[1], number(row[2]),
+            row[0] in waiting,
+        )
+        for row in db.connection.execute(last, {"1": ids})
+    }
+    calls = {
         row[0]: Unsettled(row[1], row[2], number(row[3]), row[0] in waiting)
         for row in db.connection.execute(sql, {"1": ids})
     }
-    return {key: Unsettled(queued=True) for key in waiting} | found
+    failed = {key: end for key, end in ends.items() if end.tool_state == "failed"}
+    return {key: Unsettled(queued=True) for key in waiting} | ends | calls | failed

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from store.activity import Process, this_process
 from store.clock import Clock, system_clock
 from store.ids import IdMinter
+from store.processes import Process, this_process
 from store.recorder import writing
 from store.recorder.batch import Batch, SessionWrite
 from store.recorder.json_text import dump

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import orjson
 
-from store.activity import Process, is_alive, this_process
 from store.clock import Clock, system_clock
 from store.database import Database
 from store.ids import derived_session_id
+from store.processes import Process, is_alive, this_process
 from store.sources.protocol import RunningSession
 from store.sync.locking import transaction
 from store.sync.writer import log_changes, trim_changes

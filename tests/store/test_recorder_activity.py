@@ -14,10 +14,9 @@ from store.activity import (
     Unsettled,
     activity_of,
     current,
-    is_alive,
-    this_process,
     unsettled_of,
 )
+from store.processes import is_alive, this_process
 from store.queries import activities, sessions, summaries
 from store.queries.activities import newest_active
 from store.rows import SessionRow
@@ -76,6 +75,8 @@ def test_a_process_elsewhere_is_believed_while_it_writes() -> None:
     (Unsettled("streaming", "text", NOW - 1), "running"),
     (Unsettled("streaming", "text", NOW - 60_001), "idle"),
     (Unsettled(queued=True), "queued"), (None, "idle"),
+    (Unsettled("failed", "data-error", 0), "error"),
+    (Unsettled("failed", "data-error", 0, queued=True), "queued"),
 ])
 def test_what_is_guessed(unsettled: Unsettled | None, state: str) -> None:
     found = activity_of(row(None), now=NOW, unsettled=unsettled)
@@ -129,6 +130,33 @@ def test_text_that_grows_is_open(talk: Talk, data: dict[str, Any], state: str | 
     talk.db.connection.execute("UPDATE chat_parts SET data_json = '{' WHERE type = 'text'")
     found = unsettled_of(talk.db, [session]).get(session, Unsettled())
     assert found.tool_state == (state if data["type"] == "reasoning" else None)
+
+
+@pytest.mark.parametrize(("error", "after", "state"), [
+    ({"message": "overloaded"}, None, "failed"),
+    ({"name": "APIError", "message": "overloaded"}, None, "failed"),
+    ({"name": "MessageAbortedError", "message": "Aborted"}, None, None),
+    ({"message": "overloaded"}, "text", None),
+    ({"message": "overloaded"}, "prompt", None),
+])
+def test_a_message_that_ends_on_an_error(
+    talk: Talk, error: dict[str, Any], after: str | None, state: str | None
+) -> None:
+    session = talk.session("Fails")
+    talk.message(session, text="go on")
+    call = {"type": "tool-sh", "toolCallId": "c", "state": "input-available", "input": {}}
+    settled = call | {"state": "output-available", "output": 1}
+    parts = [{"type": "text", "text": "before"}, settled if state is None else call,
+             {"type": "data-error", "data": error}]
+    talk.message(session, "assistant", parts=[
+        *parts, *([{"type": "text", "text": "went on"}] if after == "text" else [])])
+    if after == "prompt":
+        talk.message(session, text="again")
+    found = unsettled_of(talk.db, [session]).get(session, Unsettled())
+    assert (found.tool_state, found.tool_type) == (state, "data-error" if state else "")
+    talk.db.connection.execute("UPDATE chat_parts SET data_json = '{' WHERE type = 'data-error'")
+    found = unsettled_of(talk.db, [session]).get(session, Unsettled())
+    assert found.tool_state != "failed"
 
 
 def test_header_list_and_command_line_agree(own_talk: Talk) -> None:
