@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -13,12 +15,17 @@ if TYPE_CHECKING:
     from store.sync.progress import Progress, Summary
 
 
+PAUSES_S = (1.0, 5.0, 30.0)
+"""Before a watcher that ended by itself is started again; the last one again and again."""
+
+
 class Syncing:
     """Runs one sync, and the watcher that goes on after it."""
 
     def __init__(
         self, store: Path, said: Callable[[str], None],
         failed: Callable[[str, BaseException | None], None],
+        pauses_s: Sequence[float] = PAUSES_S,
     ) -> None:
         """Name the store.
 
@@ -26,12 +33,15 @@ class Syncing:
             store: The store that is written.
             said: Takes words about how far it is; empty ones when it has ended.
             failed: Takes a summary and the error.
+            pauses_s: Before a watcher is started again.
         """
         self._store = store
         self._said = said
         self._failed = failed
         self._process: SyncProcess | None = None
         self._trouble = ""
+        self._pauses_s, self._restarts = pauses_s, 0
+        self._stopped = asyncio.Event()
 
     async def run(self, targets: Sequence[str | Root], *, watch: bool = False) -> None:
         """Sync; trouble is reported, not raised.
@@ -41,18 +51,43 @@ class Syncing:
             watch: Whether what agents write later is followed, until ``stop``. One watcher
                 serves a store: where another app's does, ours waits to take over.
         """
-        try:
-            start_sync = import_module("store.sync.process").start_sync
-            as_root = import_module("store.sources.server_url").as_root
-            roots = [as_root(name) if isinstance(name, str) else name for name in targets]
-            self._process = await start_sync(self._store, roots, watch=watch)
-            assert self._process is not None
-            async for event in self._process.events():
-                self._heed(event)
-            self._said("")
-        except Exception as error:
-            self._said("")
-            self._failed("Sync failed", error)
+        while not self._stopped.is_set():
+            try:
+                await self._follow(targets, watch)
+                self._said("")
+            except Exception as error:
+                self._said("")
+                self._tell(error, again=watch)
+            if not watch:
+                return
+            await self._rest()
+
+    async def _follow(self, targets: Sequence[str | Root], watch: bool) -> None:
+        start_sync = import_module("store.sync.process").start_sync
+        as_root = import_module("store.sources.server_url").as_root
+        roots = [as_root(name) if isinstance(name, str) else name for name in targets]
+        self._process = await start_sync(self._store, roots, watch=watch)
+        assert self._process is not None
+        if self._stopped.is_set():
+            await self._process.stop()
+        async for event in self._process.events():
+            self._heed(event)
+
+    async def _rest(self) -> None:
+        """Pause before the watcher is started again, once there is a store for it."""
+        while not self._stopped.is_set():
+            pause = self._pauses_s[min(self._restarts, len(self._pauses_s) - 1)]
+            self._restarts += 1
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopped.wait(), pause)
+            if self._store.exists():
+                return
+
+    def _tell(self, error: Exception, *, again: bool) -> None:
+        """Report why a sync ended; of a watcher that cannot start, once."""
+        if str(error) != self._trouble:
+            self._failed("Sync ended, and starts again" if again else "Sync failed", error)
+        self._trouble = str(error)
 
     def _heed(self, event: Event) -> None:
         kind = type(event).__name__
@@ -67,7 +102,7 @@ class Syncing:
             self._said("")
         elif kind == "Watching":
             # Trouble is over: should it come back, it is told of again.
-            self._trouble = ""
+            self._trouble, self._restarts = "", 0
 
     def _say_once(self, trouble: str) -> None:
         """Report what the watcher tries again and again, once."""
@@ -86,6 +121,7 @@ class Syncing:
 
     async def stop(self) -> None:
         """Break the sync off; what it has done stays done."""
+        self._stopped.set()
         if self._process is not None:
             await self._process.stop()
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass
@@ -129,8 +131,8 @@ class SyncProcess:
             yield event
         said = (await errors).decode("utf-8", "replace").strip()
         code = await self._process.wait()
-        if message is not None or (code > 0 and not self._stopping):
-            last = said.splitlines()[-1] if said else f"sync ended with code {code}"
+        if message is not None or (code and not self._stopping):
+            last = said.splitlines()[-1] if said else _ended(code)
             raise StoreError(message or last)
 
     async def wait(self) -> Summary | None:
@@ -155,6 +157,14 @@ class SyncProcess:
         except TimeoutError:
             self._process.kill()
             await self._process.wait()
+
+
+def _ended(code: int) -> str:
+    if code > 0:
+        return f"sync ended with code {code}"
+    with contextlib.suppress(ValueError):
+        return f"sync was ended by {signal.Signals(-code).name}"
+    return f"sync was ended by signal {-code}"
 
 
 async def start_sync(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import orjson
 
 from store.database import open_database
+from store.sync.process import Event, SyncProcess, Watching
 from tui.syncing import Syncing
 
 HERE = Path(__file__).parents[2]
@@ -46,6 +48,45 @@ async def test_the_app_syncs_and_goes_on_watching_until_it_ends(tmp_path: Path) 
         await running
     assert failures == []
     assert said[0] == "syncing 0 of 1 files"
+
+
+async def test_a_watcher_that_ends_by_itself_is_told_and_started_again(tmp_path: Path) -> None:
+    root, store = config_folder(tmp_path), tmp_path / "s.db"
+    open_database(store, create=True).close()
+    watching = asyncio.Queue[SyncProcess]()
+    failures: list[str] = []
+
+    class Followed(Syncing):
+        def _heed(self, event: Event) -> None:
+            super()._heed(event)
+            if isinstance(event, Watching) and self._process is not None:
+                watching.put_nowait(self._process)
+
+    syncing = Followed(
+        store, lambda words: None, lambda summary, error: failures.append(f"{summary}: {error}"),
+        pauses_s=[0.0],
+    )
+    running = asyncio.ensure_future(syncing.run([str(root)], watch=True))
+    async with asyncio.timeout(PATIENCE_S):
+        os.kill((await watching.get()).pid, signal.SIGKILL)
+        await watching.get()
+        assert failures == ["Sync ended, and starts again: sync was ended by SIGKILL"]
+        for file in sorted(tmp_path.glob("s.db*")):
+            file.rename(tmp_path / f"away-{file.name}")
+        while len(failures) < 2:
+            await asyncio.sleep(0)
+        assert failures[1].endswith("was taken away; it is no longer followed")
+        for file in sorted(tmp_path.glob("away-*")):
+            file.rename(tmp_path / file.name.removeprefix("away-"))
+        with (root / "projects" / "-work" / "s.jsonl").open("a") as out:
+            out.write(ROW % "v")
+        await watching.get()
+        await syncing.stop()
+        await running
+    database = open_database(store, write=False)
+    assert database.connection.execute("SELECT count(*) FROM chat_messages").fetchone() == (2,)
+    database.close()
+    assert len(failures) == 2
 
 
 async def test_the_command_follows_until_it_is_interrupted(tmp_path: Path) -> None:
