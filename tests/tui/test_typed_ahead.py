@@ -115,6 +115,44 @@ async def test_a_cursor_whose_row_is_on_the_way_stays_where_it_is(tmp_path: Path
         assert last not in view.rows
         assert await pane._wanted_rowid(view.model, None) == last
 
+
+async def test_keys_typed_behind_a_line_of_text_are_none_of_it(tmp_path: Path) -> None:
+    path = two_talks(tmp_path / "s.db")
+    async with running(path) as run:
+        await burst(run, "G", "enter")
+        await burst(run, "slash", "u", "s", "e", "r", "enter", "n", "n")
+        search = run.transcript.search
+        assert search is not None
+        assert (search.needle, search.number, run.transcript.cursor) == ("user", 3, 4)
+        await burst(run, "colon", "5", "enter", "K")
+        assert run.transcript.cursor == 7
+        await burst(run, "slash", "x", "escape", "G")
+        assert run.transcript.cursor == 11 and not run.transcript.prompt.is_open
+        assert not run.told
+
+
+async def test_the_wheel_and_keys_act_in_the_order_they_came_in(tmp_path: Path) -> None:
+    path = make_store(tmp_path / "s.db", [
+        Said("user", [text("\n\n".join(f"line {n}" for n in range(200)))])])
+    async with running(path) as run:
+        await run.open(SESSION)
+        view = run.transcript.view
+        x, y = view.region.offset + (5, 5)
+        for down in (True, False):
+            run.app.post_message(events.Key("home", None))
+            wheel = events.MouseScrollDown if down else events.MouseScrollUp
+            for _ in range(3):
+                run.app.post_message(
+                    wheel(None, x, y, 0, 0, 0, False, False, False, x, y, None))
+            run.app.post_message(events.Key("down", None))
+            await run.quiet()
+            assert view.scroller.position == (10 if down else 1)
+        run.app.post_message(wheel(None, x, y, 0, 0, 0, False, False, False, x, y, None))
+        run.app.post_message(events.Key("end", None))
+        await run.quiet()
+        assert view.at_end
+
+
 async def test_text_typed_with_the_key_before_it_is_text(tmp_path: Path) -> None:
     path = two_talks(tmp_path / "s.db")
     async with running(path) as run:

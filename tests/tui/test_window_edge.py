@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from textual.geometry import Offset
+from textual.selection import Selection
 
 from store.store import Store
-from tests.tui.seeded import Said, long_talk, make_store, text, tool
+from tests.tui.seeded import Said, long_talk, make_store, message_id, text, tool
 from tests.tui.test_transcript_pane import Harness, lines, quick_pilot, settled
 from tui.panes.transcript import TranscriptPane
+from tui.transcript.document import Document
 from tui.transcript.item import Setting
 from tui.transcript.moving import MovingPane
 from tui.transcript.reader import SessionReader
+from tui.transcript.selection import offset_y
 
 assert quick_pilot
 PAGES = 12
-WINDOW = 64
-"""Parts that are read before the session is counted."""
 NOW = 1_796_000_000_000
 
 
@@ -70,35 +73,109 @@ def a_talk(path: Path) -> Path:
     return make_store(path, said)
 
 
-@pytest.mark.parametrize(("key", "times"), [("pageup", PAGES), ("pagedown", PAGES), ("up", 300)])
+@pytest.mark.parametrize("key", ["pageup", "pagedown", "up"])
 async def test_lines_and_pages_go_on_past_the_window(
-    tmp_path: Path, slow_counting: None, key: str, times: int
+    tmp_path: Path, request: pytest.FixtureRequest, key: str
 ) -> None:
     path = make_store(tmp_path / "s.db", long_talk(120))
-    _, cursor, told = await seen_after(path, ["g"] * (key == "pagedown") + [key] * times)
-    assert told == []
-    if key == "pagedown":
-        assert cursor > WINDOW
-    else:
-        assert cursor < 600 - WINDOW
+    keys = ["g"] * (key == "pagedown") + [key] * (300 if key == "up" else PAGES)
+    at_once = await seen_after(path, keys)
+    request.getfixturevalue("slow_counting")
+    assert await seen_after(path, keys) == at_once
 
 
-@pytest.mark.parametrize("key", ["E", "["])
+@pytest.mark.parametrize("key", ["E", "[", "K", ","])
 async def test_steps_to_what_stands_before_the_window(
     tmp_path: Path, request: pytest.FixtureRequest, key: str
 ) -> None:
     path = a_talk(tmp_path / "s.db")
-    at_once = await seen_after(path, [key])
-    assert at_once[2] == []
-    request.getfixturevalue("slow_counting")
-    assert await seen_after(path, [key]) == at_once
-
-
-@pytest.mark.parametrize("key", ["K", ","])
-async def test_steps_from_part_to_part_go_on_past_the_window(
-    tmp_path: Path, slow_counting: None, key: str
-) -> None:
-    path = a_talk(tmp_path / "s.db")
-    _, cursor, told = await seen_after(path, [key] * 150)
+    keys = [key] * (150 if key in "K," else 1)
+    lines_at_once, cursor, told = await seen_after(path, keys)
     assert told == []
-    assert cursor < 301 - 2 * WINDOW
+    request.getfixturevalue("slow_counting")
+    assert await seen_after(path, keys) == (lines_at_once, cursor, told)
+
+
+KEYS = ("up", "down", "pageup", "pagedown", "ctrl+u", "ctrl+d", "home", "end", "[", "]", "J", "K",
+        ".", ",", "w", "b", "o", "t", "m", "H")
+
+
+async def seen_from_the_middle(path: Path, key: str, *, without_rows: bool) -> object:
+    store = await Store.open(path, clock=lambda: NOW)
+    app = Harness(store, {"message_id": message_id(120)})
+    try:
+        async with asyncio.timeout(60), app.run_test(size=(100, 30)) as pilot:
+            pane = app.query_one(TranscriptPane)
+            while app.focused is not pane.view:
+                await pilot.pause()
+            if without_rows:
+                assert not pane.document.complete
+                pane.document.keep_rows(())
+            await pilot.press(key)
+            await settled(app)
+            assert pane.document.complete
+            return lines(pane), pane.document.skeleton.key(pane.cursor), pane.view.at_end
+    finally:
+        await store.close()
+
+
+@pytest.mark.parametrize("key", KEYS)
+async def test_the_rest_comes_while_a_key_waits_for_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    path = make_store(tmp_path / "s.db", long_talk(120))
+    at_once = await seen_from_the_middle(path, key, without_rows=False)
+    wanted = asyncio.Event()
+    skeleton, have, open_window = SessionReader.skeleton, SessionReader.have, SessionReader.open
+
+    async def gated(self: SessionReader, setting: Setting) -> object:
+        await wanted.wait()
+        return await skeleton(self, setting)
+
+    async def counted_first(self: SessionReader, document: Document, parts: Iterable[int]) -> bool:
+        parts = list(parts)
+        if not document.complete and document.missing(p for p in parts if 0 <= p < len(document)):
+            wanted.set()
+            while not document.complete:
+                await asyncio.sleep(0)
+        return await have(self, document, parts)
+
+    async def counted_first_too(
+        self: SessionReader, setting: Setting, around: str | None, *, at_end: bool
+    ) -> Document:
+        document = await open_window(self, setting, around, at_end=at_end)
+        if around is None:
+            wanted.set()
+            for _ in range(1_000):
+                await asyncio.sleep(0)
+        return document
+
+    monkeypatch.setattr(SessionReader, "skeleton", gated)
+    monkeypatch.setattr(SessionReader, "have", counted_first)
+    monkeypatch.setattr(SessionReader, "open", counted_first_too)
+    assert await seen_from_the_middle(path, key, without_rows=True) == at_once
+
+
+async def test_selected_text_stays_selected_when_the_rest_comes(
+    tmp_path: Path, slow_counting: None
+) -> None:
+    path = make_store(tmp_path / "s.db", long_talk(120))
+    store = await Store.open(path, clock=lambda: NOW)
+    app = Harness(store, {})
+    try:
+        async with asyncio.timeout(60), app.run_test(size=(100, 30)) as pilot:
+            pane = app.query_one(TranscriptPane)
+            while app.focused is not pane.view:
+                await pilot.pause()
+            first, last = pane.view.rows()[3], pane.view.rows()[9]
+            chosen = Selection(Offset(5, offset_y(first.part, first.line)),
+                               Offset(9, offset_y(last.part, last.line)))
+            app.screen.selections = {pane.view: chosen}
+            before, parts = app.screen.get_selected_text(), len(pane.document)
+            assert before and not pane.document.complete
+            await pilot.press(*["pageup"] * PAGES)
+            await settled(app)
+            assert pane.document.complete and len(pane.document) > parts
+            assert app.screen.get_selected_text() == before
+    finally:
+        await store.close()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from textual import on
 
-from tui.commands.declaration import Command
 from tui.commands.registry import bindings
 from tui.messages import InspectRequested, SessionOpened
 from tui.panes.take_out import TakeOutActions
@@ -15,6 +15,7 @@ from tui.transcript import steps
 from tui.transcript.calls import describe
 from tui.transcript.folding import FoldingPane
 from tui.transcript.headings import FactLines
+from tui.transcript.placing import BeyondWindow
 from tui.transcript.steps import Find
 from tui.transcript.verbs import TranscriptVerbs
 from tui.transcript.view import TranscriptView
@@ -31,7 +32,7 @@ class TranscriptPane(TranscriptVerbs, TakeOutActions, FoldingPane):
         """Whether a session with anything in it is shown."""
         return self.reader is not None and len(self.document) > 0
 
-    async def catch_up(self, command: Command | None = None) -> None:
+    async def catch_up(self, command: object = None) -> None:
         """Wait for the session that is being opened: keys are meant for it."""
         await opened(self)
 
@@ -39,26 +40,32 @@ class TranscriptPane(TranscriptVerbs, TakeOutActions, FoldingPane):
 
     async def do_down(self) -> None:
         """Go down a line; at the end the selection goes on."""
-        if not await self.walk(1):
-            await self._step_part(1)
+        await self.move(partial(self._lined, 1))
 
     async def do_up(self) -> None:
         """Go up a line; at the start the selection goes on."""
-        if not await self.walk(-1):
-            await self._step_part(-1)
+        await self.move(partial(self._lined, -1))
+
+    def _lined(self, step: int) -> None:
+        if not self._walked(step):
+            self._next_parted(step)
 
     def _page(self) -> int:
         return max(1, self.view.size.height - 2)
 
     async def do_page_down(self) -> None:
         """Go a page down."""
-        if not await self.walk(self._page()):
-            await self._select_edge(-1)
+        await self.move(partial(self._paged, 1))
 
     async def do_page_up(self) -> None:
         """Go a page up."""
-        if not await self.walk(-self._page()):
-            await self._select_edge(0)
+        await self.move(partial(self._paged, -1))
+
+    def _paged(self, step: int) -> None:
+        if not self._walked(step * self._page()):
+            rows = self.view.rows()
+            if rows:
+                self.view.cursor = rows[-1 if step > 0 else 0].part
 
     async def do_half_page_down(self) -> None:
         """Go half a page down."""
@@ -68,67 +75,28 @@ class TranscriptPane(TranscriptVerbs, TakeOutActions, FoldingPane):
         """Go half a page up."""
         await self.walk(-max(1, self._page() // 2))
 
-    async def _select_edge(self, which: int) -> None:
-        rows = self.view.rows()
-        if rows:
-            self.select(rows[which].part)
-
     async def do_top(self) -> None:
         """Go to the first line."""
-        self.view.at_end = False
-        await self._load_edge(at_end=False)
-        self.view.scroller.to(0)
-        self.view.cursor = steps.part(self.document, -1, 1) if len(self.document) else 0
-        await self.settle(1)
+        await self.to_edge(at_end=False)
 
     async def do_end(self) -> None:
         """Go to the last line, and stay there."""
-        await self._load_edge(at_end=True)
-        self.view.at_end = True
-        self.view.scroller.to_end()
-        self.view.cursor = self._last_part()
-        await self.settle(0)
-
-    async def _load_edge(self, *, at_end: bool) -> None:
-        """Have the rows of one end, even before the session was counted."""
-        if self.reader is None:
-            return
-        document = self.document
-        if not document.complete and not (document.at_start and not at_end):
-            setting = self.view.content_setting
-            setting.tools, setting.reasoning = self.tools, self.reasoning
-            fresh = await self.reader.open(setting, None, at_end=at_end)
-            fresh.folds = document.folds
-            if not self.document.complete:
-                self.view.show(fresh)
-                return
-            document = self.document
-        count = len(document)
-        await self.reader.have(document, range(count - 64, count) if at_end else range(64))
+        await self.to_edge(at_end=True)
 
     # Parts of a kind
 
     async def _go(self, find: Find, step: int, none: str, *, top: bool = False) -> None:
-        part = await self._next(find, step)
-        if part is None or part == self.cursor:
+        found = await self.move(partial(self._stepped, find, step, top=top))
+        if found is False:
             self.app.notify(none, timeout=2, markup=False)
-        else:
-            await self.jump(part, top=top)
 
-    async def _next(self, find: Find, step: int) -> int | None:
-        """Return the part to step to, also past the window that was read first."""
-        part = find(self.document, self.cursor, step)
-        if self.document.complete or part not in (None, self.cursor):
-            return part
-        await self.until_whole()
-        return find(self.document, self.cursor, step)
+    def _next_parted(self, step: int) -> None:
+        at_end = self.view.at_end
+        if self._stepped(steps.part, step):
+            self.view.at_end = at_end and step > 0
 
     async def _step_part(self, step: int) -> None:
-        part = await self._next(steps.part, step) if self.has_session else None
-        if part is not None and part != self.cursor:
-            at_end = self.view.at_end
-            await self.jump(part)
-            self.view.at_end = at_end and step > 0
+        await self.move(partial(self._next_parted, step))
 
     async def do_next_part(self) -> None:
         """Select the next part."""
@@ -248,40 +216,62 @@ class TranscriptPane(TranscriptVerbs, TakeOutActions, FoldingPane):
     # Mouse
 
     @on(TranscriptView.Clicked)
-    async def _clicked(self, event: TranscriptView.Clicked) -> None:
+    def _clicked(self, event: TranscriptView.Clicked) -> None:
         event.stop()
-        self.select(event.part)
+        self.in_turn(partial(self._click, event))
+
+    async def _click(self, event: TranscriptView.Clicked) -> None:
+        async with self.in_order() as same:
+            part, there = event.part.find(self.document) if same else (0, False)
+            if not there:
+                return
+            self.select(part)
         if event.action == "hidden":
-            await self.turn_run(event.part)
+            await self.turn_run(part)
         elif event.action == "child":
             child = self._child_here()
             if child is not None:
                 self.open_child(child)
         elif event.action:
-            await self.fold(event.part)
+            await self.fold(part)
 
     @on(TranscriptView.Wheeled)
-    async def _wheeled(self, event: TranscriptView.Wheeled) -> None:
+    def _wheeled(self, event: TranscriptView.Wheeled) -> None:
         event.stop()
-        await self.walk(event.lines)
+        self.in_turn(partial(self._wheel, event.lines))
+
+    async def _wheel(self, lines: int) -> None:
+        await self.walk(lines)
 
     @on(TranscriptView.Dragged)
-    async def _dragged(self, event: TranscriptView.Dragged) -> None:
+    def _dragged(self, event: TranscriptView.Dragged) -> None:
         event.stop()
-        await self._to_share(event.share)
+        self.in_turn(partial(self._to_share, event.share))
 
     @on(FactLines.Pressed)
-    async def _pressed(self, event: FactLines.Pressed) -> None:
+    def _pressed(self, event: FactLines.Pressed) -> None:
         event.stop()
         if event.share is not None:
-            part = int(event.share * len(self.document))
-            await self.jump(min(part, len(self.document) - 1), top=True)
+            self.in_turn(partial(self._to_part, event.share))
+
+    async def _to_part(self, share: float) -> None:
+        await self.move(partial(self._parted, share))
 
     async def _to_share(self, share: float) -> None:
-        heights = self.document.heights
         if share >= 1:
             await self.do_end()
-        elif len(heights):
-            part, line = heights.find(int(share * heights.total))
-            await self.jump(part, line, top=True)
-            self.keep_cursor(1)
+        else:
+            await self.move(partial(self._shared, share))
+
+    def _parted(self, share: float) -> None:
+        if not self.document.complete:
+            raise BeyondWindow
+        self._jumped(min(int(share * len(self.document)), len(self.document) - 1), top=True)
+
+    def _shared(self, share: float) -> None:
+        if not self.document.complete:
+            raise BeyondWindow
+        heights = self.document.heights
+        part, line = heights.find(int(share * heights.total))
+        self._jumped(part, line, top=True)
+        self.keep_cursor(1)

@@ -39,7 +39,7 @@ class ContextReader(SessionReader):
         document = await super().open(setting, around, at_end=at_end)
         skeleton, heights = await self.skeleton(setting)
         fresh = Document(setting)
-        fresh.use(skeleton, heights, complete=True, at_start=True)
+        fresh.use(skeleton, heights, complete=True)
         part = skeleton.locate(around) if around is not None else None
         last = len(skeleton) if part is None else part
         await self.have(fresh, range(last - 64, last + 64))

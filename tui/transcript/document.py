@@ -37,6 +37,8 @@ class Document(Surroundings):
         super().__init__()
         self.heights = Heights()
         self.complete = False
+        self.lacking: set[int] = set()
+        """Parts whose heights were asked for, but whose rows are not here."""
         self.folds: dict[Key, Level] = {}
         self.pages: dict[Key, int] = {}
         self._rows: WeightedCache[Key, PartRow] = WeightedCache(ROW_BYTES, LEAST)
@@ -66,10 +68,22 @@ class Document(Surroundings):
                 self._blocks.drop(key)
             self._rows.put(key, part, len(part.data_json) + 300)
 
-    def use(self, skeleton: Skeleton, heights: Heights, *, complete: bool, at_start: bool) -> None:
-        """Replace the skeleton; rows and folds stay, as they are kept by key."""
+    def use(
+        self, skeleton: Skeleton, heights: Heights, *, complete: bool, at_start: bool = True,
+        at_end: bool = True,
+    ) -> None:
+        """Replace the skeleton; rows and folds stay, as they are kept by key.
+
+        Args:
+            skeleton: What is known of the session.
+            heights: The lines of its parts.
+            complete: Whether that is the whole session; else it is a window.
+            at_start: Whether nothing lies before it.
+            at_end: Whether nothing lies after it.
+        """
         self.skeleton, self.heights = skeleton, heights
-        self.complete, self.at_start = complete, at_start
+        self.complete, self.at_start, self.at_end = complete, at_start, at_end
+        self.lacking.clear()
         self._find_runs()
         self._blocks.clear()
         for start, stop in self._runs:
@@ -211,9 +225,12 @@ class Document(Surroundings):
     def height(self, part: int) -> int:
         """Return a part's lines: exact where its row is here, else the estimate."""
         block = self.block(part)
-        return len(block.lines) if block is not None else self.heights[part]
+        if block is None:
+            self.lacking.add(part)
+            return self.heights[part]
+        return len(block.lines)
 
-    def missing(self, parts: range) -> list[tuple[str, int, int]]:
+    def missing(self, parts: Iterable[int]) -> list[tuple[str, int, int]]:
         """Return the keys of rows that are not here, as spans for ``rows_of``."""
         spans: list[tuple[str, int, int]] = []
         for part in parts:

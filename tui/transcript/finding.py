@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -14,6 +15,7 @@ from tui.transcript.following import FollowingPane
 from tui.transcript.item import Level
 from tui.transcript.prompt import Prompt, place_named
 from tui.transcript.search import Search, compiled
+from tui.transcript.standing import Anchor
 
 TOLD_EVERY_S = 0.1
 MOST_PAGES = 16
@@ -38,6 +40,7 @@ class FindingPane(FollowingPane):
         super().__init__(id=id)
         self._opened = Opened()
         self._last_needle = ""
+        self._looked = asyncio.Event()
 
     def open_prompt_to_find(self) -> None:
         """Type what to search for."""
@@ -67,12 +70,16 @@ class FindingPane(FollowingPane):
 
     async def go_to(self, text: str) -> None:
         """Go to a turn, a time, a part or a share of the session."""
-        await self.until_whole()
-        place = place_named(text, self.document)
-        if isinstance(place, str):
-            self.app.notify(place, severity="warning", markup=False)
-        else:
-            await self.jump(place, top=True)
+        async with self.in_order() as same:
+            if not same or not len(self.document):
+                return
+            await self.until_whole()
+            place = place_named(text, self.document)
+            if isinstance(place, str):
+                self.app.notify(place, severity="warning", markup=False)
+                return
+            anchor = Anchor.of(self.document, place)
+            await self.arrive(lambda: self._jumped(anchor.find(self.document)[0], top=True))
 
     # Search
 
@@ -85,7 +92,7 @@ class FindingPane(FollowingPane):
         self.search = Search(needle, compiled(needle))
         self.view.pattern = self.search.pattern
         self.view.changed()
-        self.background(partial(self._scan, self.search), group="search")
+        self._scan_soon(self.search)
 
     def end_search(self) -> bool:
         """End the search and fold what it opened; say whether there was one."""
@@ -93,6 +100,7 @@ class FindingPane(FollowingPane):
             return False
         self._put_back()
         self.search, self.view.pattern, self.view.hit = None, None, None
+        self._progress()
         self.view.changed()
         self.show_around()
         return True
@@ -104,35 +112,56 @@ class FindingPane(FollowingPane):
             return
         search.written(self.document.skeleton, start)
         self.view.hit = (search.part, search.ordinal) if search.part is not None else None
-        self.background(partial(self._scan, search), group="search")
+        self._scan_soon(search)
 
-    async def _scan(self, search: Search) -> None:
-        reader, start = self.reader, self.cursor
-        if reader is None:
-            return
+    def _scan_soon(self, search: Search) -> None:
+        search.scan = scan = object()
+        self.background(partial(self._scan, search, scan), group="search")
+
+    async def _scan(self, search: Search, scan: object) -> None:
         try:
             await self.until_whole()
-            start, told_at = self.cursor, 0.0
-            async for _ in reader.scan(search, self.document):
-                if search is not self.search:
-                    return
-                if search.seeks and search.parts and (
-                    search.parts[-1] >= start or search.done
-                ):
-                    search.seeks = False
-                    await self._first_hit(search, start)
-                clock = asyncio.get_running_loop().time()
-                if search.done or clock - told_at > TOLD_EVERY_S:
-                    told_at = clock
-                    self.show_around()
-            search.seeks = False
+            await self._look_through(search)
         except Exception as error:
             self.post_message(ProblemOccurred("The search broke off", error))
+        finally:
+            if search.scan is scan:
+                search.scan, search.seeks = None, False
+                self._progress()
+
+    async def _look_through(self, search: Search) -> None:
+        reader, start, told_at = self.reader, self.cursor, 0.0
+        if reader is None:
+            return
+        async for _ in reader.scan(search, self.document):
+            if search is not self.search:
+                return
+            if search.seeks and search.parts and (search.parts[-1] >= start or search.done):
+                await self._first_hit(search, start)
+            self._progress()
+            clock = asyncio.get_running_loop().time()
+            if search.done or clock - told_at > TOLD_EVERY_S:
+                told_at = clock
+                self.show_around()
+
+    def _progress(self) -> None:
+        """Let those go on that wait for what is found."""
+        self._looked.set()
+        self._looked = asyncio.Event()
+
+    async def sought(self) -> None:
+        """Wait for the first hit of a search that was begun before: it is gone to first."""
+        search = self.search
+        while search is not None and search is self.search and search.seeks:
+            await self._looked.wait()
 
     async def _first_hit(self, search: Search, start: int) -> None:
-        part = search.next_part(start - 1, 1)
-        if part is not None:
-            await self._to_hit(search, part, 0)
+        async with self._order:
+            part = search.next_part(start - 1, 1)
+            if part is not None and search is self.search:
+                anchor = Anchor.of(self.document, part)
+                await self._to_hit(search, lambda: (anchor.find(self.document)[0], 0))
+        search.seeks = False
 
     async def step_hit(self, step: int) -> None:
         """Go to the next or the previous hit."""
@@ -141,35 +170,51 @@ class FindingPane(FollowingPane):
             if self._last_needle:
                 self.start_search(self._last_needle)
             return
-        if search.part is None or search.part != self.cursor:
-            start = self.cursor - (step > 0)
-            part = search.next_part(start if step > 0 else start + 1, step)
-            ordinal = 0
-        else:
-            hits = self._hit_lines(search.part)
-            ordinal = search.ordinal + step
-            part = search.part
-            if not 0 <= ordinal < len(hits):
-                part, ordinal = search.next_part(search.part, step), 0 if step > 0 else -1
-        if part is None:
+        while True:
+            await self.sought()
+            async with self.in_order() as same:
+                if not same or search is not self.search:
+                    return
+                if search.knows(self.document.skeleton, self.cursor, step):
+                    await self._step_hit(search, step)
+                    return
+                looked = self._looked
+            await looked.wait()
+
+    async def _step_hit(self, search: Search, step: int) -> None:
+        found = self._next_hit(search, step)
+        if found is None:
             self.app.notify(f"“{search.needle}” is not in this session", markup=False)
             return
-        await self._to_hit(search, part, ordinal)
+        anchor, ordinal = Anchor.of(self.document, found[0]), found[1]
+        await self._to_hit(search, lambda: (anchor.find(self.document)[0], ordinal))
 
-    async def _to_hit(self, search: Search, part: int, ordinal: int) -> None:
+    def _next_hit(self, search: Search, step: int) -> tuple[int, int] | None:
+        """Return part and number of the next hit; the number is -1 for the last of the part."""
+        if search.part is None or search.part != self.cursor:
+            part = search.next_part(self.cursor - step, step)
+            return None if part is None else (part, 0)
+        ordinal = search.ordinal + step
+        if 0 <= ordinal < len(self._hit_lines(search.part)):
+            return search.part, ordinal
+        part = search.next_part(search.part, step)
+        return None if part is None else (part, 0 if step > 0 else -1)
+
+    async def _to_hit(self, search: Search, hit: Callable[[], tuple[int, int]]) -> None:
         """Open a part as far as its hits ask for, and show one of them."""
-        if self.reader is None:
+        part = await self.had(lambda: hit()[0])
+        if part is None or search is not self.search:
             return
         if part != search.part:
             self._put_back()
-        await self.reader.have(self.document, range(part, part + 1))
         self._open_for(part, search.count_in(part))
-        lines = self._hit_lines(part)
+        lines, ordinal = self._hit_lines(part), hit()[1]
         search.part, search.key = part, self.document.skeleton.key(part)
         search.ordinal = max(0, ordinal if ordinal >= 0 else len(lines) - 1)
         self.view.hit = (part, search.ordinal)
         line = lines[min(search.ordinal, len(lines) - 1)] if lines else 0
-        await self.jump(part, line, lines=2)
+        anchor = Anchor.of(self.document, part)
+        await self.arrive(lambda: self._jumped(anchor.find(self.document)[0], line, lines=2))
 
     def _hit_lines(self, part: int) -> list[int]:
         block = self.document.block(part)

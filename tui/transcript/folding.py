@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tui.transcript.finding import FindingPane
 from tui.transcript.item import LEVELS, Level
+from tui.transcript.standing import Anchor
 
 _CYCLE: dict[Level, Level] = {"short": "whole", "whole": "off", "off": "short"}
 
@@ -17,10 +20,25 @@ class FoldingPane(FindingPane):
 
     async def fold(self, part: int) -> None:
         """Take a part to its next degree of openness; a closed run opens."""
+        if not len(self.document):
+            return
+        anchor = Anchor.of(self.document, part)
+        async with self.in_order() as same:
+            if same and (found := await self._part_to_fold(anchor)) is not None:
+                self._fold_now(found)
+                await self.arrive(partial(self._folded, anchor))
+
+    async def _part_to_fold(self, anchor: Anchor) -> int | None:
+        """Return a part, once it is known what it stands among and its row is here."""
+        if anchor.find(self.document)[0] not in self.document.sure():
+            await self.until_whole()
+        return await self.had(lambda: anchor.find(self.document)[0])
+
+    def _fold_now(self, part: int) -> None:
         document = self.document
         run = document.run_of(part)
         if run is not None and not document.run_opened(run):
-            await self.turn_run(part)
+            document.turn_run(run)
             return
         block = document.block(part)
         if block is None:
@@ -32,7 +50,6 @@ class FoldingPane(FindingPane):
             document.pages.pop(key, None)
             document.folds[key] = self._next_level(part, block.folded)
         document.forget(part)
-        await self._keep_line(part)
 
     def _next_level(self, part: int, folded: bool) -> Level:
         document, key = self.document, self.document.skeleton.key(part)
@@ -51,16 +68,16 @@ class FoldingPane(FindingPane):
             following = _CYCLE[following]
         return following
 
-    async def _keep_line(self, part: int) -> None:
+    def _folded(self, anchor: Anchor) -> None:
         """Keep the head of a part on the screen when its height changed."""
         scroller, document = self.view.scroller, self.document
+        part = anchor.find(document)[0]
         if scroller.part == part:
             scroller.line = min(scroller.line, max(0, document.height(part) - 1))
             block = document.block(part)
             if block is not None and scroller.line > block.top:
                 scroller.line = block.top
-        scroller.to(scroller.part, scroller.line)
-        await self.settle(1)
+        self._stood()
 
     async def do_tools(self) -> None:
         """Show the outputs of all tool calls short, whole, or not at all."""
@@ -76,44 +93,61 @@ class FoldingPane(FindingPane):
 
     async def _all_levels(self, *, tools: bool) -> None:
         """Let one mode hold for all parts of a kind again; the selected part stays put."""
-        document, scroller = self.document, self.view.scroller
+        async with self.in_order() as same:
+            if same:
+                offset = self.view.scroller.offset_of(self.cursor)
+                self._set_levels(tools=tools)
+                await self.arrive(partial(self._levelled, offset))
+
+    def _set_levels(self, *, tools: bool) -> None:
+        document = self.document
         document.setting.tools, document.setting.reasoning = self.tools, self.reasoning
         for key in list(document.folds):
             part = document.skeleton.locate(*key)
             if part is not None and document.skeleton.is_tool(part) == tools:
                 del document.folds[key]
-        offset = scroller.offset_of(self.cursor)
         document.relayout()
-        if len(document) and offset is not None:
-            scroller.to(self.cursor, 0)
-            scroller.move(-max(0, offset)) if offset > 0 else None
+
+    def _levelled(self, offset: int | None) -> None:
+        scroller = self.view.scroller
         if self.view.at_end:
             scroller.to_end()
-        await self.settle(1)
+        elif offset is None:
+            scroller.to(scroller.part, scroller.line)
+        else:
+            scroller.to(self.cursor, 0)
+            if offset > 0:
+                scroller.move(-offset)
+        self.keep_cursor(1)
 
     async def do_hidden(self) -> None:
         """Show or hide what rewinds have hidden."""
-        document, key = self.document, self._top_key()
-        document.set_show_hidden(not document.show_hidden)
-        await self._back_to(key)
+        async with self.in_order() as same:
+            if same:
+                self.document.set_show_hidden(not self.document.show_hidden)
+                await self.arrive(self._turned)
 
     async def turn_run(self, part: int) -> None:
         """Show or hide the hidden messages that begin at a part."""
-        run = self.document.run_of(part)
-        if run is not None:
-            key = self._top_key()
-            self.document.turn_run(run)
-            await self._back_to(key)
-
-    def _top_key(self) -> tuple[int, int]:
-        return self.view.scroller.part, self.view.scroller.line
-
-    async def _back_to(self, place: tuple[int, int]) -> None:
-        if not len(self.document) or self.reader is None:
+        if not len(self.document):
             return
-        await self.reader.have(self.document, self._near())
+        anchor = Anchor.of(self.document, part)
+        async with self.in_order() as same:
+            found = await self._part_to_fold(anchor) if same else None
+            run = self.document.run_of(found) if found is not None else None
+            if run is not None:
+                self.document.turn_run(run)
+                await self.arrive(self._turned)
+
+    def _turned(self) -> None:
         run = self.document.run_of(self.cursor)
         if run is not None and not self.document.run_opened(run):
             self.view.cursor = self.document.skeleton.first[run[0]]
-        self.view.scroller.to(*place)
-        await self.settle(1)
+        self._stood()
+
+    def _stood(self) -> None:
+        """Keep the top; the end is followed no longer where that moved it off the screen."""
+        scroller = self.view.scroller
+        scroller.to(scroller.part, scroller.line)
+        self.view.at_end = self.view.at_end and (scroller.part, scroller.line) == scroller.end()
+        self.keep_cursor(1)

@@ -1,7 +1,8 @@
 """The open session as it happens: what moved is read again, the end is followed.
 
 Following is a mode that the user sets, not a measurement: ``view.at_end``. It is on where a
-session opens at its end, is left by any move up, and comes back with the key for the end.
+session opens at its end, is left by any move up and by what opens a part so far that the end
+leaves the screen, and comes back with the key for the end.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from tui.messages import ProblemOccurred
 from tui.transcript import rereading
 from tui.transcript.comparing import differs
 from tui.transcript.end import EndPane
-from tui.transcript.moving import PREFETCHED
 from tui.transcript.plain import as_dict, decode
 from tui.transcript.standing import Standing
 
@@ -35,7 +35,6 @@ WHOLE_EVERY_S = 0.4
 """At least this long between two readings of the whole skeleton."""
 WHOLE_SHARE = 20
 """So many times as long as such a reading took is waited before the next."""
-MOST_ATTEMPTS = 12
 
 
 class FollowingPane(EndPane):
@@ -46,7 +45,7 @@ class FollowingPane(EndPane):
         super().__init__(id=id)
         self._moved = Moved()
         self._during_whole = Moved()
-        self._changing = asyncio.Lock()
+        self.changing = asyncio.Lock()
         self._whole_due: Timer | None = None
         self._whole_running = self._whole_sure = False
         self._whole_cost = 0.0
@@ -59,7 +58,7 @@ class FollowingPane(EndPane):
         self._moved, self._known_end = Moved(), None
         if self.reader is not None:
             # What moved is read between two pages of the skeleton, not behind all of them.
-            self.reader.turn = self._changing
+            self.reader.turn = self.changing
 
     async def _fill(self) -> None:
         await super()._fill()
@@ -104,7 +103,7 @@ class FollowingPane(EndPane):
             await self._catch_up()
 
     async def _catch_up(self) -> None:
-        async with self._changing:
+        async with self.changing:
             while self._moved and self.document.complete and self.reader is not None:
                 moved, self._moved = self._moved, Moved()
                 try:
@@ -128,19 +127,34 @@ class FollowingPane(EndPane):
         self.document.setting.children = {
             child.tool_call_id: child for child in facts.children if child.tool_call_id
         }
-        stood = Standing.of(self.document, self.view)
-        start = await rereading.reread(
+        found = await rereading.reread(
             reader, self.document, written, facts.places, at_end=self.view.at_end,
             shown=self.view.shown_parts(),
         )
         if reader is not self.reader:
             return
+        if found is None or written is None:
+            self._whole_sure = self._whole_sure or found is None
+            self._read_whole_soon()
+        if found is None:
+            self.show_around()
+        else:
+            await self._changed(found[1], found[0])
+
+    async def _changed(self, change: rereading.Change, start: int | None = None) -> None:
+        """Change the document, and stay where the reader stands, or at the end.
+
+        Args:
+            change: Changes it at once.
+            start: The first message that is another; None where none is.
+        """
+        # Keys may have moved the place until now, and will again once something is awaited.
+        stood = Standing.of(self.document, self.view)
+        change()
+        self.stand(stood)
         if start is not None:
             self.search_again(start)
-            await self._stand_where(reader, stood)
-        if start is None or written is None:
-            self._whole_sure = self._whole_sure or start is None
-            self._read_whole_soon()
+        await self.stay()
         self.told_of_change(stood.row)
 
     def _take_activity(self, activity: Activity) -> None:
@@ -151,39 +165,6 @@ class FollowingPane(EndPane):
 
     def search_again(self, start: int) -> None:
         """Take it that the session is another from a message on, for a search that is on."""
-
-    async def _stand_where(self, reader: SessionReader, stood: Standing) -> None:
-        """Stay where the reader stood, or at the end, in a document that has changed."""
-        document, view = self.document, self.view
-        view.scroller.part, view.scroller.line = stood.top_in(document)
-        view.cursor = stood.cursor_in(document)
-        if view.at_end and stood.on_last and len(document):
-            view.cursor = self._last_part()
-        if view.text_selection is not None and stood.shifted:
-            self.screen.clear_selection()
-        # At once: nobody may ask for parts that have gone while rows are being read.
-        view.changed()
-        if not len(document):
-            return
-        if view.at_end:
-            await reader.have(document, range(len(document) - PREFETCHED, len(document)))
-        else:
-            await reader.have(document, self._near())
-        await self._settle_place(reader)
-
-    async def _settle_place(self, reader: SessionReader) -> None:
-        """Stand at the place once the rows for it are here, whatever their heights are."""
-        view = self.view
-        for _attempt in range(MOST_ATTEMPTS):
-            if reader is not self.reader:
-                return
-            if view.at_end:
-                view.scroller.to_end()
-            else:
-                view.scroller.to(view.scroller.part, view.scroller.line)
-            view.changed()
-            if not await reader.have(self.document, view.shown_parts()):
-                return
 
     # The whole skeleton, at a slower pace
 
@@ -219,7 +200,7 @@ class FollowingPane(EndPane):
             return
         self._whole_running, self._during_whole, self._whole_cost = True, Moved(), 0.0
         sure, self._whole_sure = self._whole_sure, False
-        reader.turn = self._changing
+        reader.turn = self.changing
         try:
             if sure or await differs(reader, self.document, rested=rested):
                 sure, started = True, time.monotonic()
@@ -238,25 +219,25 @@ class FollowingPane(EndPane):
 
     async def _renew_rows(self, reader: SessionReader) -> None:
         """Forget rows beside the screen: what they hold may be another of the same length."""
-        async with self._changing:
+        async with self.changing:
             if reader is self.reader:
-                stood = Standing.of(self.document, self.view)
-                await rereading.renew(reader, self.document, self.view.shown_parts())
-                await self._stand_where(reader, stood)
-                self.told_of_change(stood.row)
+                change = await rereading.renew(reader, self.document, self.view.shown_parts())
+                if reader is self.reader:
+                    await self._changed(change)
 
     async def _replace_whole(self, reader: SessionReader) -> None:
         skeleton, heights = await reader.skeleton(self.document.setting)
-        async with self._changing:
+        async with self.changing:
             if reader is not self.reader:
                 return
-            stood = Standing.of(self.document, self.view)
-            await rereading.replace(
-                reader, self.document, skeleton, heights, self.view.shown_parts())
-            self.search_again(0)
-            # What was written meanwhile was shown, but may be missing in what was read.
-            self._moved.merge(self._during_whole)
+            renew = await rereading.renew(reader, self.document, self.view.shown_parts())
+
+            def change() -> None:
+                renew()
+                self.document.use(skeleton, heights, complete=True)
+
             if reader is self.reader:
-                await self._stand_where(reader, stood)
-                self.told_of_change(stood.row)
+                # What was written meanwhile was shown, but may be missing in what was read.
+                self._moved.merge(self._during_whole)
+                await self._changed(change, 0)
         await self._catch_up()

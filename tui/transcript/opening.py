@@ -58,6 +58,8 @@ class OpeningPane(MovingPane):
         if not self._warmed:
             # Beside the keys: the first import takes as long as several screens.
             await asyncio.to_thread(parser_of_markdown)
+        if self.reader is not None:
+            self.reader.left = True
         self.reader, self.search, self._context_size, self._told = reader, None, 0, None
         self.activity = reader.activity
         self.view.show(document)

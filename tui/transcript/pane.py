@@ -145,6 +145,11 @@ class TranscriptBase(CommandPane, Vertical):
     @on(TranscriptView.Resized)
     def _resized(self) -> None:
         self.show_around()
+        if self.document.lacking:
+            self.background(self.stay, group="resized")
+
+    async def stay(self) -> None:
+        """Stand at the place; ``PlacingPane`` knows how."""
 
 
 def _search_runs(search: Search, document: Document) -> list[Run]:

@@ -52,7 +52,7 @@ class Prompt(Horizontal):
     def compose(self) -> ComposeResult:
         """Compose mark and input."""
         yield Static("/", id="prompt-mark", markup=False)
-        yield Input(id="prompt-text", compact=True, select_on_focus=True)
+        yield PromptText(id="prompt-text", compact=True, select_on_focus=True)
 
     def open(self, kind: PromptKind, text: str = "") -> None:
         """Show the prompt; what is typed from now on goes into it."""
@@ -74,17 +74,30 @@ class Prompt(Horizontal):
         """Whether the prompt is shown."""
         return self.has_class("open")
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Hand on what was typed."""
-        event.stop()
-        self.post_message(self.Accepted(self.kind, event.value))
+    def leave(self, message: Message) -> None:
+        """Take no more text: the keys that follow are none of it, wherever the focus is yet."""
+        self.close()
+        self.post_message(message)
+
+
+class PromptText(Input):
+    """What is typed into; enter and escape end it before the next key is looked at."""
 
     def on_key(self, event: events.Key) -> None:
-        """Close on escape, before the screen sees it."""
-        if event.key == "escape":
-            event.stop()
+        """Leave on enter and escape; from then on keys go up, to what has the focus next."""
+        prompt = self.parent
+        assert isinstance(prompt, Prompt)
+        left = not prompt.is_open
+        if left or event.key in ("enter", "escape"):
             event.prevent_default()
-            self.post_message(self.Closed())
+        if left:
+            return
+        if event.key == "enter":
+            event.stop()
+            prompt.leave(Prompt.Accepted(prompt.kind, self.value))
+        elif event.key == "escape":
+            event.stop()
+            prompt.leave(Prompt.Closed())
 
 
 def place_named(text: str, document: Document) -> int | str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -40,6 +40,8 @@ class SessionReader:
         self.row = row
         self.activity: Activity | None = None
         """What the session did when it was opened."""
+        self.left = False
+        """Another session is shown: what is still being read of this one is not worth it."""
         self.turn = asyncio.Lock()
         """Held for each page of the skeleton; what must not wait for all of them holds it."""
         self.counting = asyncio.Lock()
@@ -70,6 +72,7 @@ class SessionReader:
         document.use(
             skeleton, estimates(skeleton, setting),
             complete=window.at_start and window.at_end, at_start=window.at_start,
+            at_end=window.at_end,
         )
         return document
 
@@ -81,17 +84,16 @@ class SessionReader:
         while True:
             async with self.turn:
                 after = await self.store.read(_extend, self.row.id, skeleton, waiting, after)
-            if after is None:
+            if after is None or self.left:
                 break
         for outline in waiting:
             skeleton.add(outline)
         heights = await self.store.read(lambda _db: estimates(skeleton, setting))
         return skeleton, heights
 
-    async def have(self, document: Document, parts: range) -> bool:
+    async def have(self, document: Document, parts: Iterable[int]) -> bool:
         """Read the rows of parts that are not here yet; say whether any were missing."""
-        parts = range(max(0, parts.start), min(len(document), parts.stop))
-        spans = document.missing(parts)
+        spans = document.missing(part for part in parts if 0 <= part < len(document))
         if not spans:
             return False
         messages, rows = await self.store.read(queries.rows_of, spans)

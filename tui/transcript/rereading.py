@@ -7,20 +7,21 @@ first message that was written on; where that is too far up, the skeleton is rea
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TypeAlias
 
 from store.queries import moved
 from store.queries.moved import Span
 from store.queries.transcript import Keyset, rows_of
 from store.rows import MessageRow, PartRow
 from tui.transcript.document import Document, Key
-from tui.transcript.heights import Heights
 from tui.transcript.measures import newest_message
 from tui.transcript.reader import PAGE_MESSAGES, SessionReader
 from tui.transcript.skeleton import EMPTY_INDEX, Skeleton
 
 REREAD_MESSAGES = 12
 """Messages at the end that are read again where nobody tells what was written."""
+Change: TypeAlias = Callable[[], None]
 LAST_PARTS = 40
 """Parts at the end whose rows come with the skeleton while the end is shown."""
 
@@ -38,8 +39,8 @@ async def facts(reader: SessionReader, message_ids: Collection[str] = ()) -> mov
 async def reread(
     reader: SessionReader, document: Document, written: set[str] | None,
     places: Mapping[str, Keyset], *, at_end: bool, shown: range,
-) -> int | None:
-    """Bring a complete document up to date from the first written message on.
+) -> tuple[int, Change] | None:
+    """Read what a complete document lacks from the first written message on.
 
     Args:
         reader: The session.
@@ -50,7 +51,8 @@ async def reread(
         shown: The parts on the screen.
 
     Returns:
-        That message's number; None where it is too far up: nothing was changed then.
+        That message's number, and what brings the document up to date, to be called before
+        anything else is awaited; None where the message is too far up.
     """
     if not reader.in_display_order:
         return None
@@ -66,28 +68,32 @@ async def reread(
     )
     if not again.whole:
         return None
-    stale = set(skeleton.message_ids[start:]) if written is None else written
+    stale = set(skeleton.message_ids[start:]) if written is None else set(written)
     stale |= {span[0] for span in spans}
-    document.forget_rows(stale, _keys(again.parts, again.messages))
-    document.put(again.messages, again.parts)
-    document.regrow(start, again.outlines)
-    return start
+
+    def change() -> None:
+        document.forget_rows(stale, _keys(again.parts, again.messages))
+        document.put(again.messages, again.parts)
+        document.regrow(start, again.outlines)
+
+    return start, change
 
 
-async def replace(
-    reader: SessionReader, document: Document, skeleton: Skeleton, heights: Heights, shown: range
-) -> None:
-    """Take a skeleton that was read whole; the rows on the screen are read again with it."""
-    await renew(reader, document, shown)
-    document.use(skeleton, heights, complete=True, at_start=True)
+async def renew(reader: SessionReader, document: Document, shown: range) -> Change:
+    """Read the rows on the screen again.
 
-
-async def renew(reader: SessionReader, document: Document, shown: range) -> None:
-    """Read the rows on the screen again, and forget all others: they may be others now."""
+    Returns:
+        What takes them and forgets all others, which may be others now; to be called before
+        anything else is awaited.
+    """
     spans = _spans(document.skeleton.key(part) for part in shown)
     messages, parts = await reader.store.read(rows_of, spans)
-    document.keep_rows(_keys(parts, messages))
-    document.put(messages, parts)
+
+    def change() -> None:
+        document.keep_rows(_keys(parts, messages))
+        document.put(messages, parts)
+
+    return change
 
 
 def first_moved(

@@ -7,8 +7,12 @@ estimated without anything on the screen moving.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tui.transcript.document import Document
+
+if TYPE_CHECKING:
+    from tui.transcript.standing import Spot
 
 
 @dataclass(slots=True)
@@ -28,6 +32,8 @@ class Scroller:
         self.part = 0
         self.line = 0
         self.height = 1
+        self.owed: Spot | None = None
+        """The line to stand at once its part's row is here; until then the anchor is a guess."""
 
     def end(self) -> tuple[int, int]:
         """Return the anchor at which the last line stands at the bottom."""
@@ -42,12 +48,24 @@ class Scroller:
     def to(self, part: int, line: int = 0) -> None:
         """Put a line of a part at the top, but never leave the bottom empty."""
         part = max(0, min(part, len(self.document) - 1))
-        self.part, self.line = part, max(0, line)
+        lines = self.document.height(part) if len(self.document) else 0
+        self.part, self.line = part, max(0, min(line, lines - 1))
         self._settle()
 
     def to_end(self) -> None:
         """Put the last line at the bottom."""
         self.part, self.line = self.end()
+
+    def stay(self, *, at_end: bool) -> None:
+        """Stand as before, or at the end, after the height changed; not if rows are missing."""
+        before, lacking = (self.part, self.line), self.document.lacking
+        lacking.clear()
+        if at_end:
+            self.to_end()
+        else:
+            self.to(*before)
+        if lacking:
+            self.part, self.line = before
 
     def move(self, lines: int) -> int:
         """Move by lines; returns by how many it moved."""

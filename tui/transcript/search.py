@@ -91,6 +91,7 @@ class Search:
     key: Key | None = None
     stale: int | None = None
     seeks: bool = True
+    scan: object | None = None
 
     @property
     def number(self) -> int:
@@ -98,6 +99,17 @@ class Search:
         if self.part is None:
             return 0
         return sum(self.counts[: bisect_left(self.parts, self.part)]) + self.ordinal + 1
+
+    def knows(self, skeleton: Skeleton, start: int, step: int) -> bool:
+        """Say whether the next hit from a part on is known while the rest is looked through."""
+        if self.scan is None:
+            return True
+        if self.stale is not None:
+            return False
+        if step > 0:
+            return bool(self.parts) and self.parts[-1] > start
+        return bool(self.parts) and self.parts[0] < start and (
+            self.scanned > skeleton.message[start])
 
     def add(
         self, skeleton: Skeleton, messages: range, found: Iterable[tuple[str, int, int]]

@@ -20,7 +20,7 @@ class Surroundings:
     def __init__(self) -> None:
         """Start with nothing."""
         self.skeleton = Skeleton()
-        self.at_start = True
+        self.at_start = self.at_end = True
         self.show_hidden = False
         self.turned_runs: set[str] = set()
         self._runs: list[tuple[int, int]] = []
@@ -30,7 +30,24 @@ class Surroundings:
     def _find_runs(self) -> None:
         self._runs = hidden_runs(self.skeleton)
         self._run_starts = [start for start, _stop in self._runs]
-        self._newest = newest_message(self.skeleton)
+        self._newest = newest_message(self.skeleton) if self.at_end else -1
+
+    def sure(self) -> range:
+        """Return the parts that look the same, whatever lies outside what is known.
+
+        How a part is headed and ends depends on its neighbours, and a hidden run may go on.
+        """
+        skeleton, start, stop = self.skeleton, 0, len(self.skeleton)
+        if not self.at_start and stop:
+            while start < stop - 1 and skeleton.type_of(start) in SILENT:
+                start += 1
+            run = self.run_of(start)
+            start = start + 1 if run is None else skeleton.parts_of(run[1]).stop
+        if not self.at_end and stop:
+            run = self.run_of(stop - 1)
+            first = skeleton.first[skeleton.message[stop - 1] if run is None else run[0]]
+            stop = first if run is not None or stop - first <= _LOOK_AHEAD else stop - 1
+        return range(min(start, stop), stop)
 
     def run_of(self, part: int) -> tuple[int, int] | None:
         """Return first and last message of the hidden run that a part is in."""

@@ -152,28 +152,42 @@ class TranscriptVerbs:
 
     async def do_context(self) -> None:
         """Go between all that happened and what the model would be sent now."""
+        pane = self._pane
+        # What is written meanwhile is shown afterwards, in what is shown then.
+        async with pane.in_order() as same, pane.changing:
+            if same:
+                await self._other_view()
+
+    async def _other_view(self) -> None:
         from tui.transcript.context import ContextReader
         from tui.transcript.reader import SessionReader
 
         pane = self._pane
-        assert pane.reader is not None
+        before = pane.reader
+        assert before is not None
         kind = SessionReader if self.in_context_view else ContextReader
-        reader = kind(pane.reader.store, pane.reader.row)
+        reader = kind(before.store, before.row)
         chosen, at_end = self.message_id, pane.view.at_end
         setting = pane.view.content_setting
         document = await reader.open(setting, chosen, at_end=False)
         document.folds = pane.document.folds
         if not document.complete:
             skeleton, heights = await reader.skeleton(document.setting)
-            document.use(skeleton, heights, complete=True, at_start=True)
+            document.use(skeleton, heights, complete=True)
+        if pane.reader is not before:
+            return
         pane.end_search()
-        pane.reader = reader
+        before.left, pane.reader = True, reader
         pane.view.show(document)
-        part = document.skeleton.locate(chosen) if len(document) else None
-        if at_end or part is None:
-            await pane.do_end()
-        else:
-            await pane.jump(part)
+
+        def stood() -> None:
+            part = pane.document.skeleton.locate(chosen)
+            if at_end or part is None:
+                pane._ended()
+            else:
+                pane._jumped(part)
+
+        await pane.arrive(stood)
         self.show_around()
 
     def show_around(self) -> None:

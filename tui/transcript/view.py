@@ -26,6 +26,7 @@ from tui.transcript.lines import Action, Block, Hits, Line
 from tui.transcript.paint import Paint
 from tui.transcript.scroller import Row, Scroller
 from tui.transcript.selection import offset_y, painted, selected_text
+from tui.transcript.standing import Anchor
 from tui.transcript.strips import setting_for, strip_of, thumb_rows
 
 PAINTED_LINES = 1_200
@@ -42,9 +43,9 @@ class TranscriptView(Widget, can_focus=True):
 
     @dataclass
     class Clicked(Message):
-        """A line was clicked."""
+        """A line of a part was clicked."""
 
-        part: int
+        part: Anchor
         action: Action
 
     @dataclass
@@ -147,11 +148,7 @@ class TranscriptView(Widget, can_focus=True):
             self.document.relayout()
             self._strips.clear()
         self.scroller.height = max(1, self.size.height)
-        if len(self.document):
-            if self.at_end:
-                self.scroller.to_end()
-            else:
-                self.scroller.to(self.scroller.part, self.scroller.line)
+        self.scroller.stay(at_end=self.at_end)
         self.changed()
         self.post_message(self.Resized())
 
@@ -246,15 +243,20 @@ class TranscriptView(Widget, can_focus=True):
         action: Action = ""
         if block is not None and row.line < len(block.lines) and self.text_selection is None:
             action = block.lines[row.line].action
-        self.post_message(self.Clicked(row.part, action))
+        self._tell(self.Clicked(Anchor.of(self.document, row.part), action))
+
+    def _tell(self, message: Message) -> None:
+        """Tell the pane without a way through the own queue, behind keys that came later."""
+        assert isinstance(self.parent, Widget)
+        self.parent.post_message(message)
 
     def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
-        self.post_message(self.Wheeled(WHEEL_LINES))
+        self._tell(self.Wheeled(WHEEL_LINES))
 
     def _on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
-        self.post_message(self.Wheeled(-WHEEL_LINES))
+        self._tell(self.Wheeled(-WHEEL_LINES))
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Take hold of the scroll bar."""
@@ -276,7 +278,7 @@ class TranscriptView(Widget, can_focus=True):
             self.release_mouse()
 
     def _drag(self, y: int) -> None:
-        self.post_message(self.Dragged(max(0.0, min(1.0, y / max(1, self.size.height - 1)))))
+        self._tell(self.Dragged(max(0.0, min(1.0, y / max(1, self.size.height - 1)))))
 
     # Selection
 
