@@ -63,7 +63,7 @@ class Events:
         self._notify: RustNotify | None = None
         if told:
             try:
-                self._notify = RustNotify(told, False, False, 0, True, True)
+                self._notify = _notify(told)
             except (OSError, WatchfilesRustInternalError):
                 self.polled = list(self.folders)
 
@@ -92,6 +92,20 @@ class Events:
         if self._notify is not None:
             self._notify.close()
             self._notify = None
+
+
+def _notify(folders: list[str]) -> RustNotify:
+    """Watch folders; those below them that may not be entered are left out.
+
+    Raises:
+        OSError: There is no room for so many watches.
+        WatchfilesRustInternalError: There is none for this process.
+    """
+    try:
+        return RustNotify(folders, False, False, 0, True, False)
+    except PermissionError:
+        # Only then: it leaves out, as silently, what there is no room for.
+        return RustNotify(folders, False, False, 0, True, True)
 
 
 def is_silent(folder: Path, mounts: Path = MOUNTS) -> bool:

@@ -97,12 +97,30 @@ def test_where_no_watch_can_be_set_the_folders_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*arguments: object) -> None:
-        raise OSError("no space left on device")
+        # Told to leave out what may not be entered, it leaves out this too.
+        if not arguments[-1]:
+            raise OSError("OS file watch limit reached.")
 
     monkeypatch.setattr(watch_events, "RustNotify", refuse)
     events = Events([tmp_path, tmp_path / "missing"], Stop())
     assert events.polled == events.folders == [tmp_path]
     assert events.wait(0.001).paths == frozenset()
+
+
+def test_what_may_not_be_entered_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def refuse(*arguments: object) -> object:
+        asked.append(arguments[-1])
+        if not arguments[-1]:
+            raise PermissionError("Permission denied")
+        return object()
+
+    monkeypatch.setattr(watch_events, "RustNotify", refuse)
+    assert Events([tmp_path], Stop()).polled == []
+    assert asked == [False, True]
 
 
 def test_a_source_that_cannot_be_followed_is_listed_when_it_changes(

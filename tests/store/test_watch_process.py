@@ -15,6 +15,7 @@ import pytest
 
 from store.activity import live_activities
 from store.database import open_database
+from store.errors import StoreError
 from store.ids import derived_session_id
 from store.queries.listing import rows_of
 from store.sources.claude_code import ClaudeCodeSource
@@ -320,7 +321,8 @@ async def test_a_watcher_that_was_killed_vouches_for_nothing(
     database = open_database(tmp_path / "live.db", write=False)
     assert live_activities(database, [name])[name]["state"] == "running"
     os.kill(watcher.process.pid, signal.SIGKILL)
-    await watcher.end()
+    with pytest.raises(StoreError, match="was ended by SIGKILL"):
+        await watcher.end()
     assert live_activities(database, [name]) == {}
     again = await watch(root)
     await again.until(Watching)
@@ -332,8 +334,6 @@ async def test_a_watcher_that_was_killed_vouches_for_nothing(
 
 
 async def test_a_store_that_is_taken_away_ends_it(root: Path, tmp_path: Path, watch: Any) -> None:
-    from store.errors import StoreError
-
     watcher = await watch(root)
     await watcher.until(Watching)
     (tmp_path / "live.db").rename(tmp_path / "elsewhere.db")
