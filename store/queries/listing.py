@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from store.activity import live_activities
 from store.database import Database
-from store.queries.reading import amount, decoded, number, number_or_none, text
+from store.queries.reading import amount, decoded, number, number_or_none, tag_names, text
 
 Sort = Literal["recent", "created", "tokens", "cost", "length", "activity"]
 Group = Literal["workspace", "day", "source", "none"]
@@ -105,7 +105,6 @@ def _text(value: Any) -> str | None:
 def _list_row(row: tuple[Any, ...], live: Mapping[str, Any] | None) -> ListRow:
     metadata = decoded(text(row[12]))
     user, activity = _part(metadata, "user"), live or _part(metadata, "activity")
-    tags = user.get("tags")
     return ListRow(
         rowid=row[0], id=text(row[1]) or "", title=_text(user.get("title")) or _text(row[2]),
         agent=text(row[3]) or "",
@@ -116,7 +115,7 @@ def _list_row(row: tuple[Any, ...], live: Mapping[str, Any] | None) -> ListRow:
         tokens=number(row[7]), cost=amount(row[8]), created_at=number(row[9]),
         updated_at=number(row[10]), archived_at=number_or_none(row[11]),
         star=user.get("star") is True,
-        tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
+        tags=tag_names(user),
         activity=_text(activity.get("state")), activity_from=_text(activity.get("from")),
         messages=row[13], stored=activity or None,
     )

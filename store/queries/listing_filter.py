@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from store.database import Database
-from store.queries.reading import decoded
+from store.queries.reading import Column, decoded, tag_names, text
 
 STATE = "is:"
 """Begins a word of a query that asks what a session does, as in ``is:running``."""
@@ -83,14 +83,15 @@ def matching(
 
 
 def _haystack(
-    title: str | None, workspace: str | None, agent: str, model_json: str | None, metadata: str
+    title: Column, workspace: Column, agent: Column, model_json: Column, metadata: Column
 ) -> str:
-    found = decoded(metadata)
+    found = decoded(text(metadata))
     user, source = found.get("user"), found.get("source")
     fields = (
-        title, user.get("title") if isinstance(user, dict) else None, workspace, agent,
+        text(title), user.get("title") if isinstance(user, dict) else None, text(workspace),
+        text(agent),
         source.get("kind") if isinstance(source, dict) else None,
-        decoded(model_json).get("model_id"), found.get("git_branch"),
-        " ".join(map(str, user.get("tags") or ())) if isinstance(user, dict) else None,
+        decoded(text(model_json)).get("model_id"), found.get("git_branch"),
+        " ".join(tag_names(user)),
     )
     return "\n".join(str(value) for value in fields if value).casefold()

@@ -56,6 +56,12 @@ def decoded(text: str | None) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def tag_names(marks: Any) -> tuple[str, ...]:
+    """Return the tags among what a user has set on a session; none where they are no list."""
+    tags = marks.get("tags") if isinstance(marks, dict) else None
+    return tuple(str(tag) for tag in tags) if isinstance(tags, list) else ()
+
+
 _SESSION_COLUMNS = (
     "id", "agent", "workspace_root", "model_json", "parent_id", "parent_message_id",
     "permissions_json", "metadata_json", "prompt_tokens", "completion_tokens",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from store.database import Database
 from store.queries.context import visible_ids
 from store.queries.lineage import FamilyNode, turn_counts, turn_number
+from store.queries.reading import tag_names
 from store.verbs.marks import user_marks
 
 
@@ -36,9 +37,9 @@ def node_facts(db: Database, nodes: Sequence[FamilyNode]) -> dict[str, NodeFacts
         if node.parent_id is not None and node.parent_message_id is not None:
             at = turn_number(db, node.parent_id, node.parent_message_id)
         marks = user_marks(db, node.id)
-        tags = marks.get("tags")
-        names = tuple(str(name) for name in tags) if isinstance(tags, list) else ()
-        found[node.id] = NodeFacts(turns[node.id], at, marks.get("star") is True, names)
+        found[node.id] = NodeFacts(
+            turns[node.id], at, marks.get("star") is True, tag_names(marks)
+        )
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from store.database import Database
 from store.errors import Refused
+from store.queries.reading import tag_names
 from store.verbs.cells import CellEdit, dump_edits, set_column, set_metadata, touch_host
 from store.verbs.guards import require_session, require_visible_message
 from store.verbs.log import note_change, record
@@ -105,7 +106,7 @@ def tag(
         Refused: Nothing changes by it, or a tag is empty.
     """
     require_session(db, session_id)
-    before = [str(name) for name in user_marks(db, session_id).get("tags") or []]
+    before = list(tag_names(user_marks(db, session_id)))
     gone = {_one_line(name, "tag") for name in remove}
     after = [name for name in before if name not in gone]
     for name in add:
@@ -163,7 +164,7 @@ def tag_all(
     gone = {_one_line(name, "tag") for name in remove}
     edits, targets = [], []
     for session_id in _all_there(db, session_ids):
-        before = [str(name) for name in user_marks(db, session_id).get("tags") or []]
+        before = list(tag_names(user_marks(db, session_id)))
         after = list(dict.fromkeys([name for name in before if name not in gone] + added))
         if after != before:
             targets.append(session_id)
@@ -203,7 +204,8 @@ def label(db: Database, session_id: str, message_id: str, text: str | None, *, n
         Refused: The label is empty, or is that way already.
     """
     require_session(db, session_id)
-    labels = dict(user_marks(db, session_id).get("labels") or {})
+    known = user_marks(db, session_id).get("labels")
+    labels = dict(known) if isinstance(known, dict) else {}
     before = labels.get(message_id)
     if text is None:
         if before is None:

@@ -106,6 +106,27 @@ async def test_unknown_roles_and_kinds(role: str, tmp_path: Path) -> None:
     assert problems() == ""
 
 
+@pytest.mark.parametrize("marks", [5, "x", [1], {"tags": 5}, {"tags": {"a": 1}, "labels": [1]}])
+async def test_marks_of_another_shape(marks: object, tmp_path: Path) -> None:
+    path = contract(tmp_path / "host.db")
+    connection = sqlite3.connect(path)
+    add_session(connection, "ses_1", NOW, metadata={"title": "odd", "user": marks})
+    add_message(connection, "ses_1", "m1", NOW)
+    add_part(connection, "ses_1", "m1", "p1", 0)
+    connection.commit()
+    app = browser(path)
+    async with app.run_test(size=(160, 40)) as pilot:
+        pane = await settled(app, pilot)
+        await pilot.press("slash", "o", "d", "d")
+        await settled(app, pilot)
+        assert [row.title for row in pane.view.rows.values()] == ["odd"]
+        assert len(pane.view.model) == 1
+        await pilot.press("escape", "T")
+        await settled(app, pilot)
+        assert "odd" in drawn(app)
+    assert problems() == ""
+
+
 @pytest.mark.parametrize("metadata", ["", "{", "[]", "null", '"x"', '{"hidden_at": "x"}'])
 async def test_metadata_that_is_no_object(metadata: str, tmp_path: Path) -> None:
     path = contract(tmp_path / "host.db")

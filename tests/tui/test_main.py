@@ -9,7 +9,7 @@ from store.errors import BackscrollError
 from store.locations import cache_dir, library_path
 from store.sources.registry import all_sources
 from store.sync.targets import classify
-from tests.tui.stores import Told, put, settled, some
+from tests.tui.stores import Told, browser, put, settled, some
 from tui import startup
 from tui.__main__ import Request, browser_request, main
 from tui.app import BackscrollApp
@@ -169,3 +169,13 @@ def test_what_cannot_be_opened_is_said(content: bytes | None, tmp_path: Path) ->
         path.write_bytes(content)
     with pytest.raises(BackscrollError, match="thing.bin"):
         startup.open_library(str(path), None)
+
+
+async def test_ctrl_c_says_which_keys_quit(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(2)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(app, pilot)
+        await pilot.press("ctrl+c")
+        await pilot.pause()
+        told = [notification.message for notification in app._notifications]
+        assert told == ["q or ctrl+q quits Backscroll"]
