@@ -259,7 +259,7 @@ class BackscrollApp(TypedAheadApp):
     def action_help_quit(self) -> None:
         """Say which keys quit, as ctrl+c copies and breaks off elsewhere."""
         keys = [key for key, bound in self.active_bindings.items()
-                if "app.quit" in bound.binding.action or bound.binding.action == "quit"]
+                if key.isascii() and "app.quit" in bound.binding.action]
         self.notify(f"{' or '.join(keys) or 'The palette'} quits Backscroll")
 
     async def action_quit(self) -> None:
