@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from store.neutral import neutral
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 TITLE_CELLS = 60
 _WORKING = ("running", "retrying")
+_WAITING = ("waiting-approval", "waiting-input")
 _WORDS = {
     "waiting-approval": "needs your approval", "waiting-input": "waits for your answer",
     "error": "has failed", "interrupted": "was interrupted",
@@ -35,6 +36,19 @@ def sequence(how: str, words: str, *, tmux: bool) -> str:
     body = f"9;{plain}" if how == "osc9" else f"777;notify;backscroll;{plain}"
     told = f"\x1b]{body}\x07"
     return "\x1bPtmux;" + told.replace("\x1b", "\x1b\x1b") + "\x1b\\" if tmux else told
+
+
+def _state(states: Mapping[str, tuple[str, str]], session_id: str) -> str:
+    return states.get(session_id, ("idle", ""))[0]
+
+
+def _change(old: str, new: str, title: str) -> str:
+    """Return what is told of a session that did one thing and now does another."""
+    waits = new in _WAITING and old not in _WAITING
+    ended = old in _WORKING and new not in (*_WORKING, "queued")
+    if not waits and not ended:
+        return ""
+    return f"{fit(one_line(title), TITLE_CELLS)} {_WORDS.get(new, 'has finished')}"
 
 
 class Notifier:
@@ -64,9 +78,11 @@ class Notifier:
                         for row in active}
         if before is None or self.settings is None:
             return []
+        now = self._states
         told = [
-            words for session_id, (old, title) in before.items()
-            if self._is_watched(session_id) and (words := self._change(session_id, old, title))
+            words for session_id, (_, title) in {**now, **before}.items()
+            if self._is_watched(session_id)
+            and (words := _change(_state(before, session_id), _state(now, session_id), title))
         ]
         for words in told:
             self._tell(words)
@@ -75,13 +91,6 @@ class Notifier:
     def _is_watched(self, session_id: str) -> bool:
         assert self.settings is not None
         return self.settings.sessions == "all" or session_id in self._watched
-
-    def _change(self, session_id: str, old: str, title: str) -> str:
-        assert self._states is not None
-        new = self._states.get(session_id, ("idle", ""))[0]
-        if old not in _WORKING or new in _WORKING or new == "queued":
-            return ""
-        return f"{fit(one_line(title), TITLE_CELLS)} {_WORDS.get(new, 'has finished')}"
 
     def _tell(self, words: str) -> None:
         settings = self.settings

@@ -263,6 +263,19 @@ async def test_a_watched_session_that_ends_is_told_once(tmp_path: Path) -> None:
     assert notifier.look(active, None) == ["Asks needs your approval"]
 
 
+async def test_a_watched_session_that_waits_at_once_is_told(tmp_path: Path) -> None:
+    """Between two looks it may have begun and come to wait."""
+    talk, session = talk_that(tmp_path, "approval-requested")
+    active = activities.recently_active(talk.db, talk.now)
+    notifier = Notifier(None)  # type: ignore[arg-type]
+    notifier.settings = NotifySettings()
+    assert notifier.look([], session) == []
+    assert notifier.look(active, None) == ["Asks needs your approval"]
+    active[0].activity = "waiting-input"
+    assert notifier.look(active, None) == []
+    assert notifier.look([], None) == []
+
+
 def test_sequences_of_notifications() -> None:
     assert sequence("osc9", "a;b", tmux=False) == "\x1b]9;a,b\x07"
     assert sequence("osc777", "x", tmux=False) == "\x1b]777;notify;backscroll;x\x07"
