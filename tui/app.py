@@ -258,8 +258,8 @@ class BackscrollApp(TypedAheadApp):
 
     def action_help_quit(self) -> None:
         """Say which keys quit, as ctrl+c copies and breaks off elsewhere."""
-        keys = [key for key, bound in self.active_bindings.items()
-                if key.isascii() and "app.quit" in bound.binding.action]
+        keys = [key for key, bound in self.active_bindings.items() if key.isascii()
+                and ("app.quit" in bound.binding.action or bound.binding.action == "quit")]
         self.notify(f"{' or '.join(keys) or 'The palette'} quits Backscroll")
 
     async def action_quit(self) -> None:
