@@ -40,11 +40,11 @@ class TranscriptPane(TranscriptVerbs, TakeOutActions, FoldingPane):
 
     async def do_down(self) -> None:
         """Go down a line; at the end the selection goes on."""
-        await self.move(partial(self._lined, 1))
+        await self.move_by(1, partial(self._lined, 1))
 
     async def do_up(self) -> None:
         """Go up a line; at the start the selection goes on."""
-        await self.move(partial(self._lined, -1))
+        await self.move_by(-1, partial(self._lined, -1))
 
     def _lined(self, step: int) -> None:
         if not self._walked(step):
@@ -55,11 +55,11 @@ class TranscriptPane(TranscriptVerbs, TakeOutActions, FoldingPane):
 
     async def do_page_down(self) -> None:
         """Go a page down."""
-        await self.move(partial(self._paged, 1))
+        await self.move_by(self._page(), partial(self._paged, 1))
 
     async def do_page_up(self) -> None:
         """Go a page up."""
-        await self.move(partial(self._paged, -1))
+        await self.move_by(-self._page(), partial(self._paged, -1))
 
     def _paged(self, step: int) -> None:
         if not self._walked(step * self._page()):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 from tui.transcript import steps
 from tui.transcript.document import Document
@@ -10,13 +12,37 @@ from tui.transcript.placing import BeyondWindow, PlacingPane
 from tui.transcript.standing import Anchor
 from tui.transcript.steps import Find
 
+T = TypeVar("T")
+
 
 class MovingPane(PlacingPane):
     """The transcript with its ways to move; what ends in ``ed`` is a step of a move."""
 
     async def walk(self, lines: int) -> int:
         """Move by lines; returns by how many it moved."""
-        return await self.move(partial(self._walked, lines)) or 0
+        return await self.move_by(lines, partial(self._walked, lines)) or 0
+
+    async def move_by(self, lines: int, step: Callable[[], T]) -> T | None:
+        """Do a step that moves by lines; two screens beyond are read first, for those after it."""
+        async with self.in_order() as same:
+            if not same or self.reader is None:
+                return None
+            await self.reader.have(self.document, self._near(lines))
+            return await self.arrive(step)
+
+    def _near(self, lines: int) -> range:
+        """Return the parts that a move may walk over, by what their heights are thought to be."""
+        document, scroller = self.document, self.view.scroller
+        want = abs(lines) + 2 * scroller.height
+        step, part, seen = (-1 if lines < 0 else 1), scroller.part, 0
+        while 0 <= part < len(document) and seen < want:
+            seen += document.heights[part]
+            part += step
+        below, screen = 0, scroller.part
+        while screen < len(document) and below < 2 * scroller.height:
+            below += document.heights[screen]
+            screen += 1
+        return range(min(part, scroller.part), max(part, screen) + 1)
 
     async def jump(self, part: int, line: int = 0, *, top: bool = False, lines: int = 3) -> None:
         """Select a part and bring it onto the screen.
