@@ -10,6 +10,7 @@ import pytest
 from tests.sources.codex_lines import (
     START,
     Lines,
+    api,
     extra,
     read,
     read_one,
@@ -178,6 +179,35 @@ def test_legacy_copies_are_told_without_the_parent(tmp_path: Path) -> None:
     drafts, problems = read(tmp_path)
     assert len(problems) == 1
     assert [said(m) for m in drafts[B].messages if m.inherited_from] == ["one", "re one"]
+
+
+@pytest.mark.parametrize("parent_there", [True, False])
+def test_a_fork_made_by_hand_is_told_by_whose_tokens_it_counts(
+    tmp_path: Path, parent_there: bool
+) -> None:
+    """Only the id in its first line is another one."""
+    parent = two_turns()
+    if parent_there:
+        parent.write(tmp_path)
+    fork = Lines(B, 0, START)
+    fork.lines += parent.lines[1:7]
+    fork.ordinal, fork.at = 7, START + 9000
+    fork.turn("mine", "re mine", "r3")
+    fork.write(tmp_path)
+    drafts, problems = read(tmp_path)
+    assert [problem.reason for problem in problems] == (
+        [] if parent_there else [f"the session {A} that this one goes on from is not there"]
+    )
+    assert [said(m) for m in drafts[B].messages] == ["one", "re one", "mine", "re mine"]
+    inherited = [m.inherited_from is not None for m in drafts[B].messages]
+    assert inherited == [True, True, False, False]
+    lineage = drafts[B].lineage
+    assert lineage is not None and (lineage.kind, lineage.parent_source_id) == ("fork", A)
+    if parent_there:
+        originals = {m.source_id: said(m) for m in drafts[A].messages}
+        copies = [m.inherited_from for m in drafts[B].messages[:2]]
+        assert [originals[name or ""] for name in copies] == ["one", "re one"]
+        assert api(spent(drafts.values()))["input"] == 300
 
 
 def test_counts_without_records_count_when_the_total_moves(tmp_path: Path) -> None:

@@ -231,6 +231,30 @@ def test_a_new_session_from_another_without_copies(tmp_path: Path) -> None:
     assert (draft.lineage.kind, draft.lineage.parent_source_id) == ("continuation", TOOLS)
 
 
+@pytest.mark.parametrize("named", [None, "/elsewhere/--w--/{}", "/elsewhere/--other--/{}"])
+def test_a_fork_made_by_hand_is_told_by_its_entries(tmp_path: Path, named: str | None) -> None:
+    """It kept its parent's time, and may not name it."""
+    rows = [user("u1", None, 1, "one"), answer("a1", "u1", 2, {"type": "text", "text": "re one"}),
+            user("u2", "a1", 3, "two")]  # fmt: skip
+    parent = f"2026-11-27T10-00-00-000Z_{SID}.jsonl"
+    other = "--other--" if named and "other" in named else "--w--"
+    write_lines(tmp_path / other / parent, [header(), *rows])
+    own = SID[:-1] + "2"
+    more = {"parentSession": named.format(parent)} if named else {}
+    write_lines(
+        tmp_path / "--w--" / f"2026-11-27T10-00-00-000Z_{own}.jsonl",
+        [header(id=own, **more), *rows[:2], user("u3", "a1", 9, "mine"),
+         answer("a3", "u3", 10, {"type": "text", "text": "re mine"})],
+    )  # fmt: skip
+    drafts, problems = read_all(PiSource(), tmp_path)
+    assert problems == []
+    fork = drafts[own]
+    assert fork.lineage is not None and drafts[SID].lineage is None
+    assert (fork.lineage.kind, fork.lineage.parent_source_id) == ("fork", SID)
+    assert fork.lineage.parent_message_source_id == "a1"
+    assert [m.inherited_from for m in fork.messages] == ["u1", "a1", None, None]
+
+
 def test_compaction_keeps_its_tail(tmp_path: Path) -> None:
     session(
         tmp_path, header(), user("u1", None, 1, "one"), answer("a1", "u1", 2, "two"),

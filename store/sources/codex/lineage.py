@@ -176,6 +176,9 @@ def _copied(rollout: Rollout, resolve: Resolve, missing: list[str]) -> list[Line
         return _guessed_copies(rollout, parent_id)
     earlier = _copied(parent, _once(resolve, rollout), [])
     originals = [*earlier, *parent.lines[len(earlier) :]]
+    if len(list(rollout.metas())) < 2:
+        # A fork made by hand has the one line that names it changed, and no other before it.
+        originals = originals[1:]
     found = [rollout.lines[0]]
     for line, original in zip(rollout.lines[1:], originals, strict=False):
         if line.type != original.type or line.payload != original.payload:
@@ -203,8 +206,19 @@ def copied_from(rollout: Rollout) -> str | None:
         copied = string(metas[1].get("id"))
         if copied and copied != metas[0].get("id"):
             return copied.lower()
-    said = string(rollout.meta.get("forked_from_id"))
+    said = string(rollout.meta.get("forked_from_id")) or _counted_for(rollout)
     return said.lower() if said else None
+
+
+def _counted_for(rollout: Rollout) -> str | None:
+    """Return the thread that a file's first count of tokens is of, where that is another one.
+
+    A fork made by hand names its parent nowhere else.
+    """
+    records = (line.payload for line in rollout.lines if line.type == "token_usage_record")
+    thread = string(next(records, {}).get("thread_id"))
+    own = (str(rollout.meta.get("id")).lower(), rollout.key)
+    return thread if thread and thread.lower() not in own else None
 
 
 def _guessed_copies(rollout: Rollout, parent_id: str) -> list[Line]:
@@ -213,13 +227,24 @@ def _guessed_copies(rollout: Rollout, parent_id: str) -> list[Line]:
     first = rollout.lines[0].at
     found = [rollout.lines[0]]
     if len(list(rollout.metas())) < 2:
-        return []
+        return _counted_copies(rollout, parent_id)
     for line in rollout.lines[1:]:
         turn = uuid7_ms(string(line.payload.get("turn_id")) or "")
         if (turn is not None and turn > began) or line.at > first + COPIED_WITHIN_MS:
             break
         found.append(replace(line, place=(parent_id, line.number - 1)))
     return found
+
+
+def _counted_copies(rollout: Rollout, parent_id: str) -> list[Line]:
+    """Tell copies by the counts of tokens that name another thread: all up to the last one."""
+    last = 0
+    for place, line in enumerate(rollout.lines):
+        named = line.payload.get("thread_id") if line.type == "token_usage_record" else None
+        if str(named).lower() == parent_id:
+            last = place
+    copied = rollout.lines[: last + 1] if last else []
+    return [replace(line, place=(parent_id, line.number)) for line in copied]
 
 
 def _roll_back(entries: Sequence[Entry]) -> None:

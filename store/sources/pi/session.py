@@ -10,6 +10,7 @@ from typing import Any
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.growing import Line
 from store.sources.pi.messages import Messages, words_of
+from store.sources.pi.siblings import Siblings
 from store.sources.pi.tree import Tree
 from store.sources.titles import shortened
 from store.sources.values import epoch_ms, mapping, string
@@ -48,7 +49,7 @@ class Kept:
 
 
 def session_draft(
-    path: str, lines: list[Line], records: list[bytes], kept: Kept
+    path: str, lines: list[Line], records: list[bytes], kept: Kept, siblings: Siblings
 ) -> SessionDraft | None:
     """Return the draft of a file's session; None where no line names one.
 
@@ -57,6 +58,7 @@ def session_draft(
         lines: Its lines that are JSON objects.
         records: All its lines.
         kept: What was made of them the last time.
+        siblings: The other files of its folder.
     """
     built, tree = kept.bring_up(lines), kept.tree
     session_id = string(tree.header.get("id")) or id_in_name(path)
@@ -79,7 +81,7 @@ def session_draft(
     draft.title, draft.title_from = _title(tree, messages)
     draft.model = _model(tree, messages)
     draft.metadata["backscroll"] = _extra(tree)
-    _link(draft, tree)
+    _link(draft, tree, siblings)
     return draft
 
 
@@ -134,18 +136,24 @@ def _extra(tree: Tree) -> dict[str, Any]:
     return extra
 
 
-def _link(draft: SessionDraft, tree: Tree) -> None:
+def _link(draft: SessionDraft, tree: Tree, siblings: Siblings) -> None:
     """Say what the session was forked from, and which of its messages are copies.
 
-    A fork copies entries with their ids and times, so all that is older than its own
-    header is its parent's.
+    A fork copies entries with their ids and times: what its parent has too is a copy, and
+    where the parent is gone all that is older than its own header.
     """
-    _link_export(draft, tree)
-    parent = string(tree.header.get("parentSession")) or string(tree.header.get("branchedFrom"))
-    parent_id = id_in_name(parent) if parent else None
+    is_export = _link_export(draft, tree)
+    named = string(tree.header.get("parentSession")) or string(tree.header.get("branchedFrom"))
+    if is_export and named is None:
+        return
+    parent = siblings.named(draft.path, named) if named else siblings.older(draft.path)
+    parent_id = id_in_name(named or parent or "")
     if parent_id is None or parent_id == draft.source_id:
         return
-    copied = [m for m in draft.messages if m.created_at < draft.created_at]
+    theirs = siblings.entry_ids(parent) if parent is not None else frozenset()
+    copied = [m for m in draft.messages if m.source_id.partition(":")[0] in theirs]
+    if not theirs:
+        copied = [m for m in draft.messages if m.created_at < draft.created_at]
     for message in copied:
         message.inherited_from = message.source_id
     shown = [message for message in copied if "hidden_at" not in message.metadata] or copied
@@ -153,9 +161,13 @@ def _link(draft: SessionDraft, tree: Tree) -> None:
     draft.lineage = LineageDraft("fork", parent_id, shown[-1].source_id) if copied else kind
 
 
-def _link_export(draft: SessionDraft, tree: Tree) -> None:
+def _link_export(draft: SessionDraft, tree: Tree) -> bool:
+    """Take over what an export of ours notes of its copies; say whether it is one."""
+    is_export = False
     for entry in tree.entries:
         if entry.type == "custom" and entry.data.get("customType") == EXPORTED:
+            is_export = True
             copies = mapping(mapping(entry.data.get("data")).get("copies"))
             for message in draft.messages:
                 message.inherited_from = string(copies.get(message.source_id))
+    return is_export

@@ -23,7 +23,9 @@ from store.sources.growing import (
     stamp_of,
     stamped,
 )
+from store.sources.json_lines import LINE_LIMIT
 from store.sources.pi.session import KIND, Kept, session_draft
+from store.sources.pi.siblings import Siblings
 from store.sources.protocol import FileStamp, Problem, Unit
 from store.sources.values import string
 
@@ -37,6 +39,15 @@ class PiSource(FileSource):
     kind = KIND
     label = "pi"
     version = 1
+
+    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
+        """Make a source.
+
+        Args:
+            line_limit: Bytes of the longest line that is read.
+        """
+        super().__init__(line_limit)
+        self._siblings = Siblings()
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the sessions below ``PI_CODING_AGENT_DIR`` or ``~/.pi/agent``.
@@ -97,15 +108,19 @@ class PiSource(FileSource):
     def follower(self, root: Path, unit: Unit) -> UnitFollower:
         """Return a follower that has read nothing yet."""
         kept: defaultdict[str, Kept] = defaultdict(Kept)
-        return UnitFollower(partial(_build, kept), self._line_limit)
+        return UnitFollower(partial(_build, kept, self._siblings), self._line_limit)
 
 
 def _build(
-    kept: dict[str, Kept], unit: Unit, files: UnitFiles, problems: list[Problem]
+    kept: dict[str, Kept],
+    siblings: Siblings,
+    unit: Unit,
+    files: UnitFiles,
+    problems: list[Problem],
 ) -> list[SessionDraft]:
     drafts: list[SessionDraft] = []
     for path, file in files.lines.items():
-        draft = session_draft(path, file.lines, file.records, kept[path])
+        draft = session_draft(path, file.lines, file.records, kept[path], siblings)
         if draft is not None:
             drafts.append(draft)
         elif file.records:
