@@ -44,6 +44,8 @@ def written(made: AgentFile, reading: SessionReading) -> Iterator[str]:
     """Yield a file's lines; what it leaves out for the user to say is a remark."""
     if made.prompt is not None:
         reading.remarks.append(f"the last prompt is not in the file, but yours: {made.prompt}")
+    if made.lines:
+        reading.agent_id = reading.export_id
     for line in made.lines:
         yield f"{line}\n"
 

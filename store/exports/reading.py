@@ -48,6 +48,8 @@ class SessionReading:
         queued: How many messages wait and are in no view but ``all``.
         export_id: A UUID, for a format that gives what it makes an id of its own.
         remarks: What a writer has to say to the user about what it wrote.
+        agent_id: The id that an agent will know the session by; None where a format is no
+            agent's, or nothing was written.
     """
 
     db: Database
@@ -57,6 +59,7 @@ class SessionReading:
     queued: int
     export_id: str = field(default_factory=lambda: str(uuid.uuid4()))
     remarks: list[str] = field(default_factory=list)
+    agent_id: str | None = None
 
 
 def read_session(db: Database, session_id: str, view: View = "all") -> SessionReading:

@@ -16,7 +16,7 @@ import orjson
 
 from store.database import Database
 from store.errors import Refused
-from store.ids import derived_session_id
+from store.exports.noting import note_export
 from store.rows import SessionRow
 
 
@@ -225,13 +225,6 @@ def write_file(plan: ResumePlan) -> None:
 
 
 def note_exported(db: Database, session_id: str, plan: ResumePlan) -> None:
-    """Remember which session an exported file came from, so that sync links what follows.
-
-    Only a store of our own form has a place for it.
-    """
-    if db.form.name == "own" and plan.file is not None:
-        imported = derived_session_id(plan.kind, plan.file.session_id)
-        db.connection.execute(
-            "INSERT INTO exported_sessions(imported_id, session_id) VALUES ($1, $2)",
-            {"1": imported, "2": session_id},
-        )
+    """Remember which session an exported file came from, so that sync links what follows."""
+    if plan.file is not None:
+        note_export(db, plan.kind, plan.file.session_id, session_id)

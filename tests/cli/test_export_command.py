@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 from pathlib import Path
 
@@ -83,3 +84,48 @@ def test_round_trip_through_the_command_line(run: Run, demo: Path, tmp_path: Pat
 def test_an_unknown_format_is_wrong_usage(run: Run, demo: Path) -> None:
     assert run("export", "retry-loop", "--to", "pdf").code == 2
     assert run("export", "retry-loop").code == 2
+
+
+PLACES = {
+    "claude-code": ".claude/projects/-home-mira-code",
+    "codex": ".codex/sessions/2026/09/21",
+    "opencode": "",
+    "gemini": ".gemini/tmp/project/chats",
+    "pi": "pi/--home-mira-code--",
+}
+"""Where a person puts what was exported for an agent."""
+
+
+CLAUDE = Path(__file__).parent.parent / "data" / "claude-code" / "home" / ".claude"
+
+
+@pytest.mark.parametrize("to", PLACES)
+def test_what_an_agent_was_given_is_counted_once_when_it_comes_back(
+    run: Run, home: Path, tmp_path: Path, to: str
+) -> None:
+    assert run("sync", CLAUDE).code == 0
+    before = run("stats", "--json").json["spent"]["spent"]
+    session = max(run("sessions", "--json").json, key=lambda one: one["total_tokens"])
+    folder = tmp_path / PLACES[to]
+    folder.mkdir(parents=True, exist_ok=True)
+    out = folder if PLACES[to] else folder / "exported.json"
+    assert run("export", session["id"], "--to", to, "--out", out).code == 0
+    top = out if not PLACES[to] else tmp_path / PLACES[to].split("/")[0]
+    assert run("sync", top).code == 0
+    assert run("stats", "--json").json["spent"]["spent"] == before
+    (made,) = [
+        s for s in run("sessions", "--json").json
+        if (s["source"] or {}).get("path", "").startswith(str(tmp_path))
+    ]  # fmt: skip
+    assert made["lineage"]["kind"] == "continuation"
+    assert made["lineage"]["parent_id"] == session["id"]
+
+
+def test_a_store_that_is_not_ours_is_left_as_it_is(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    shutil.copy(Path(__file__).parent.parent / "data" / "grida" / "sessions.db", path)
+    before = path.read_bytes()
+    (session, *_) = run("sessions", "--json", "--store", path).json
+    assert run("export", session["id"], "--to", "pi", "--store", path).code == 0
+    assert path.read_bytes() == before
+    assert not [each for each in tmp_path.iterdir() if each.name not in ("home", "sessions.db")]

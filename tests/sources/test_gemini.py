@@ -130,6 +130,34 @@ def test_an_old_object_that_became_a_log_is_one_session(tmp_path: Path) -> None:
     assert tokens(draft.messages)["output"] == 3
 
 
+@pytest.mark.parametrize("started", [0, 20])
+def test_a_fork_made_by_hand_is_told_by_its_first_turn(tmp_path: Path, started: int) -> None:
+    """It has a name of its own, its original's records, and maybe its original's time."""
+    rows = [user("c", "<session_context>", 0), user("u", "one", 1), gemini("g", "re one", 2)]
+    session(tmp_path, meta(), *rows, user("u2", "two", 3), gemini("g2", "re two", 4))
+    own = OTHER
+    header = meta() | {"sessionId": own, "startTime": at(started)}
+    write_lines(
+        project(tmp_path) / "chats" / NAME.replace("aaaaaaaa", "bbbbbbbb"),
+        [header, *rows, user("u3", "mine", 30), gemini("g3", "re mine", 31)],
+    )
+    other = meta() | {"sessionId": "cccccccc-0000-4000-8000-000000000003"}
+    write_lines(
+        project(tmp_path) / "chats" / NAME.replace("aaaaaaaa", "cccccccc"),
+        [other, rows[0], user("x", "another", 5), gemini("y", "re another", 6)],
+    )
+    drafts, problems = read_all(GeminiSource(), root(tmp_path))
+    assert problems == []
+    fork = drafts[own]
+    assert fork.lineage is not None
+    assert (fork.lineage.kind, fork.lineage.parent_source_id) == ("fork", SID)
+    assert fork.lineage.parent_message_source_id == "g"
+    inherited = {words(m): m.inherited_from for m in fork.messages if words(m)}
+    assert inherited["one"] == "u" and inherited["re one"] == "g"
+    assert inherited["mine"] is None and inherited["re mine"] is None
+    assert [name for name, draft in drafts.items() if draft.lineage] == [own]
+
+
 def test_workspace_of_a_hashed_folder(tmp_path: Path) -> None:
     folder = project(tmp_path, "3f6a25c2d4")
     (folder / ".project_root").unlink()

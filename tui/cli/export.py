@@ -29,6 +29,7 @@ from pathlib import Path
 
 from store.exports.reading import SessionReading, read_session
 from store.exports.registry import FORMATS, Format, file_name, writer
+from store.locations import library_path
 from store.queries.sessions import resolve
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
 from tui.cli.output import note
@@ -66,7 +67,24 @@ def run(options: argparse.Namespace) -> int:
         tell_left_out(reading)
         for remark in reading.remarks:
             note(remark)
+        ours = database.form.name == "own"
+    if ours and reading.agent_id is not None:
+        _remember(options, format.name, reading.agent_id, session_id)
     return 0
+
+
+def _remember(options: argparse.Namespace, kind: str, agent_id: str, session_id: str) -> None:
+    """Let sync link what the agent goes on with; a store that cannot be written goes without."""
+    from store.exports.noting import note_export
+    from store.opening import open_target
+    from store.store import in_transaction
+
+    database = open_target(options.store or library_path(), write=True)
+    try:
+        if database.read_only is None:
+            in_transaction(database, note_export, kind, agent_id, session_id)
+    finally:
+        database.close()
 
 
 def _is_uuid(text: str) -> bool:

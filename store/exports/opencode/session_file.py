@@ -46,7 +46,9 @@ class OpencodeFile:
 
 def write_opencode(reading: SessionReading) -> Iterator[str]:
     """Yield a file for ``opencode import``, one message a line."""
-    for line in document_lines(opencode_file(reading).document):
+    made = opencode_file(reading)
+    reading.agent_id = made.session_id if made.lines else None
+    for line in document_lines(made.document):
         yield f"{line}\n"
 
 

@@ -1,10 +1,11 @@
-"""Sessions that began as a copy of another: ``--session-file``.
+"""Sessions that began as a copy of another: ``--session-file``, and forks made by hand.
 
 A copy has its original's message ids and counts, so it has to be known as one for nothing
-to be counted twice. The file's name tells that there was an import (an epoch stamp in the
-place of the date), or a notice in it; which session it was of tell the ids.
+to be counted twice. Both begin with the same turn; the original is the one that began
+first. Of an import the file's name tells (an epoch stamp in the place of the date), or a
+notice in it.
 
-Source: the Gemini CLI format page, sections 4.1 and 4.3.
+Source: the Gemini CLI format page, sections 4.1, 4.3 and 4.5.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import orjson
 
 from store.sources.gemini.content import text_of
 from store.sources.gemini.entry import Entry
+from store.sources.gemini.heads import TURNS, Heads
 from store.sources.gemini.history import History
 from store.sources.gemini.places import CHATS, SUFFIXES, projects
 from store.sources.growing import entries_of, open_regular
@@ -25,7 +27,6 @@ from store.sources.growing import entries_of, open_regular
 _IMPORTED = re.compile(r"session-\d{12,14}-.+\.jsonl?")
 _NOTICE = "Imported session from"
 _FILE_LIMIT = 64 * 1024 * 1024
-_TURNS = ("user", "gemini")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +45,9 @@ class Original:
 
 
 def original_of(
-    root: str, project: str, session_id: str, paths: list[str], history: History
+    root: str, project: str, session_id: str, paths: list[str], history: History, heads: Heads
 ) -> Original | None:
-    """Find the session that an imported one was copied from; None where there is none.
+    """Find the session that one was copied from; None where there is none.
 
     Args:
         root: Whose projects are searched.
@@ -54,12 +55,14 @@ def original_of(
         session_id: Its id.
         paths: Its files.
         history: What they hold.
+        heads: How the files of projects begin.
     """
-    if not _is_imported(paths, history):
-        return None
-    turns = [entry for entry in history.entries.values() if entry.kind in _TURNS]
+    turns = [entry for entry in history.entries.values() if entry.kind in TURNS]
     if not turns:
         return None
+    if not _is_imported(paths, history):
+        elder = heads.elder(project, session_id, turns[0].id)
+        return None if elder is None else _original(elder.session_id, turns, _read(elder.path))
     needle = orjson.dumps(turns[0].id)
     folders = dict.fromkeys([project, *projects(root)])
     files = chain.from_iterable(_files_of(folder) for folder in folders)
@@ -73,8 +76,10 @@ def original_of(
     return None
 
 
-def _original(session_id: str, turns: list[Entry], body: bytes) -> Original:
+def _original(session_id: str, turns: list[Entry], body: bytes) -> Original | None:
     copies = [entry.id for entry in turns if orjson.dumps(entry.id) in body]
+    if not copies:
+        return None  # It went away meanwhile.
     return Original(session_id, frozenset(copies), copies[-1])
 
 

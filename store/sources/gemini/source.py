@@ -16,6 +16,7 @@ from store.sources.gemini.checkpoints import (
     is_checkpoint,
     mark_restore_points,
 )
+from store.sources.gemini.heads import Heads
 from store.sources.gemini.imports import original_of
 from store.sources.gemini.places import CHATS, OUTPUTS, SessionFiles
 from store.sources.gemini.session import (
@@ -32,6 +33,7 @@ from store.sources.gemini.session import (
     link_agent,
 )
 from store.sources.growing import LINES, UnitFiles, UnitFollower, stamp_of
+from store.sources.json_lines import LINE_LIMIT
 from store.sources.protocol import Problem, Unit
 
 
@@ -41,6 +43,15 @@ class GeminiSource(FileSource):
     kind = KIND
     label = "Gemini CLI"
     version = 1
+
+    def __init__(self, line_limit: int = LINE_LIMIT) -> None:
+        """Make a source.
+
+        Args:
+            line_limit: Bytes of the longest line that is read.
+        """
+        super().__init__(line_limit)
+        self._heads = Heads()
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``.gemini`` of ``GEMINI_CLI_HOME``, which stands for the home, or of home."""
@@ -154,7 +165,7 @@ class GeminiSource(FileSource):
         records = kept.bring_up(session)
         paths = [log.path for log in session.logs]
         original = original_of(
-            os.path.abspath(root), project, session.session_id, paths, kept.history
+            os.path.abspath(root), project, session.session_id, paths, kept.history, self._heads
         )
         if original is None:
             return build_session(session, workspace, kept, records)

@@ -139,8 +139,8 @@ def _extra(tree: Tree) -> dict[str, Any]:
 def _link(draft: SessionDraft, tree: Tree, siblings: Siblings) -> None:
     """Say what the session was forked from, and which of its messages are copies.
 
-    A fork copies entries with their ids and times: what its parent has too is a copy, and
-    where the parent is gone all that is older than its own header.
+    A fork copies entries with their ids and times: what is older than its own header is a
+    copy, and what its parent has too, for one that was made by hand.
     """
     is_export = _link_export(draft, tree)
     named = string(tree.header.get("parentSession")) or string(tree.header.get("branchedFrom"))
@@ -151,9 +151,11 @@ def _link(draft: SessionDraft, tree: Tree, siblings: Siblings) -> None:
     if parent_id is None or parent_id == draft.source_id:
         return
     theirs = siblings.entry_ids(parent) if parent is not None else frozenset()
-    copied = [m for m in draft.messages if m.source_id.partition(":")[0] in theirs]
-    if not theirs:
-        copied = [m for m in draft.messages if m.created_at < draft.created_at]
+    copied = [
+        message
+        for message in draft.messages
+        if message.created_at < draft.created_at or message.source_id.partition(":")[0] in theirs
+    ]
     for message in copied:
         message.inherited_from = message.source_id
     shown = [message for message in copied if "hidden_at" not in message.metadata] or copied

@@ -1,0 +1,103 @@
+"""How session files begin: whose they are, since when, and with which turn.
+
+Copies of a session begin with its first turn, which has an id of its own; the context
+before it has the same one in every session (the Gemini CLI format page, section 4.2).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from store.sources.gemini.content import kind_of
+from store.sources.growing import LINES, entries_of, open_regular
+from store.sources.json_lines import LineError, parse_line
+from store.sources.values import mapping, string
+
+TURNS = ("user", "gemini")
+_HEAD = 1 << 18
+_OBJECT_LIMIT = 64 << 20
+
+
+class Head(NamedTuple):
+    """How a file begins.
+
+    Attributes:
+        started: As the header has it: in one form, so it sorts as text.
+        turn: The id of its first turn.
+    """
+
+    started: str
+    path: str
+    session_id: str
+    turn: str
+
+
+class Heads:
+    """Reads each beginning once; a folder anew when files came or went."""
+
+    def __init__(self) -> None:
+        """Start with nothing read."""
+        self._folders: dict[str, tuple[int, list[str]]] = {}
+        self._heads: dict[str, Head] = {}
+
+    def elder(self, project: str, session_id: str, turn: str) -> Head | None:
+        """Return how the oldest session of a project begins that has a first turn.
+
+        None where that is the session itself, or where there is no other one.
+        """
+        heads = (self._head(path) for path in self._files(os.path.join(project, "chats")))
+        alike = [head for head in heads if head is not None and head.turn == turn]
+        oldest = min(alike, default=None)
+        return None if oldest is None or oldest.session_id == session_id else oldest
+
+    def _files(self, folder: str) -> list[str]:
+        try:
+            moved = os.stat(folder).st_mtime_ns
+        except OSError:
+            return []
+        known = self._folders.get(folder)
+        if known is None or known[0] != moved:
+            names = [entry.path for entry in entries_of(folder)
+                     if entry.name.startswith("session-") and entry.name.endswith((LINES, ".json"))]
+            known = self._folders[folder] = (moved, names)
+        return known[1]
+
+    def _head(self, path: str) -> Head | None:
+        known = self._heads.get(path)
+        if known is None:
+            known = _head_of(path)
+            if known is not None:
+                self._heads[path] = known
+        return known
+
+
+def _head_of(path: str) -> Head | None:
+    """Return how a file begins; None while it has no turn."""
+    session_id = started = None
+    for data in _rows(path):
+        if session_id is None and string(data.get("sessionId")):
+            session_id, started = data["sessionId"], string(data.get("startTime")) or ""
+        bag = data if "messages" in data else mapping(data.get("$set"))
+        inner = bag.get("messages")
+        for row in inner if isinstance(inner, list) else (data,):
+            found = mapping(row)
+            is_turn = "type" in found and kind_of(found) in TURNS
+            if session_id and is_turn and string(found.get("id")):
+                return Head(started or "", path, session_id, found["id"])
+    return None
+
+
+def _rows(path: str) -> Iterator[dict[str, Any]]:
+    whole = not path.endswith(LINES)
+    try:
+        with open_regular(path) as file:
+            body = file.read(_OBJECT_LIMIT if whole else _HEAD)
+    except OSError:
+        return
+    for line in [body] if whole else body.split(b"\n")[:-1]:
+        try:
+            yield parse_line(line)[0]
+        except LineError:
+            continue
