@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from store.sources.claude_code.transcript import SAME_UUID
 from store.sources.drafts import SessionDraft
 from tests.sources.claude_rows import START, File, iso, read, read_one, said, shape, tool
 
@@ -113,6 +114,16 @@ def test_doubled_rows_count_once(tmp_path: Path) -> None:
     draft = read_one(file, tmp_path)
     assert [text for _, text in shape(draft)] == ["a", "re a", "b", "re b"]
     assert len(draft.records) == 8
+
+
+def test_other_content_under_a_known_uuid_is_told(tmp_path: Path) -> None:
+    file = File()
+    first = file.user("the first words")
+    file.assistant("a", id="msg_1")
+    file.user("other words", uuid=first, parent=None)
+    drafts, problems = read(file.write(tmp_path))
+    assert [text for _, text in shape(drafts[file.session])] == ["the first words", "a"]
+    assert [(problem.line, problem.reason) for problem in problems] == [(3, SAME_UUID)]
 
 
 def compacted(file: File, head: str, anchor: str, tail: str) -> None:

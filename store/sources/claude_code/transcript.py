@@ -19,6 +19,7 @@ from store.sources.protocol import Problem
 UNREAD_NOTES = (b'{"type":"api-request', b'{"type":"file-history-snapshot"')
 """Beginnings of notes that nothing here needs; the first are the largest lines there are."""
 
+SAME_UUID = "other content under the uuid of an earlier line, which is the one that counts"
 NIL_UUID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -46,7 +47,7 @@ class Transcript:
         self.leaf: str | None = None
         self.problems: list[Problem] = []
         self.splitter = LineSplitter(line_limit)
-        self._uuids: set[str] = set()
+        self._uuids: dict[str, int] = {}
         self._last_at = 0
 
     @property
@@ -98,11 +99,14 @@ class Transcript:
             row = make_row(len(records) - 1, data, self._last_at)
             if row is None:
                 self._note(data)
-            elif row.uuid not in self._uuids:
-                self._uuids.add(row.uuid)
+                continue
+            place = self._uuids.setdefault(row.uuid, len(self.rows))
+            if place == len(self.rows):
                 self._last_at = row.at
                 self.leaf = None
                 self.rows.append(row)
+            elif self.rows[place].data != data:
+                self._problem(first + position, SAME_UUID)
 
     def _parse(self, line: bytes, number: int) -> dict[str, Any] | None:
         try:
