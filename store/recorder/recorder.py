@@ -21,14 +21,14 @@ from store.recorder.saving import nothing
 from store.store import Store
 
 T = TypeVar("T")
+_RETRY_S = 1.0
 
 
 class Recorder:
     """Records the UI message streams of one session into a store.
 
-    Calls may come from several tasks; they are taken one after the other. What waits to be
-    saved is saved in the background; where that fails it is tried again with what comes
-    next, and ``flush`` and ``close`` raise the error.
+    Calls of several tasks are taken one after the other. Where another program holds the
+    store, what is fed waits; ``flush``, ``finish`` and ``close`` raise what hinders it then.
     """
 
     def __init__(self, store: Store, recording: Recording) -> None:
@@ -152,10 +152,10 @@ class Recorder:
         else:
             async with self._lock:
                 if await self._run(recording.receive(chunk, size)):
-                    await self._save()
+                    await self._save_or_wait()
         if now:
             async with self._lock:
-                await self._save()
+                await self._save_or_wait()
         elif self._timer is None and recording.waiting:
             self._start_timer()
 
@@ -176,7 +176,7 @@ class Recorder:
         async with self._lock:
             counted = self._recording.report_step_usage(usage)
             if counted:
-                await self._save()
+                await self._save_or_wait()
             return counted
 
     async def respond_approval(
@@ -242,14 +242,24 @@ class Recorder:
 
     # -- saving
 
-    async def _save(self) -> None:
+    async def _save_or_wait(self) -> None:
         self._stop_timer()
-        await self._run(self._recording.save())
+        try:
+            await self._run(self._recording.save())
+        except Refused as error:
+            self._try_again(error)
 
-    def _start_timer(self) -> None:
-        if self._timer_s is not None:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(self._timer_s, self._on_timer)
+    def _try_again(self, error: Refused) -> None:
+        """Keep the rows, which are written a little later, or by ``close``."""
+        self._recording.report(str(error))
+        self._recording.waiting = self._recording.waiting or 1
+        if self._timer is None and not self._closed:
+            self._start_timer(_RETRY_S)
+
+    def _start_timer(self, after_s: float | None = None) -> None:
+        seconds = self._timer_s if after_s is None else after_s
+        if seconds is not None:
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._on_timer)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -268,10 +278,7 @@ class Recorder:
             try:
                 await self._run(self._recording.save())
             except Refused as error:
-                # The rows stay behind and are written with the next ones, or by close,
-                # which raises what hinders it.
-                self._recording.report(str(error))
-                self._recording.waiting = self._recording.waiting or 1
+                self._try_again(error)
             except BackscrollError as error:
                 self._recording.report(str(error))
             finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,37 @@ async def test_what_waits_is_saved_by_itself(tmp_path: Path) -> None:
             while not found or found["parts"][0]["text"] != "word " * 50:
                 found = await held.read(read_ui_message, message_id)
         await recorder.close()
+        await recorder.close()
+
+
+async def test_a_store_that_is_held_for_long_hinders_no_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.recorder.recorder._RETRY_S", 0)
+    problems: list[str] = []
+    held, recorder = await opened(tmp_path, problem=problems.append)
+    async with held:
+        await held.write(lambda db: db.connection.execute("PRAGMA busy_timeout = 0").fetchall())
+        await recorder.feed({"type": "text-start", "id": "t"})
+        message_id = recorder.message_id
+        assert message_id is not None
+        other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        await recorder.feed(DELTA)
+        await recorder.feed({"type": "text-end", "id": "t"})
+        with pytest.raises(store.Refused, match="locked"):
+            await recorder.flush()
+        await recorder.feed({"type": "text-start", "id": "u"})
+        assert problems and "locked" in problems[0]
+        found = await held.read(read_ui_message, message_id)
+        assert found is not None and found["parts"][0]["text"] == ""
+        other.execute("ROLLBACK")
+        other.close()
+        async with asyncio.timeout(20):
+            while len(found["parts"]) < 2:
+                found = await held.read(read_ui_message, message_id)
+                assert found is not None
+        assert found["parts"][0] == {"type": "text", "text": "word ", "state": "done"}
         await recorder.close()
 
 
