@@ -9,6 +9,7 @@ from textual.strip import Strip
 from store.database import open_database
 from store.queries.listing import ListQuery
 from tests.tui.stores import NOW, Told, browser, put, settled, some
+from tui import clipboard
 from tui.panes.sessions import SessionsPane
 from tui.sessions.header import ListLimit, ListTitle
 from tui.sessions.model import ListModel
@@ -118,6 +119,26 @@ async def test_another_grouping_while_the_list_is_arranged(
         assert shown[0] == ("workspace", ["/w/api", "/w/site", ""])
         assert shown[-1][0] == "day"
         assert all(name.count("-") == 2 for name in shown[-1][1])
+
+
+async def test_a_session_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[str] = []
+
+    async def keep(app: object, text: str) -> None:
+        copied.append(text)
+
+    monkeypatch.setattr(clipboard, "copy", keep)
+    app = browser(put(tmp_path / "s.db", THREADS))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(app, pilot)
+        await pilot.press("y")
+        for key in ("t", "s", "f", "p", "S"):
+            await pilot.press("Y")
+            await settled(app, pilot)
+            await pilot.press(key)
+            await settled(app, pilot)
+    assert copied[:5] == ["ses_a", "Retry loop", "ses_a", "/w/api", "/x"]
+    assert copied[5].startswith("# Retry loop")
 
 
 async def test_archived_ones_are_marked(tmp_path: Path) -> None:

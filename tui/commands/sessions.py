@@ -105,6 +105,15 @@ SESSION_COMMANDS: tuple[Command, ...] = (
         available=_has_session, footer=27, group="Session",
     ),
     Command(
+        "list.copy", ("y",), "copy", "Copy the text selected with the mouse, or the session's id",
+        "list", available=_has_session, group="Session",
+    ),
+    Command(
+        "list.copy-as", ("Y",), "copy as…",
+        "Copy the session's title, id, folder, file, or the session as Markdown", "list",
+        available=_has_session, group="Session",
+    ),
+    Command(
         "list.filter", ("/",), "filter",
         "Filter by title, workspace, agent, model, branch; is:running, is:waiting, is:error",
         "list", footer=30, group="View",

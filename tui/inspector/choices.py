@@ -9,7 +9,7 @@ from typing import Any
 
 from store.database import Database
 from store.queries.reading import decoded
-from store.rows import PartRow
+from store.rows import PartRow, SessionRow
 from tui.figures import count_of
 from tui.text import one_line
 from tui.transcript.calls import describe
@@ -117,6 +117,22 @@ def choices(
     found += _ids(session_id, message_id, part)
     found.append(Choice("S", "session as Markdown", "the whole transcript", None))
     return found
+
+
+def session_choices(row: SessionRow) -> list[Choice]:
+    """Return what of a session can be copied, without its messages."""
+    source = decoded(row.metadata_json).get("source")
+    known = source if isinstance(source, dict) else {}
+    named = [
+        ("t", "title", row.title), ("i", "session id", row.id),
+        ("s", "id at its source", known.get("id")), ("f", "folder", row.workspace_root),
+        ("p", "file it came from", known.get("path")),
+    ]
+    found = [
+        Choice(key, name, one_line(value, 120), lambda value=value: value)  # type: ignore[misc]
+        for key, name, value in named if isinstance(value, str) and value
+    ]
+    return [*found, Choice("S", "session as Markdown", "the whole transcript", None)]
 
 
 def _of_part(part: PartRow) -> list[Choice]:

@@ -99,6 +99,22 @@ class SessionsPane(ListVerbs, FilteredPane):
             store = await self.library.ready()
             self.app.push_screen(DetailsScreen(store, self.selected_id))
 
+    async def do_copy(self) -> None:
+        """Copy what is selected with the mouse, else the selected session's id."""
+        from tui import clipboard
+
+        text = self.screen.get_selected_text() or self.selected_id
+        if text:
+            await clipboard.copy(self.app, text)
+
+    async def do_copy_as(self) -> None:
+        """Choose what of the selected session to copy."""
+        if self.selected_id:
+            from tui.screens.copy_as import CopyAsScreen
+
+            store = await self.library.ready()
+            self.app.push_screen(CopyAsScreen(store, self.selected_id))
+
     async def _fold(self, folded: bool) -> None:
         rowid = self.view.selected
         model = self.view.model

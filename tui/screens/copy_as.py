@@ -11,10 +11,11 @@ from textual.screen import ModalScreen
 
 from store.errors import BackscrollError
 from store.queries.inspection import message_parts
+from store.queries.sessions import get
 from tui import clipboard
 from tui.inspector.bar import LineBar
 from tui.inspector.blocks import Block, Fixed
-from tui.inspector.choices import Choice, choices, session_markdown
+from tui.inspector.choices import Choice, choices, session_choices, session_markdown
 from tui.inspector.lines import Line, Link, Run, cut
 from tui.inspector.view import LineView
 from tui.theme import palette_of
@@ -38,14 +39,15 @@ class CopyAsScreen(ModalScreen[None]):
     """
 
     def __init__(
-        self, store: Store, session_id: str, message_id: str, part_id: str | None = None
+        self, store: Store, session_id: str, message_id: str | None = None,
+        part_id: str | None = None,
     ) -> None:
         """Make the list.
 
         Args:
             store: The open store.
             session_id: The session that is shown.
-            message_id: The message that has the focus.
+            message_id: The message that has the focus; None for the whole session.
             part_id: The part that has the focus; None for the whole message.
         """
         super().__init__()
@@ -69,12 +71,18 @@ class CopyAsScreen(ModalScreen[None]):
             (" close", "muted"),
         ))
         self.query_one("#copy-keys", LineBar).show(keys)
-        parts = await self._store.read(message_parts, self._message_id)
-        self._choices = choices(self._session_id, self._message_id, self._part_id, parts)
+        self._choices = await self._offered()
         blocks: list[Block] = [Fixed(self._lines)]
         view = self.query_one(LineView)
         view.styles.height = len(self._choices)
         view.show(blocks)
+
+    async def _offered(self) -> list[Choice]:
+        if self._message_id is None:
+            row = await self._store.read(get, self._session_id)
+            return [] if row is None else session_choices(row)
+        parts = await self._store.read(message_parts, self._message_id)
+        return choices(self._session_id, self._message_id, self._part_id, parts)
 
     def _lines(self, width: int) -> list[Line]:
         lines = []
