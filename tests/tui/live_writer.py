@@ -152,6 +152,39 @@ class Writer:
                   json.dumps(data), data.get("state"), at, id)
         self.log(self.session, message)
 
+    def turn_role(self, number: int) -> None:
+        id = self.message(number)
+        self.rows("UPDATE chat_messages SET role = CASE role WHEN 'user' THEN 'assistant'"
+                  " ELSE 'user' END WHERE id = ?", id)
+        self.log(self.session, id)
+
+    def reorder(self, number: int) -> None:
+        """Let a message have been written just before, with or after another."""
+        id, other = self.message(number), self.message(number // 3)
+        self.rows("UPDATE chat_messages SET created_at = ? + (SELECT created_at"
+                  " FROM chat_messages WHERE id = ?) WHERE id = ?", number % 3 - 1, other, id)
+        self.log(self.session, id)
+
+    def swap_parts(self, number: int) -> None:
+        id = self.message(number)
+        found = self.rows(
+            'SELECT id, "index" FROM chat_parts WHERE message_id = ? ORDER BY "index"', id)
+        if len(found) > 1:
+            (one, first), (two, second) = found[:2]
+            for part, index in ((one, 10_000), (two, first), (one, second)):
+                self.rows('UPDATE chat_parts SET "index" = ? WHERE id = ?', index, part)
+            self.log(self.session, id)
+
+    def move_part(self, number: int) -> None:
+        """Give a part to another message, as its last one."""
+        found, to = self.part_of(number), self.message(number // 2)
+        if found is not None:
+            self.rows('UPDATE chat_parts SET message_id = ?, "index" = 1 + (SELECT'
+                      ' coalesce(max("index"), -1) FROM chat_parts WHERE message_id = ?)'
+                      " WHERE id = ?", to, to, found[0])
+            self.log(self.session, found[1])
+            self.log(self.session, to)
+
     def delete_part(self, number: int) -> None:
         found = self.part_of(number)
         if found is not None:
@@ -266,6 +299,22 @@ class Writer:
                   " WHERE id = ?", number, self.now, id)
         self.log(id, None)
 
+    def other_facts(self, number: int) -> None:
+        """Change whose a session is, and where it stands in the list."""
+        id, parent = self.any_session(number), self.any_session(number // 3)
+        self.rows("UPDATE chat_sessions SET agent = ?, model_json = ?, workspace_root = ?,"
+                  " parent_id = ? WHERE id = ?", f"a{number}",
+                  json.dumps({"provider_id": "p", "model_id": f"m{number}"}),
+                  f"/w/{number % 4}", None if parent == id or number % 2 else parent, id)
+        self.log(id, None)
+
+    def step_back(self, number: int) -> None:
+        """Let a session have been written to earlier than was said before."""
+        id = self.any_session(number)
+        self.rows("UPDATE chat_sessions SET updated_at = updated_at - ? WHERE id = ?",
+                  number * 1000, id)
+        self.log(id, None)
+
     # Upkeep
 
     def checkpoint(self, number: int) -> None:
@@ -290,7 +339,8 @@ TOLD: tuple[Callable[[Writer, int], None], ...] = (
     Writer.new_part, Writer.change_part, Writer.change_part, Writer.delete_part,
     Writer.delete_message, Writer.rewrite_message, Writer.hide, Writer.unhide, Writer.usage,
     Writer.rename, Writer.activity, Writer.archive, Writer.new_session, Writer.delete_session,
-    Writer.grow_rollup,
+    Writer.grow_rollup, Writer.turn_role, Writer.reorder, Writer.swap_parts, Writer.move_part,
+    Writer.other_facts, Writer.step_back,
 )
 CHANGES = (*TOLD, Writer.checkpoint, Writer.vacuum, Writer.trim_log, Writer.silently)
 UPKEEP = frozenset({"checkpoint", "vacuum"})

@@ -32,6 +32,17 @@ async def test_every_kind_of_write_shows(form: str, tmp_path: Path) -> None:
             check(shown, tmp_path / "s.db")
 
 
+async def test_what_stands_first_moves_when_it_turns_out_to_be_older(tmp_path: Path) -> None:
+    """As when its file was cut off, and is read again."""
+    path = tmp_path / "s.db"
+    async with live(path) as shown:
+        shown.app.main.focus_pane("transcript")
+        for number in range(10_000, 10_004):
+            shown.write(("step_back", number))
+            await shown.see()
+            check(shown, path)
+
+
 async def test_the_end_is_followed_until_the_user_moves_up(tmp_path: Path) -> None:
     async with live(tmp_path / "s.db", turns=12) as shown:
         pane = shown.transcript

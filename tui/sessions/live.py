@@ -110,7 +110,10 @@ class LiveListPane(SessionListPane):
         moved = getattr(old, name) != getattr(row, name)
         model = self.view.model
         # What stands first of all stays there when it grows.
-        first = len(model) and model.rowids[0] == row.rowid and self.list_query.sort == "recent"
+        first = (
+            len(model) and model.rowids[0] == row.rowid and self.list_query.sort == "recent"
+            and row.updated_at >= old.updated_at
+        )
         return moved and not first
 
     @property
