@@ -219,6 +219,17 @@ def test_many_iterations_and_a_final_response(folder: Path) -> None:
     }  # fmt: skip
 
 
+def test_a_command_that_exits_with_an_error_failed_whatever_its_agent_says(folder: Path) -> None:
+    results = [{"tool_call_id": f"c{code}", "name": "ShellExec", "arguments": "{}",
+                "success": True, "result_preview": "x", "metadata": {"exit_code": code}}
+               for code in (0, 3)]  # fmt: skip
+    append(folder, BUG, line("codes", "assistant", "", tool_results=results))
+    parts = [p for p in read(folder)[BUG].messages[-1].parts if p.tool_call_id]
+    assert [part.tool_state for part in parts] == ["output-available"] * 2
+    told = [grown.extra(part) for part in parts]
+    assert [(each["status"], each["exit_code"]) for each in told] == [("ok", 0), ("error", 3)]
+
+
 def test_calls_and_results_on_lines_of_their_own(folder: Path) -> None:
     calls = [{"id": "a", "name": "Ls", "arguments": "{}"}, {"id": "b", "name": "Rm",
                                                            "arguments": "{torn"}]  # fmt: skip

@@ -200,6 +200,7 @@ def _result(result: dict[str, Any], at: int) -> PartDraft:
     more = mapping(result.get("metadata"))
     if type(more.get("exit_code")) is int:
         own["exit_code"] = more["exit_code"]
+        own["status"] = "error" if failed or more["exit_code"] else "ok"
     structured = {key: result[key] for key in ("url_meta", "metadata") if result.get(key)}
     if structured:
         own["structured"] = structured
