@@ -28,7 +28,10 @@ RUNNING_FOR_MS = 60_000
 STALE_AFTER_MS = 30 * 60_000
 """A session that was stored as running, by no known process, is believed for so long after
 its last change: whoever stored it may have died without a word, and a call may take long."""
-_INPUT_TOOLS = frozenset(("tool-question", "tool-AskUserQuestion", "tool-design_search"))
+_INPUT_TOOLS = frozenset((
+    "tool-question", "tool-AskUserQuestion", "tool-design_search", "tool-ask_user",
+    "tool-request_user_input",
+))
 WAITING_STATES = frozenset(("waiting-approval", "waiting-input"))
 RUNNING_STATES = frozenset(("running", "retrying"))
 """States that time alone can end: the process may die, the rows may rest for too long."""
@@ -112,6 +115,11 @@ def activity_of(
     """
     found = stored if stored is not None else stored_activity(row.metadata_json)
     if found is not None and found.get("state") in STATES:
+        if found["state"] in RUNNING_STATES and "pid" not in found:
+            # Whoever stored it tells of turns, not of what a turn waits for.
+            waiting = guessed(unsettled or Unsettled(), now, row.updated_at)
+            if waiting.state in WAITING_STATES:
+                return waiting
         touched_at = unsettled.touched_at if unsettled is not None else 0
         return judged(found, now, row.updated_at, touched_at)
     return guessed(unsettled or Unsettled(), now, row.updated_at)

@@ -156,6 +156,9 @@ def _add_metadata(
     if thread.counting.total is not None:
         extra["total_token_usage"] = thread.counting.total
     draft.metadata["backscroll"] = extra
+    if thread.turn_state is not None:
+        state, since = thread.turn_state
+        draft.metadata["activity"] = {"state": state, "from": "stored", "since": since}
 
 
 def thread_id_of(path: str, rollout: Rollout) -> str:

@@ -17,6 +17,8 @@ from store.sources.drafts import MessageDraft, PartDraft
 from store.sources.plain_parts import data_part
 from store.sources.values import mapping, string
 
+_TURNS = {"task_started": "running", "turn_aborted": "interrupted", "error": "error"}
+"""What events say of a turn; versions before 0.100 tell only of those that failed."""
 _QUIET_ITEMS = frozenset(
     ["ghost_snapshot", "compaction", "compaction_summary", "context_compaction",
      "compaction_trigger", "configuration_update", "additional_tools"]
@@ -25,9 +27,15 @@ _QUIET_ITEMS = frozenset(
 
 @dataclass(slots=True)
 class Thread(Responses):
-    """The messages of one thread, made from its lines."""
+    """The messages of one thread, made from its lines.
+
+    Attributes:
+        turn_state: ``running``, ``interrupted`` or ``error`` and since when, as the last turn
+            that stands says; None where it ended well, or nothing says.
+    """
 
     calls: Calls = field(default_factory=Calls)
+    turn_state: tuple[str, int] | None = None
     _confirmed: bool = False
     _prompted: bool = False
 
@@ -136,8 +144,22 @@ class Thread(Responses):
         data = events.agent_message(entry.line.payload)
         message.parts.append(data_part("agent", data, entry.line.at, *self.record(entry)))
 
+    def _note_turn(self, entry: Entry) -> None:
+        """Note what an own line that stands says of its turn."""
+        line = entry.line
+        if entry.inherited or entry.hidden_at is not None:
+            return
+        state, before = _TURNS.get(line.kind), self.turn_state and self.turn_state[0]
+        if line.kind == "task_complete":
+            failed = line.payload.get("error") or before == "error"
+            state = "error" if failed else None
+        elif state is None and (line.kind != "user_message" or before == "running"):
+            return
+        self.turn_state = None if state is None else (state, line.at)
+
     def _take_event(self, entry: Entry) -> None:
         line, payload = entry.line, entry.line.payload
+        self._note_turn(entry)
         if line.kind in ("task_complete", "turn_aborted"):
             self._end_turn(entry)
             return

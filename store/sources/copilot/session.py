@@ -15,6 +15,11 @@ from store.sources.titles import shortened
 from store.sources.values import epoch_ms, mapping, string
 
 KIND = "copilot"
+_TURNS = {
+    "user.message": "running", "assistant.turn_start": "running", "abort": "interrupted",
+    "session.error": "error", "session.idle": "", "session.task_complete": "",
+}  # fmt: skip
+"""What events say of a turn; nothing for one that ended well."""
 _FORKED = re.compile(r"Forked from .*\(([0-9a-f]{8}-[0-9a-f-]{27})\) as ", re.S)
 
 
@@ -23,6 +28,8 @@ class Session:
 
     Attributes:
         lines: The list that grows with the file; another one where it was read anew.
+        turn_state: ``running``, ``interrupted`` or ``error`` and since when, epoch ms; None
+            where the last turn ended well.
     """
 
     def __init__(self, lines: list[Line]) -> None:
@@ -38,6 +45,8 @@ class Session:
         self.times: list[int] = []
         self.title: str | None = None
         self.sources: dict[str, str] = {}
+        self.turn_state: tuple[str, int] | None = None
+        self._asks = False
         self._calls_of_agents: dict[str, str] = {}
 
     def grow(self) -> None:
@@ -70,7 +79,21 @@ class Session:
             thread.take(event)
             events.append(event)
         else:
+            self._note_turn(event)
             self.main.take(event)
+
+    def _note_turn(self, event: Event) -> None:
+        """Note whether the model is at work, or was broken off.
+
+        A turn goes on after its end where the answer asked for calls.
+        """
+        if event.type == "assistant.message":
+            self._asks = bool(event.data.get("toolRequests"))
+        state = _TURNS.get(event.type)
+        if event.type == "assistant.turn_end":
+            state = "running" if self._asks else ""
+        if state is not None:
+            self.turn_state = (state, event.at) if state else None
 
     def _spend(self, event: Event) -> None:
         """Note what a request used; it goes to the answer that came of it."""
@@ -148,6 +171,9 @@ def session_drafts(
     extra = {name: workspace[key] for name, key in (("fork_count", "fork_count"),
              ("client", "client_name")) if workspace.get(key) not in (None, "", "0")}  # fmt: skip
     draft.metadata["backscroll"] = extra
+    if session.turn_state is not None:
+        state, since = session.turn_state
+        draft.metadata["activity"] = {"state": state, "from": "stored", "since": since}
     _link_fork(draft, session)
     return [draft, *_agents(draft, session)]
 

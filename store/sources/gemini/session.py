@@ -17,6 +17,7 @@ from store.sources.drafts import (
     PartDraft,
     SessionDraft,
 )
+from store.sources.gemini.activity import activity_of
 from store.sources.gemini.content import text_of
 from store.sources.gemini.history import History
 from store.sources.gemini.messages import Messages
@@ -199,6 +200,9 @@ def build_session(
         (m.metadata["model"] for m in reversed(found) if "model" in m.metadata), None
     )
     draft.metadata["backscroll"] = _extra(history)
+    activity = activity_of(found)
+    if activity is not None:
+        draft.metadata["activity"] = activity
     return Built(draft, history, kept.messages)
 
 

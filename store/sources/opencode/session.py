@@ -17,6 +17,7 @@ from store.sources.values import mapping, number, string
 KIND = "opencode"
 _PLACEHOLDER = re.compile(r"(?:New|Child) [Ss]ession - \d{4}-\d\d-\d\dT")
 _KEPT = ("slug", "projectID", "workspaceID", "path", "agent", "permission", "summary", "metadata")
+_ABORTED = "MessageAbortedError"
 ATTACHMENT_LIMIT = 64 << 20
 """Bytes of the largest output that is brought along."""
 
@@ -53,6 +54,7 @@ def session_draft(
     _describe(draft, stored)
     _link(draft, stored, drafts, origin, tool_call_id)
     draft.messages = hide_reverted(stored, drafts)
+    _say_what_it_does(draft, stored)
     draft.attachments = _attachments(stored, drafts)
     return draft
 
@@ -105,6 +107,25 @@ def _link(
         exported = origin.originals
     for one in drafts:
         one.inherited_from = exported.get(one.source_id)
+
+
+def _say_what_it_does(draft: SessionDraft, stored: StoredSession) -> None:
+    """Set the activity where the last answer that stands is not finished, or failed."""
+    hidden = {one.source_id for one in draft.messages if "hidden_at" in one.metadata}
+    standing = (
+        each for each in reversed(stored.messages)
+        if each.id not in hidden and not each.data.get("queued")
+    )  # fmt: skip
+    last = next(standing, None)
+    if last is None or last.data.get("role") != "assistant":
+        return
+    ended, error = mapping(last.data.get("time")).get("completed"), last.data.get("error")
+    state = None if ended else "running"
+    if error:
+        state = "interrupted" if mapping(error).get("name") == _ABORTED else "error"
+    if state is not None:
+        since = number(ended) or last.created_at
+        draft.metadata["activity"] = {"state": state, "from": "stored", "since": since}
 
 
 def _exported(session_id: str, message: StoredMessage) -> str | None:

@@ -81,6 +81,9 @@ def session_draft(
     draft.title, draft.title_from = _title(tree, messages)
     draft.model = _model(tree, messages)
     draft.metadata["backscroll"] = _extra(tree)
+    activity = _activity(tree)
+    if activity is not None:
+        draft.metadata["activity"] = activity
     _link(draft, tree, siblings)
     return draft
 
@@ -134,6 +137,22 @@ def _extra(tree: Tree) -> dict[str, Any]:
     if tree.broken is not None and tree.left:
         extra["broken_at"] = tree.broken
     return extra
+
+
+def _activity(tree: Tree) -> dict[str, Any] | None:
+    """Return what the last message of the active path says; None where it ended well.
+
+    An answer is written when it is finished, so after a prompt or a result one is awaited.
+    """
+    path = (each for each in reversed(tree.entries) if each.id not in tree.left)
+    last = next((each for each in path if each.type == "message"), None)
+    message = mapping(last.data.get("message")) if last is not None else {}
+    if last is None or message.get("role") not in ("user", "assistant", "toolResult"):
+        return None
+    if message["role"] != "assistant":
+        return {"state": "running", "from": "guessed", "since": last.at}
+    state = {"aborted": "interrupted", "error": "error"}.get(str(message.get("stopReason")))
+    return None if state is None else {"state": state, "from": "stored", "since": last.at}
 
 
 def _link(draft: SessionDraft, tree: Tree, siblings: Siblings) -> None:
