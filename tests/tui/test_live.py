@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -37,10 +38,14 @@ async def test_what_stands_first_moves_when_it_turns_out_to_be_older(tmp_path: P
     path = tmp_path / "s.db"
     async with live(path) as shown:
         shown.app.main.focus_pane("transcript")
-        for number in range(10_000, 10_004):
-            shown.write(("step_back", number))
-            await shown.see()
-            check(shown, path)
+        connection = sqlite3.connect(path)
+        ids = [row[0] for row in connection.execute("SELECT id FROM chat_sessions ORDER BY id")]
+        connection.close()
+        first = shown.sessions.view.model.rowids[0]
+        shown.write(("step_back", 10_000 + ids.index(shown.session) - 10_000 % len(ids)))
+        await shown.see()
+        check(shown, path)
+        assert shown.sessions.view.model.rowids[-1] == first
 
 
 async def test_the_end_is_followed_until_the_user_moves_up(tmp_path: Path) -> None:
