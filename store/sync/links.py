@@ -115,6 +115,56 @@ def relink_children(
     return changed
 
 
+def relink_calls(connection: sqlite3.Connection, parent: PreparedSession) -> list[str]:
+    """Tell subagents which call started them, where they were read before it was known.
+
+    Args:
+        connection: In a transaction.
+        parent: A session that was written, or what it has more than before.
+
+    Returns:
+        The subagents' sessions that changed.
+    """
+    changed = []
+    names = {
+        row[0]: name for row, name in zip(parent.messages, parent.message_names, strict=True)
+    }
+    for part in parent.parts:
+        child = _child_of(part[5]) if part[6] is not None else None
+        if child is None or part[1] not in names:
+            continue
+        found = connection.execute(
+            "SELECT s.metadata_json FROM session_links l JOIN chat_sessions s"
+            " ON s.id = l.session_id WHERE l.session_id = ? AND l.parent_id = ?"
+            " AND l.kind = 'subagent' AND l.parent_message IS NULL",
+            (child, parent.id),
+        ).fetchone()
+        if found is None:
+            continue
+        metadata = orjson.loads(found[0])
+        metadata["lineage"] = {**(metadata.get("lineage") or {}), "tool_call_id": part[6]}
+        connection.execute(
+            "UPDATE chat_sessions SET metadata_json = ?, parent_message_id = ? WHERE id = ?",
+            (json_text(metadata), part[1], child),
+        )
+        connection.execute(
+            "UPDATE session_links SET parent_message = ? WHERE session_id = ?",
+            (names[part[1]], child),
+        )
+        changed.append(child)
+    return changed
+
+
+def _child_of(text: str) -> str | None:
+    """Return the session that a call started, from its part's JSON."""
+    if '"child_session_id"' not in text:
+        return None
+    extras = orjson.loads(text).get("resultProviderMetadata")
+    own = extras.get("backscroll") if isinstance(extras, dict) else None
+    child = own.get("child_session_id") if isinstance(own, dict) else None
+    return child if isinstance(child, str) else None
+
+
 def follow_moved(connection: sqlite3.Connection, session_id: str, moved: dict[str, str]) -> None:
     """Give messages whose id changed their new one where users refer to them.
 

@@ -110,7 +110,16 @@ def write_prepared(
         for child, messages in children.items():
             log_changes(database, child, messages, clock)
             written.changed.append(child)
+    _relink_calls(database, prepared, written, clock)
     return written
+
+
+def _relink_calls(
+    database: Database, prepared: PreparedSession, written: Written, clock: Clock
+) -> None:
+    for child in links.relink_calls(database.connection, prepared):
+        log_changes(database, child, (), clock)
+        written.changed.append(child)
 
 
 def _write_grown(
@@ -140,6 +149,7 @@ def _write_grown(
         for child, changed in children.items():
             log_changes(database, child, changed, clock)
             written.changed.append(child)
+    _relink_calls(database, grown, written, clock)
     return written
 
 

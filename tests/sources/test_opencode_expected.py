@@ -231,7 +231,7 @@ def test_a_library_gets_rollups_links_and_hidden_messages(library: Database) -> 
     ).fetchall()
     assert kinds == [
         ("fork", "ses_de0dc5c59ffePt6O6ToYCV1VqC", 1),
-        ("subagent", "ses_de0dc25a0ffeuzjdzVR5U174bc", 0),
+        ("subagent", "ses_de0dc25a0ffeuzjdzVR5U174bc", 1),
     ]
     (copies,) = library.connection.execute(
         "SELECT count(*) FROM chat_messages"

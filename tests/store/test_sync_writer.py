@@ -253,6 +253,31 @@ def test_a_child_waits_for_a_message_of_its_parent(database: Database) -> None:
     assert write(database, session("parent", message("p1"), message("p2"))).changed == []
 
 
+def test_a_subagent_that_came_before_the_call_is_told_of_it(database: Database) -> None:
+    """The parent's line that names it is mostly written after the subagent has begun."""
+    child = session("child", message("c"))
+    child.lineage = LineageDraft("subagent", "parent")
+    write(database, child)
+    write(database, session("parent", message("p1")))
+    extra = {"status": "ok", "child_session_source_id": "child"}
+    data = {"type": "tool-task", "toolCallId": "t1", "state": "output-available", "input": {},
+            "output": "", "resultProviderMetadata": {"backscroll": extra}}  # fmt: skip
+    call = PartDraft("tool-task", data, START, START, "t1", "output-available")
+    calling = message("p2", START + 1, role="assistant")
+    calling.parts.append(call)
+    grown = session("parent", message("p1"), calling)
+    written = write(database, grown)
+    name = derived_session_id("fake", "child")
+    assert written.changed == [written.session_id, name]
+    assert changes(database)[-1] == (name, None)
+    found = metadata(database, "chat_sessions", name)["lineage"]
+    assert found == {"kind": "subagent", "parent_source_id": "parent", "tool_call_id": "t1"}
+    assert database.connection.execute(
+        "SELECT parent_message_id FROM chat_sessions WHERE id = ?", (name,)
+    ).fetchone() == (message_id(database, "p2", "parent"),)
+    assert write(database, grown).changed == []
+
+
 def test_growth_edits_and_removal_touch_only_what_differs(database: Database) -> None:
     write(database, session("one", message("a"), message("b", START + 1), message("c", START + 2)))
     first = message_id(database, "a")

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from store.sources.drafts import (
     AttachmentDraft,
     LineageDraft,
@@ -21,7 +19,6 @@ from store.sources.gemini.activity import activity_of
 from store.sources.gemini.content import text_of
 from store.sources.gemini.history import History
 from store.sources.gemini.messages import Messages
-from store.sources.json_lines import LineError, parse_value
 from store.sources.titles import shortened
 from store.sources.values import epoch_ms, mapping, string
 
@@ -56,28 +53,6 @@ class Log:
     def started(self) -> int:
         """Return when the session began, epoch ms; 0 where nothing tells."""
         return next((at for _, data in self.lines if (at := epoch_ms(data.get("startTime")))), 0)
-
-
-class NoSession(Exception):
-    """A file that holds no session; the message is the reason."""
-
-
-def legacy_log(path: str, body: bytes) -> Log:
-    """Return the older single object as the lines that it would be.
-
-    Raises:
-        NoSession: It is none.
-    """
-    try:
-        data = parse_value(body)
-    except LineError as error:
-        raise NoSession(str(error)) from error
-    if not isinstance(data, dict) or not string(data.get("sessionId")):
-        raise NoSession("no session of Gemini CLI")
-    messages = data.pop("messages", None)
-    rows: list[dict[str, Any]] = [data]
-    rows += [row for row in messages if isinstance(row, dict)] if isinstance(messages, list) else []
-    return Log(path, [orjson.dumps(row) for row in rows], list(enumerate(rows)))
 
 
 @dataclass(slots=True)

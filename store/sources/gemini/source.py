@@ -18,18 +18,17 @@ from store.sources.gemini.checkpoints import (
 )
 from store.sources.gemini.heads import Heads
 from store.sources.gemini.imports import original_of
+from store.sources.gemini.legacy import NoSession, legacy_log
 from store.sources.gemini.places import CHATS, OUTPUTS, SessionFiles
 from store.sources.gemini.session import (
     KIND,
     Built,
     Kept,
     Log,
-    NoSession,
     SessionLogs,
     attach,
     build_session,
     by_session,
-    legacy_log,
     link_agent,
 )
 from store.sources.growing import LINES, UnitFiles, UnitFollower, stamp_of

@@ -5,13 +5,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from store.sources.opencode.first_form import is_first_form, later_form
 from store.sources.opencode.folders import Folders
 from store.sources.opencode.forks import Candidate
 from store.sources.opencode.stored import StoredSession, parsed
 from store.sources.values import mapping, number, string
+
+
+class Call(NamedTuple):
+    """A call that started a session: the id of its message, and its own."""
+
+    message: str
+    id: str
 
 
 def candidates_in_database(
@@ -35,15 +42,18 @@ def candidates_in_database(
         )
 
 
-def call_in_database(connection: sqlite3.Connection, stored: StoredSession) -> str | None:
+def call_in_database(connection: sqlite3.Connection, stored: StoredSession) -> Call | None:
     """Return the call of the parent that started a subagent's session."""
     parent = string(stored.info.get("parentID"))
     if parent is None:
         return None
     rows = connection.execute(
-        "SELECT data FROM part WHERE session_id = ? AND instr(data, ?)", (parent, stored.id)
+        "SELECT message_id, data FROM part WHERE session_id = ? AND instr(data, ?)",
+        (parent, stored.id),
     )
-    return next((call for (text,) in rows if (call := _call(text, stored.id))), None)
+    return next(
+        (Call(str(name), call) for name, text in rows if (call := _call(text, stored.id))), None
+    )
 
 
 def _call(text: Any, child: str) -> str | None:
@@ -89,7 +99,7 @@ def _load(path: Path) -> dict[str, Any]:
         return {}
 
 
-def call_in_json_store(folders: Folders, stored: StoredSession) -> str | None:
+def call_in_json_store(folders: Folders, stored: StoredSession) -> Call | None:
     """Return the call of the parent that started a subagent's session."""
     parent = string(stored.info.get("parentID"))
     if parent is None:
@@ -101,5 +111,5 @@ def call_in_json_store(folders: Folders, stored: StoredSession) -> str | None:
             except OSError:
                 continue
             if stored.id.encode() in text and (call := _call(text, stored.id)):
-                return call
+                return Call(message.stem, call)
     return None

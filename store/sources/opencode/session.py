@@ -11,6 +11,7 @@ from store.sources.opencode.compaction import mark_compactions
 from store.sources.opencode.forks import Origin, copies_of
 from store.sources.opencode.hiding import hide_reverted
 from store.sources.opencode.messages import digest_of, message_draft, model_of
+from store.sources.opencode.relatives import Call
 from store.sources.opencode.stored import StoredMessage, StoredSession
 from store.sources.values import mapping, number, string
 
@@ -23,14 +24,14 @@ ATTACHMENT_LIMIT = 64 << 20
 
 
 def session_draft(
-    stored: StoredSession, origin: Origin | None, tool_call_id: str | None
+    stored: StoredSession, origin: Origin | None, call: Call | None
 ) -> SessionDraft:
     """Return the draft of a session.
 
     Args:
         stored: The session.
         origin: What its copies were copied from, where that is known.
-        tool_call_id: The parent's call that started it, for a subagent.
+        call: The parent's call that started it, for a subagent.
     """
     info, times = stored.info, mapping(stored.info.get("time"))
     drafts = [message_draft(message) for message in stored.messages]
@@ -52,7 +53,7 @@ def session_draft(
         draft.updated_at = max(draft.updated_at, last)
     _name(draft, info)
     _describe(draft, stored)
-    _link(draft, stored, drafts, origin, tool_call_id)
+    _link(draft, stored, drafts, origin, call)
     draft.messages = hide_reverted(stored, drafts)
     _say_what_it_does(draft, stored)
     draft.attachments = _attachments(stored, drafts)
@@ -95,12 +96,14 @@ def _link(
     stored: StoredSession,
     drafts: list[MessageDraft],
     origin: Origin | None,
-    tool_call_id: str | None,
+    call: Call | None,
 ) -> None:
     parent = string(stored.info.get("parentID"))
     exported = {one.id: name for one in stored.messages if (name := _exported(stored.id, one))}
     if parent is not None:
-        draft.lineage = LineageDraft("subagent", parent, tool_call_id=tool_call_id)
+        draft.lineage = LineageDraft("subagent", parent)
+        if call is not None:
+            draft.lineage.parent_message_source_id, draft.lineage.tool_call_id = call
     elif origin is not None and not exported:
         last = origin.originals[copies_of(stored)[-1].id]
         draft.lineage = LineageDraft("fork", origin.parent, last)
