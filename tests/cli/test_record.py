@@ -24,6 +24,7 @@ from tests.cli.conftest import Run
 from tests.store.recording import VECTORS, messages
 
 ROOT = Path(__file__).parents[2]
+PATIENCE_S = 120
 VECTOR = VECTORS["tool-static-two-steps"]
 Feed = Callable[..., Any]
 
@@ -141,13 +142,16 @@ def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[bytes]:
                             stdout=subprocess.PIPE, cwd=ROOT)
 
 
-def wait_for(tmp_path: Path, session_id: str, message: dict[str, Any]) -> None:
+def wait_for(
+    tmp_path: Path, session_id: str, message: dict[str, Any], state: str = "running"
+) -> None:
     """Read until the store has the message; a store that never has it fails the test."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
-        if kept(tmp_path, session_id)[-1:] == [message]:
+        if (kept(tmp_path, session_id)[-1:] == [message]
+                and state_of(tmp_path, session_id) == state):
             return
-    raise AssertionError(kept(tmp_path, session_id))
+    raise AssertionError((kept(tmp_path, session_id), state_of(tmp_path, session_id)))
 
 
 @pytest.mark.parametrize("count", [1, 4, 7, 9, 15, len(VECTOR["chunks"])])
@@ -157,9 +161,9 @@ def test_kill_9_at_a_chunk(count: int, tmp_path: Path) -> None:
         session_id = child.stdout.readline().decode().strip()
         child.stdin.write(lines(VECTOR["chunks"][:count]))
         child.stdin.flush()
-        wait_for(tmp_path, session_id, VECTOR["snapshots"][count - 1])
         running = count < len(VECTOR["chunks"])
-        assert state_of(tmp_path, session_id) == ("running" if running else "idle")
+        wait_for(tmp_path, session_id, VECTOR["snapshots"][count - 1],
+                 "running" if running else "idle")
         os.kill(child.pid, signal.SIGKILL)
         child.wait()
     assert state_of(tmp_path, session_id) == ("interrupted" if running else "idle")

@@ -281,7 +281,7 @@ def test_two_processes_take_turns(talk: Talk) -> None:
         for name in ("left", "right")
     ]  # fmt: skip
     for process in running:
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
     undone = 0
     while True:

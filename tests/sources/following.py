@@ -15,7 +15,7 @@ from store.sync.stopping import Stop
 from store.sync.targets import Target
 from store.sync.watch import Watch
 
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 
 class Following:

@@ -20,7 +20,7 @@ connection.close()
 
 
 def another_process_writes(path: Path) -> None:
-    subprocess.run([sys.executable, "-c", WRITES, str(path)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", WRITES, str(path)], check=True, timeout=120)
 
 
 @pytest.mark.parametrize("again", ["header", "database"])

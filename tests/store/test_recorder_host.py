@@ -47,7 +47,7 @@ async def test_what_waits_is_saved_by_itself(tmp_path: Path) -> None:
         message_id = recorder.message_id
         assert message_id is not None
         found: Any = None
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while not found or found["parts"][0]["text"] != "word " * 50:
                 found = await held.read(read_ui_message, message_id)
         await recorder.close()

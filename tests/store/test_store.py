@@ -237,7 +237,7 @@ asyncio.run(main())
 def test_an_error_between_open_and_close_ends_the_process(tmp_path: Path) -> None:
     result = subprocess.run(
         [sys.executable, "-c", LEFT_OPEN, str(tmp_path / "s.db")],
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=120,
         cwd=Path(__file__).parents[2],
     )  # fmt: skip
     assert result.returncode == 1

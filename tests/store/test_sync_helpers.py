@@ -26,6 +26,7 @@ from tests.bench import claude_corpus
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, LineSource, dump, write_lines
 
 FILES = 24
+PATIENCE_S = 120
 ALL = (*TABLES, *SIDE_TABLES)
 MISBEHAVING = (sys.executable, "-m", "tests.store.misbehaving_helper")
 ROOT = Path(__file__).parents[2]
@@ -235,6 +236,6 @@ def test_helpers_end_with_the_sync_that_is_killed(
     sync.send_signal(signal.SIGKILL)
     sync.communicate()
     for helper in helpers:
-        ended, _, _ = select.select([helper], [], [], 30)
+        ended, _, _ = select.select([helper], [], [], PATIENCE_S)
         os.close(helper)
         assert ended

@@ -1,18 +1,29 @@
-"""What the app's tests share: fast waiting, private folders, seeded stores."""
+"""What the app's tests share: a pilot that waits for all that it sets off, private folders."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from textual import _wait
+from textual.notifications import Notification
+
+from tests.tui.idle import PATIENCE_S, patient_pilot
+from tui import clipboard
+from tui.verbs import doing
 
 
 @pytest.fixture(autouse=True)
-def _quick_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Textual's pilot waits in steps of 20 ms for each key; a test need not."""
-    monkeypatch.setattr(_wait, "SLEEP_GRANULARITY", 0.001)
-    monkeypatch.setattr(_wait, "SLEEP_IDLE", 0.0005)
+def _patient_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
+    patient_pilot(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def _any_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What depends on how long something takes for a user does not for a test."""
+    monkeypatch.setattr(doing, "WAITS_AT_MOST_S", PATIENCE_S)
+    monkeypatch.setattr(doing, "BUSY_AFTER_S", PATIENCE_S)
+    monkeypatch.setattr(clipboard, "TMUX_SECONDS", PATIENCE_S)
+    monkeypatch.setattr(Notification, "has_expired", False)
 
 
 @pytest.fixture(autouse=True)

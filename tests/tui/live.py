@@ -143,7 +143,7 @@ async def live(
         assert writer.stdin is not None and writer.stdout is not None
         writer.stdin.close()
         writer.stdout.close()
-        writer.wait(30)
+        writer.wait(120)
 
 
 def painted(document: Document, pane: TranscriptPane) -> list[str]:

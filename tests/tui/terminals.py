@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic
 
-DEADLINE = 60.0
+DEADLINE = 120.0
 """Seconds after which a child that writes nothing wanted has failed."""
 
 

@@ -36,7 +36,7 @@ def test_in_a_session_of_its_own(tmp_path: Path, before: str) -> None:
         while b"Sessions" not in received:
             received += os.read(terminal, 65536)
         os.close(terminal)
-        assert app.wait(30) == EXIT_CODE
+        assert app.wait(120) == EXIT_CODE
     finally:
         app.kill()
         app.wait()

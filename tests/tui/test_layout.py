@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.tui.stores import browser, put, settled, some
-from tests.tui.workers import workers_done
 from tui.layout import LayoutState, PaneName, arrange
 
 
@@ -90,10 +89,11 @@ async def test_panes_resize_zoom_and_hide(tmp_path: Path) -> None:
 async def test_esc_and_enter_go_between_on_a_narrow_screen(tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", some(5)))
     async with app.run_test(size=(80, 24)) as pilot:
-        await workers_done(app)
+        await settled(app, pilot)
         await pilot.press("enter")
-        await workers_done(app)
+        await settled(app, pilot)
         assert app.main.focused_pane == "transcript"
         assert not app.main.sessions.display
         await pilot.press("escape")
+        await settled(app, pilot)
         assert app.main.sessions.has_focus_within

@@ -81,6 +81,7 @@ def test_keymap_replaces_takes_away_and_ignores() -> None:
 async def test_a_letter_acts_by_position(key: str, tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", some(6)))
     async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
         assert app.main.sessions.view.cursor == 0
         await pilot.press(key)
         assert app.main.sessions.view.cursor == 1
@@ -89,6 +90,7 @@ async def test_a_letter_acts_by_position(key: str, tmp_path: Path) -> None:
 async def test_a_key_of_the_config_replaces_the_own(tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", some(6)), keys={"list.down": ["x"], "list.up": []})
     async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
         await pilot.press("x", "ч")
         assert app.main.sessions.view.cursor == 2
         await pilot.press("j", "k", "up")
@@ -98,6 +100,7 @@ async def test_a_key_of_the_config_replaces_the_own(tmp_path: Path) -> None:
 async def test_an_unavailable_command_says_why(tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", []))
     async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
         await pilot.press("enter")
         await pilot.pause()
         assert [note.message for note in app._notifications] == ["No session is selected"]

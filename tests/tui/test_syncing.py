@@ -17,7 +17,7 @@ ROW = (
     '{"parentUuid":null,"sessionId":"s","version":"2.1.332","type":"user","uuid":"%s",'
     '"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"hello"}}\n'
 )
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 
 def config_folder(tmp_path: Path) -> Path:
