@@ -26,7 +26,7 @@ from store.sync.watch_events import Events, is_silent
 from store.sync.watch_pace import Pace
 from tests.store.sync_fakes import LineSource, dump, line, write_lines
 
-PATIENCE_S = 60
+PATIENCE_S = 120
 
 
 class Watching:
@@ -322,6 +322,13 @@ def test_what_processes_say_of_their_sessions(tmp_path: Path) -> None:
         RunningSession("b", "waiting-approval", 0, 12),
         RunningSession("c", "waiting-input", 0, 13),
     ]
+    (folder / "12.json").write_text('{"pid":12,"sess')
+    (folder / "13.json").write_text("")
+    assert [one.source_id for one in source.running(tmp_path)] == ["a", "b", "c"]
+    assert [one.source_id for one in ClaudeCodeSource().running(tmp_path)] == ["a"]
+    (folder / "12.json").write_text('{"pid":12,"sessionId":"d","status":"idle"}')
+    (folder / "13.json").unlink()
+    assert [one.source_id for one in source.running(tmp_path)] == ["a", "d"]
     (tmp_path / "projects").mkdir()
     assert source.running(tmp_path / "projects") == source.running(tmp_path)
     assert list(source.watch_paths(tmp_path)) == [tmp_path / "projects", folder]

@@ -34,7 +34,7 @@ from store.sync.targets import Target
 from tests.store.sync_fakes import dump
 from tests.store.test_sync_live import LIVE, appends
 
-PATIENCE_S = 60
+PATIENCE_S = 120
 ROW = (
     '{"parentUuid":null,"sessionId":"s","version":"2.1.332","type":"user","uuid":"%s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/work",'
     '"message":{"role":"user","content":"%s"}}\n'
@@ -191,10 +191,12 @@ async def test_one_watches_and_the_next_takes_over(
     second, third = await watch(root), await watch(root)
     await second.until(Standby)
     await third.until(Standby)
-    os.kill(first.process.pid, signal.SIGKILL)
+    # It holds its place and sees nothing, and is gone before anything is to be seen.
+    os.kill(first.process.pid, signal.SIGSTOP)
     path = root / "projects" / "-work" / "first.jsonl"
     with path.open("a") as out:
         out.write(ROW % ("u1", "while nobody watched"))
+    os.kill(first.process.pid, signal.SIGKILL)
     names = {asyncio.ensure_future(one.until(Watching)): one for one in (second, third)}
     done, waiting = await asyncio.wait(names, return_when=asyncio.FIRST_COMPLETED)
     (taken,) = done
@@ -293,7 +295,9 @@ async def test_busy_and_idle_are_shown_while_the_process_lives(
     assert in_list() == ("running", "stored")
     assert live_activities(database, [name])[name]["since"] == 1_795_000_000_000
     await watcher.until(Watching)
-    (folder / f"{agent.pid}.json").write_bytes(orjson.dumps({**said, "status": "idle"}))
+    # In one step: a file that is cut before it is written tells of nobody.
+    (folder / "staged").write_bytes(orjson.dumps({**said, "status": "idle"}))
+    (folder / "staged").replace(folder / f"{agent.pid}.json")
     event = await watcher.until(Activity)
     assert event_as_dict(event) == {
         "event": "activity", "session": name, "state": "idle", "at": event.at,

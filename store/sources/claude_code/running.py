@@ -29,33 +29,55 @@ def sessions_folder(root: Path) -> Path:
     return config / "sessions"
 
 
-def running_sessions(root: Path) -> list[RunningSession]:
-    """Return what a config folder's processes say; the newest word of a session counts."""
-    found: dict[str, RunningSession] = {}
-    folder = sessions_folder(root)
+class Words:
+    """What the processes of config folders said last."""
+
+    def __init__(self) -> None:
+        """Begin with nothing that was said."""
+        self._last: dict[Path, dict[str, RunningSession | None]] = {}
+
+    def running(self, root: Path) -> list[RunningSession]:
+        """Return what a folder's processes say; the newest word of a session counts.
+
+        A file that is being written is cut first; until it is whole its last word holds.
+        """
+        folder = sessions_folder(root)
+        before = self._last.get(folder, {})
+        words: dict[str, RunningSession | None] = {}
+        for name, number in _names(folder):
+            try:
+                words[name] = _session_of(_object_in(folder / name), number)
+            except orjson.JSONDecodeError:
+                words[name] = before.get(name)
+        self._last[folder] = words
+        found: dict[str, RunningSession] = {}
+        for session in filter(None, words.values()):
+            known = found.get(session.source_id)
+            if known is None or known.since <= session.since:
+                found[session.source_id] = session
+        return list(found.values())
+
+
+def _names(folder: Path) -> list[tuple[str, int]]:
+    """Return the files of processes, with the number of each."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:
         return []
-    for name in names:
-        number = name.removesuffix(".json")
-        if number == name or not number.isdecimal():
-            continue
-        session = _session_of(_object_in(folder / name), int(number))
-        if session is None:
-            continue
-        known = found.get(session.source_id)
-        if known is None or known.since <= session.since:
-            found[session.source_id] = session
-    return list(found.values())
+    numbers = ((name, name.removesuffix(".json")) for name in names)
+    return [(name, int(stem)) for name, stem in numbers if stem != name and stem.isdecimal()]
 
 
 def _object_in(path: Path) -> dict[str, Any]:
-    """Return the object in a file; an empty one where it went away or is being written."""
+    """Return the object in a file; an empty one where it went away.
+
+    Raises:
+        orjson.JSONDecodeError: It is not whole.
+    """
     try:
         with path.open("rb") as file:
             value = orjson.loads(file.read(MOST_BYTES))
-    except (OSError, orjson.JSONDecodeError):
+    except OSError:
         return {}
     return value if isinstance(value, dict) else {}
 

@@ -14,7 +14,7 @@ from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.reader import SessionReader
 from store.sources.claude_code.recognition import recognise
 from store.sources.claude_code.regular import open_regular
-from store.sources.claude_code.running import running_sessions, sessions_folder
+from store.sources.claude_code.running import Words, sessions_folder
 from store.sources.claude_code.sidechains import split_sidechains
 from store.sources.claude_code.touched import touched_sessions
 from store.sources.claude_code.transcript import read_transcript
@@ -42,6 +42,7 @@ class ClaudeCodeSource:
         self._neighbours: dict[str, Neighbours] = {}
         self._folders: dict[str, set[str]] = {}
         self._line_limit = line_limit
+        self._words = Words()
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``CLAUDE_CONFIG_DIR`` (a comma list), ``~/.claude``, ``~/.config/claude``."""
@@ -134,7 +135,7 @@ class ClaudeCodeSource:
 
     def running(self, root: Path) -> list[RunningSession]:
         """Return what ``sessions/<pid>.json`` says of the processes that wrote it."""
-        return running_sessions(root)
+        return self._words.running(root)
 
     def reader(self, unit: Unit) -> SessionReader:
         """Return an empty reader for a unit, for a live follower to push bytes into."""
