@@ -163,13 +163,17 @@ async def _take(shot: Shot, folder: Path) -> str:
 
 
 async def _settle(pilot: Pilot[None]) -> None:
-    """Let loading and drawing come to rest: until some looks in a row show the same."""
+    """Let loading and drawing come to rest: until some looks in a row show the same.
+
+    What still works in the background may show something else, however long it takes.
+    """
     seen, same = "", 0
     while same < SAME_LOOKS:
         await pilot.pause(LOOK_S)
         # Cheaper by far than a whole picture, which would show the same.
         now = repr([list(strip) for strip in pilot.app.screen._compositor.render_strips()])
-        same = same + 1 if now == seen else 0
+        works = any(not worker.is_finished for worker in pilot.app.workers)
+        same = same + 1 if now == seen and not works else 0
         seen = now
 
 
