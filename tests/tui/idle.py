@@ -9,15 +9,14 @@ for, as it does where it looks again and again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from aiosqlite import Connection
 from textual import app, pilot
 from textual.pilot import Pilot
-
-from store import store
 
 QUIET_TURNS = 3
 """Turns of the loop without anything to run: what a turn reads from a pipe is run in the next."""
@@ -94,10 +93,20 @@ async def _pressed(self: Pilot[Any], *keys: str) -> None:
 _PAUSE, _PRESS = Pilot.pause, Pilot.press
 
 
+def _noted(work: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
+    """Return what notes that something is done on a connection's thread."""
+
+    async def on_thread(connection: Connection, *arguments: Any) -> Any:
+        with _THREADS.noted():
+            return await work(connection, *arguments)
+
+    return on_thread
+
+
 def patient_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have Textual's pilot wait until an app is idle."""
     run_in_executor: Callable[..., asyncio.Future[Any]]
-    run_in_executor, run = asyncio.BaseEventLoop.run_in_executor, store._Thread.run
+    run_in_executor = asyncio.BaseEventLoop.run_in_executor
 
     def in_executor(loop: Any, *work: Any) -> asyncio.Future[Any]:
         future = run_in_executor(loop, *work)
@@ -105,12 +114,9 @@ def patient_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
         future.add_done_callback(_THREADS.work.discard)
         return future
 
-    async def on_thread(thread: Any, work: Callable[[], Any]) -> Any:
-        with _THREADS.noted():
-            return await run(thread, work)
-
     monkeypatch.setattr(asyncio.BaseEventLoop, "run_in_executor", in_executor)
-    monkeypatch.setattr(store._Thread, "run", on_thread)
+    for name in ("_connect", "_execute"):
+        monkeypatch.setattr(Connection, name, _noted(getattr(Connection, name)))
     monkeypatch.setattr(app, "wait_for_idle", idle)
     monkeypatch.setattr(pilot, "wait_for_idle", idle)
     monkeypatch.setattr(Pilot, "pause", _paused)
