@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from textual.pilot import Pilot
 
+    from tui.app import BackscrollApp
+
 NOW = 1_790_000_000_000
 """Epoch ms at which the pictures are taken: 2026-09-21 14:13:20 UTC."""
 HOME = "/home/mira"
@@ -30,6 +32,8 @@ FOLDER = Path("screenshots")
 DATA = Path(__file__).parents[1] / "tests" / "data"
 LOOK_S = 0.1
 SAME_LOOKS = 3
+TURNS = 50
+"""Of the loop before each look: messages go a hop in each, however slow the machine is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,14 +159,14 @@ async def _take(shot: Shot, folder: Path) -> str:
     if shot.theme is not None:
         app.theme = shot.theme
     async with app.run_test(size=shot.size) as pilot:
-        await _settle(pilot)
+        await _settle(app, pilot)
         for key in shot.keys:
             await pilot.press(key)
-            await _settle(pilot)
+            await _settle(app, pilot)
         return app.export_screenshot(title="backscroll")
 
 
-async def _settle(pilot: Pilot[None]) -> None:
+async def _settle(app: BackscrollApp, pilot: Pilot[None]) -> None:
     """Let loading and drawing come to rest: until some looks in a row show the same.
 
     What still works in the background may show something else, however long it takes.
@@ -170,9 +174,13 @@ async def _settle(pilot: Pilot[None]) -> None:
     seen, same = "", 0
     while same < SAME_LOOKS:
         await pilot.pause(LOOK_S)
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+        if app.main.inspector is not None:
+            await app.main.inspector.settled()
         # Cheaper by far than a whole picture, which would show the same.
-        now = repr([list(strip) for strip in pilot.app.screen._compositor.render_strips()])
-        works = any(not worker.is_finished for worker in pilot.app.workers)
+        now = repr([list(strip) for strip in app.screen._compositor.render_strips()])
+        works = any(not worker.is_finished for worker in app.workers)
         same = same + 1 if now == seen and not works else 0
         seen = now
 
