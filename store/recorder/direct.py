@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
@@ -12,6 +11,7 @@ from typing import TypeVar
 
 from store.database import Database
 from store.errors import Refused
+from store.readable import readable
 from store.recorder import writing
 from store.recorder.procedures import Procedure, drive, in_transaction
 from store.recorder.recording import Recording, user_message
@@ -80,7 +80,7 @@ class DirectRecorder:
         if now - self._read_at >= _NAP_S or self._nap_s <= 0:
             return
         time.sleep(self._nap_s)
-        if select.select((descriptor,), (), (), 0)[0]:
+        if readable((descriptor,), 0):
             self._napping_since, self._read_at = now, time.monotonic()
 
     def _readable(self, descriptor: int) -> bool:
@@ -95,7 +95,7 @@ class DirectRecorder:
             time.sleep(nap)
             left -= nap
         self._read_at = time.monotonic()
-        return bool(select.select((descriptor,), (), (), max(left, 0.0))[0])
+        return readable((descriptor,), left)
 
     def take(self, items: Iterable[Item]) -> None:
         """Take what one read gave; what is urgent in it is saved together."""

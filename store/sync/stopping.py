@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 from collections.abc import Sequence
+
+from store.readable import readable
 
 
 class Stop:
@@ -34,7 +35,7 @@ class Stop:
             Whether it was raised.
         """
         if not self._raised:
-            select.select([self._reading, *others], (), (), timeout_s)
+            readable([self._reading, *others], timeout_s)
         return self._raised
 
     def close(self) -> None:

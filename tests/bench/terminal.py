@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import select
 import struct
 import subprocess
 import tempfile
@@ -20,6 +19,7 @@ from types import TracebackType
 from typing import Self
 
 from store.locations import cache_dir
+from store.readable import readable
 
 FRAME_END = b"\x1b[?2026l"
 _NOT_TAKEN = (
@@ -28,7 +28,7 @@ _NOT_TAKEN = (
 )  # fmt: skip
 _ANSWERS = {b"\x1b[?2026$p": b"\x1b[?2026;2$y", b"\x1b[?2048$p": b"\x1b[?2048;0$y"}
 COLUMNS, LINES = 120, 40
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 class Terminal:
@@ -81,7 +81,7 @@ class Terminal:
 
     def pump(self, seconds: float) -> bool:
         """Read one chunk, waiting so long for it; say whether there was one."""
-        if not select.select([self._master], [], [], max(0.0, seconds))[0]:
+        if not readable([self._master], seconds):
             return False
         try:
             data = os.read(self._master, 1 << 16)

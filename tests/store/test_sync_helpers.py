@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import pytest
 
 from store.database import Database, open_database
 from store.errors import StoreError
+from store.readable import readable
 from store.sources import registry
 from store.sync import pool
 from store.sync.engine import Settings, Sync, nothing_excluded
@@ -236,6 +236,6 @@ def test_helpers_end_with_the_sync_that_is_killed(
     sync.send_signal(signal.SIGKILL)
     sync.communicate()
     for helper in helpers:
-        ended, _, _ = select.select([helper], [], [], PATIENCE_S)
+        ended = readable([helper], PATIENCE_S)
         os.close(helper)
         assert ended
