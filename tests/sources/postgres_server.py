@@ -148,7 +148,9 @@ class Server:
         self._run("pg_ctl", "-D", str(self.data), "-l", str(self.folder / "log"), "-w", "start")
         # Ends the server when this process goes away, however it does.
         self._watchdog = subprocess.Popen(
-            ["sh", "-c", 'read nothing; exec "$0" -D "$1" -m immediate -w stop',
+            # A signal that ends the tests comes to all that they started, this one too.
+            ["sh", "-c",
+             'trap "" HUP INT TERM; read nothing; exec "$0" -D "$1" -m immediate -w stop',
              str(self._programs / "pg_ctl"), str(self.data)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             cwd=self.folder, **self._user,
