@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 
 from hypothesis import HealthCheck, settings
+
+# What the user of this terminal has set is none of what the tests ask for.
+for _name in tuple(os.environ):
+    if _name in {
+        "LC_ALL", "LC_CTYPE", "NO_COLOR", "COLORFGBG", "COLUMNS", "LINES", "PAGER", "VISUAL",
+        "EDITOR", "TMUX", "SSH_CONNECTION", "SSH_TTY", "DISPLAY", "WAYLAND_DISPLAY",
+        "BACKSCROLL_STORE", "AIDER_CHAT_HISTORY_FILE", "CLAUDE_CONFIG_DIR", "CODEX_HOME",
+        "CODEX_SQLITE_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "LIONAGI_STATE_DB_URL",
+        "OPENCODE_DB", "PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR",
+    } or _name.startswith(("XDG_", "TEXTUAL")):  # fmt: skip
+        del os.environ[_name]
+os.environ |= {"LANG": "C.UTF-8", "TERM": "xterm-256color"}
 
 # The store keeps one descriptor of each database that it opened (see store.access), which
 # is a few for a user and many thousands of files for a whole run of tests.
