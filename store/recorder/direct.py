@@ -21,7 +21,9 @@ T = TypeVar("T")
 READ_SIZE = 1 << 16
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _RETRY_S = 1.0
-_LAST_TRIES = 6
+_TRIES = 60
+"""Each lasts as long as the connection's ``busy_timeout``: five minutes in all."""
+_TOLD_EVERY = 12
 _LOCKED = "the store is locked by another program; trying again"
 _NAP_S = 0.008
 """While chunks come faster than this, they are read together: fewer wake-ups, less CPU."""
@@ -31,7 +33,7 @@ class DirectRecorder:
     """Feeds a recording from a descriptor and saves it as its policy says.
 
     A writer that holds the store for long delays what is saved; nothing is lost unless it
-    still holds it when the stream has ended.
+    still holds it minutes after the stream has ended.
     """
 
     def __init__(
@@ -170,19 +172,20 @@ def insist(
     Args:
         database: A writing connection.
         make: Makes the procedure, anew for each try.
-        tell: Told of each try that the lock defeats.
+        tell: Told, at first and then now and then, that the lock is in the way.
 
     Raises:
         sqlite3.OperationalError: The store was still locked at the last try.
     """
-    for last in range(_LAST_TRIES, -1, -1):
+    for number in range(_TRIES):
         try:
             return drive(database, make())
         except sqlite3.OperationalError as error:
-            if not last or not _is_busy(error):
+            if not _is_busy(error):
                 raise
+        if number % _TOLD_EVERY == 0:
             tell(_LOCKED)
-    raise AssertionError("the last try returns or raises")
+    return drive(database, make())
 
 
 def _is_busy(error: BaseException) -> bool:
