@@ -32,6 +32,8 @@ CHECKED = 4096
 SIDE_FILE_LIMIT = 64 * 1024 * 1024
 """Bytes of the largest side file that is read."""
 LINES = ".jsonl"
+FACT = "#"
+"""Begins the name of a stamp that is no file's, but of a fact that its unit depends on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +216,14 @@ class UnitFiles:
         """Read what the unit's files have more than the last time."""
         self.problems = []
         stamps: list[FileStamp] = []
+        facts = [stamp for stamp in unit.stamps if os.path.basename(stamp.path)[:1] == FACT]
         paths = {stamp.path for stamp in unit.stamps}
         for path in (self.lines.keys() | self.bodies.keys()) - paths:
             self._drop(path)
         for stamp in unit.stamps:
+            if stamp in facts:
+                stamps.append(stamp)
+                continue
             try:
                 stamps += self._lines(stamp.path) if _is_lines(stamp) else self._body(stamp)
             except OSError as error:

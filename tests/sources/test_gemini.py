@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -9,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from store.database import open_database
 from store.sources.gemini import GeminiSource
 from store.sources.values import epoch_ms
+from store.sync.engine import Sync
+from store.sync.targets import Target
 from tests.sources.grown import (
     call,
     calls,
@@ -172,6 +176,30 @@ def test_workspace_of_a_hashed_folder(tmp_path: Path) -> None:
         [meta(), user("c", "<session_context>\n- **Workspace Directories:**\n  - /w\n", 1)],
     )
     assert only(GeminiSource(), root(tmp_path)).workspace_root == "/w"
+
+
+def test_a_path_that_a_later_session_tells_is_every_sessions(tmp_path: Path) -> None:
+    folder = project(tmp_path, hashlib.sha256(b"/home/mira/code").hexdigest())
+    (folder / ".project_root").unlink()
+    write_lines(folder / "chats" / NAME, [meta(), user("u", "hi", 1), gemini("g", "ho", 2)])
+    library, target = tmp_path / "library.db", Target(GeminiSource(), root(tmp_path))
+    database = open_database(library, create=True)
+    Sync(database).run([target])
+
+    def folders() -> list[tuple[str | None]]:
+        return database.connection.execute("SELECT workspace_root FROM chat_sessions").fetchall()
+
+    assert folders() == [(None,)]
+    write_lines(
+        folder / "chats" / NAME.replace("aaaaaaaa", "bbbbbbbb"),
+        [meta(OTHER), user("v", "read /home/mira/code/src/a.py", 1), gemini("h", "ho", 2)],
+    )
+    Sync(database).run([target])
+    assert folders() == [("/home/mira/code",)] * 2
+    again = Sync(database)
+    again.run([target])
+    assert again.summary.read == 0
+    database.close()
 
 
 def test_a_later_resume_leaves_a_skeleton(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from store.sources.gemini.checkpoints import saved_by_session
 from store.sources.gemini.hashed import is_hash, path_of_hash
-from store.sources.growing import entries_of, open_regular, stamped
+from store.sources.growing import FACT, entries_of, open_regular, stamped
 from store.sources.json_lines import LineError, parse_line, parse_value
 from store.sources.protocol import FileStamp, Problem, Unit
 from store.sources.values import mapping, string
@@ -37,7 +37,8 @@ class SessionFiles:
         name: The first eight characters of the session's id, or a parent's whole id.
         main: Its own files; a resume may leave a second one.
         agents: Its subagents' files.
-        side: Files of ``tool-outputs/``, and checkpoints that it saved.
+        side: Files of ``tool-outputs/``, and checkpoints that it saved; the project's path
+            where other sessions have to tell it.
     """
 
     project: str
@@ -105,9 +106,23 @@ def sessions(
     for session_id, saved in saved_by_session(project, problems).items():
         if session_id[:8] in found:
             found[session_id[:8]].side += saved
+    path = _told_by_others(project)
     for session in found.values():
         if session.main or session.agents:
+            session.side += path
             yield session
+
+
+def _told_by_others(project: str) -> list[FileStamp]:
+    """Return a stamp of the path of a project that is named by its hash.
+
+    It moves when a session tells the path for the first time: those before then get it too.
+    """
+    if not is_hash(os.path.basename(project)):
+        return []
+    path = (workspace_of(project) or "").encode("utf-8", "surrogateescape")
+    sign = int.from_bytes(hashlib.blake2b(path, digest_size=7).digest(), "big")
+    return [FileStamp(os.path.join(project, f"{FACT}path"), sign, len(path), 0, len(path))]
 
 
 def copied_on(projects: Collection[str]) -> dict[str, frozenset[str]]:
