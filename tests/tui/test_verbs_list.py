@@ -10,6 +10,7 @@ from store.database import open_database
 from store.store import Store
 from tests.tui.stores import Told, put, some
 from tests.tui.verbs_app import Running, query, running
+from tui.panes import base
 from tui.verbs import doing
 
 FIVE = [Told(f"ses_{name}", f"Session {name}", "/w/p", age=n) for n, name in enumerate("abcde")]
@@ -76,6 +77,29 @@ async def test_a_verb_that_waits_for_the_store_says_so_and_is_done(
         await pressed
         await run.quiet()
         assert run.told == [doing.BUSY, "Archived “Session a” · U undoes"]
+    assert archived(path) == "a"
+
+
+async def test_keys_go_on_while_a_verb_waits_for_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path / "s.db", FIVE)
+    free, real = asyncio.Event(), Store.write
+
+    async def write(store: Store, *args: Any, **kwargs: Any) -> Any:
+        await free.wait()
+        return await real(store, *args, **kwargs)
+
+    monkeypatch.setattr(base, "GOES_ON_AFTER_S", 0.001)
+    async with running(path) as run:
+        monkeypatch.setattr(Store, "write", write)
+        await run.pilot.press("a", "j", "j")
+        assert run.sessions.view.cursor == 2 and archived(path) == ""
+        free.set()
+        await run.quiet()
+        while archived(path) == "":
+            await run.quiet()
+        assert run.told == ["Archived “Session a” · U undoes"]
     assert archived(path) == "a"
 
 
