@@ -202,12 +202,12 @@ def _refuse_truncated(path: Path, header: Header) -> None:
 
 
 def _why_read_only(path: Path, form: Form) -> str | None:
-    known = form.newest_known
-    if known is not None and form.version > known:
+    if form.is_newer:
         newer = "a newer Backscroll" if form.name == "own" else "a newer Grida"
         return (
-            f"{path} was written by {newer} (version {form.version}, known up to {known}),"
-            " so it is opened for reading only; update Backscroll to write to it"
+            f"{path} was written by {newer} (version {form.version}, known up to"
+            f" {form.newest_known}), so it is opened for reading only; update Backscroll to"
+            " write to it"
         )
     if not os.access(path, os.W_OK):
         return f"{path} may not be written by you, so it is opened for reading only"

@@ -42,6 +42,11 @@ class Form(NamedTuple):
         known: dict[FormName, int] = {"own": schema.CURRENT_VERSION, "grida": GRIDA_VERSION}
         return known.get(self.name)
 
+    @property
+    def is_newer(self) -> bool:
+        """Whether the file is of a version that is newer than we know."""
+        return self.newest_known is not None and self.version > self.newest_known
+
     def fact(self, table: str, path: str) -> str:
         """Return the SQL expression for a value in ``metadata_json`` (NULL when unset).
 

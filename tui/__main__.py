@@ -87,9 +87,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"backscroll: {request.problem}; see backscroll --help", file=sys.stderr)
         return USAGE
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        print("backscroll: the browser needs a terminal; see backscroll --help", file=sys.stderr)
-        return USAGE
+        return _without_terminal(request)
     return _browse(request)
+
+
+def _without_terminal(request: Request) -> int:
+    """Say why what is named could not be opened in any case, else that a terminal is needed."""
+    from tui.startup import refusal
+
+    reason = None if request.demo else refusal(request.target, request.store)
+    if reason is not None:
+        print(f"backscroll: {reason}", file=sys.stderr)
+        return 1
+    print("backscroll: the browser needs a terminal; see backscroll --help", file=sys.stderr)
+    return USAGE
 
 
 def _browse(request: Request) -> int:

@@ -124,6 +124,18 @@ def _alive(path: Path) -> bool:
     return True
 
 
+def refusal(target: str | None, store: str | None) -> str | None:
+    """Return why what a command line names cannot be opened; None where it can. Opens nothing."""
+    named = target or store
+    if named is None:
+        return None
+    found = import_module("store.opening").recognise(named)
+    as_source = found.kind in ("folder", "other") and _source_of(found.path) is not None
+    if found.is_store or (target and (found.kind in ("folder", "server") or as_source)):
+        return None
+    return found.message or f"{named} cannot be opened"
+
+
 def _open_target(target: str, store: str | None) -> Library:
     """Open what a target is by its content: a store, a source, or a workspace's folder."""
     opening = import_module("store.opening")

@@ -67,7 +67,8 @@ def test_a_newer_version_is_read_and_not_written(run: Run, demo: Path) -> None:
     with sqlite3.connect(demo) as connection:
         connection.execute("PRAGMA user_version = 999")
     connection.close()
-    assert len(run("sessions", "--json").json) == 17
+    listed = run("sessions", "--json")
+    assert len(listed.json) == 17 and "opened for reading only" in listed.err
     result = run("forget", "retry-loop")
     assert result.code == 1 and "written by a newer Backscroll" in result.err
     assert run("show", "retry-loop").code == 0

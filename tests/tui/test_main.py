@@ -46,6 +46,20 @@ def test_without_a_terminal_it_says_so(capsys: pytest.CaptureFixture[str]) -> No
     assert "needs a terminal" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("arguments", [["{}"], ["--store", "{}"]])
+def test_without_a_terminal_what_cannot_be_opened_is_told_first(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing, words = tmp_path / "missing", tmp_path / "words.txt"
+    words.write_text("words")
+    for path, why in ((missing, "does not exist"), (words, "a text file and no SQLite database")):
+        assert main([argument.format(path) for argument in arguments]) == 1
+        assert why in capsys.readouterr().err
+    store = put(tmp_path / "s.db", some(1))
+    assert main([argument.format(store) for argument in arguments]) == 2
+    assert "needs a terminal" in capsys.readouterr().err
+
+
 def test_a_store_opens_as_it_is(tmp_path: Path) -> None:
     path = put(tmp_path / "host.db", some(2))
     library = startup.open_library(str(path), None)

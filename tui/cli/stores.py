@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from store.database import Database
 from store.locations import library_path
+from store.neutral import neutral
 from store.opening import as_path, open_target
 
 
@@ -23,6 +25,8 @@ def store_for_reading(options: argparse.Namespace) -> Iterator[Database | None]:
         return
     database = open_target(options.store or library_path())
     try:
+        if database.form.is_newer:
+            print(f"backscroll: {neutral(str(database.file_read_only))}", file=sys.stderr)
         yield database
     finally:
         database.close()
