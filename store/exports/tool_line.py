@@ -8,7 +8,7 @@ from typing import Any
 
 _TELLING_KEYS = (
     "command", "cmd", "file_path", "filePath", "absolute_path", "notebook_path", "path", "pattern",
-    "query", "url", "description", "prompt", "skill", "name",
+    "query", "url", "subject", "description", "prompt", "skill", "name",
 )  # fmt: skip
 SHORT_ARGUMENT = 60
 """Longer arguments are only named."""

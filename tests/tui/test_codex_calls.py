@@ -12,6 +12,27 @@ HEAD = "Chunk ID: 4a\nWall time: 0.1 seconds\nProcess exited with code 3\n"
 
 
 @pytest.mark.parametrize(
+    ("name", "given", "structured", "what"),
+    [
+        ("Workflow", {"script": "export const meta = { name: 'dive', description: \"it's\" }"}, {},
+         "dive: it's"),
+        ("Workflow", {"name": "research"}, {"workflowName": "research", "summary": "s"},
+         "research: s"),
+        ("Workflow", {"script": "phase('x')"}, {}, "script: phase('x')"),
+        ("TaskCreate", {"subject": "Fix it", "description": "at length"}, {}, "Fix it"),
+    ],
+)
+def test_calls_of_claude_code(
+    name: str, given: dict[str, str], structured: dict[str, str], what: str
+) -> None:
+    part = {
+        "type": f"tool-{name}", "toolCallId": "t", "state": "output-available", "input": given,
+        "output": "", "resultProviderMetadata": {"backscroll": {"structured": structured}},
+    }
+    assert describe(part).what == what
+
+
+@pytest.mark.parametrize(
     ("output", "body"),
     [
         (f"{HEAD}Original token count: 2\nOutput:\noops\n", "oops"),

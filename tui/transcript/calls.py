@@ -19,8 +19,8 @@ _HEAD = re.compile(
 _UNSETTLED = frozenset({"input-streaming", "input-available", "approval-responded"})
 _TELLING = (
     "command", "cmd", "argv", "file_path", "filePath", "path", "absolute_path", "notebook_path",
-    "query", "pattern", "url", "description", "prompt", "question", "skill", "title", "name",
-    "text", "message", "task_id", "bash_id", "shell_id", "id",
+    "query", "pattern", "url", "subject", "description", "prompt", "question", "skill", "title",
+    "name", "text", "message", "task_id", "bash_id", "shell_id", "id",
 )
 """The argument that tells most, first found first."""
 

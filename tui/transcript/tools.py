@@ -178,6 +178,25 @@ def _plan(call: Call, given: dict[str, Any], structured: dict[str, Any], root: s
         call.what, call.kind, call.body, call.lead_lines = one_line(first), "markdown", plan, 8
 
 
+_META = re.compile(r"""\b(name|description)\s*:\s*(["'`])(.*?)(?<!\\)\2""", re.S)
+"""What a workflow's script says that it is: ``meta = {name: '…', description: '…'}``."""
+
+
+def _workflow(
+    call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None
+) -> None:
+    script = given.get("script")
+    said: dict[str, str] = {}
+    if isinstance(script, str):
+        for key, _, value in _META.findall(script[:4000]):
+            said.setdefault(key, value)
+    name = structured.get("workflowName") or given.get("name") or said.get("name")
+    about = structured.get("summary") or said.get("description")
+    words = [word for word in (name, about) if isinstance(word, str) and word]
+    if words:
+        call.what = one_line(": ".join(words))
+
+
 Filler = Callable[[Call, dict[str, Any], dict[str, Any], "str | None"], None]
 SPECIAL: tuple[tuple[frozenset[str], Filler], ...] = (
     (_SHELLS, _shell),
@@ -190,6 +209,7 @@ SPECIAL: tuple[tuple[frozenset[str], Filler], ...] = (
     (frozenset({"write", "write_file", "create", "create_file"}), _write),
     (frozenset({"todowrite", "todo_write", "update_plan", "todoread", "write_todos"}), _todo),
     (_AGENTS, _agent),
+    (frozenset({"workflow"}), _workflow),
     (frozenset({"askuserquestion", "question", "ask_user"}), _question),
     (frozenset({"exitplanmode", "exit_plan_mode"}), _plan),
 )
