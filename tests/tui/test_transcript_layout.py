@@ -88,6 +88,14 @@ def test_reasoning_is_its_first_line_until_it_is_opened() -> None:
     assert shown(opened) == ["▾ thought for 6 s", "  First I look. Then I act."]
 
 
+def test_a_notification_is_its_words() -> None:
+    said = '<teammate-message teammate_id="a">\nlook at a <b and c> d\n</teammate-message>'
+    block = block_of(text(said), "user", metadata={"origin": "notification"})
+    assert [line.split("  ")[:2] for line in shown(block)] == [
+        ["▸ notification", "look at a <b and c> d"]
+    ]
+
+
 def test_a_command_says_what_it_ran_and_how_it_ended() -> None:
     output = "Exit code 1\n" + "\n".join(f"line {n}" for n in range(20))
     part = tool("Bash", {"command": "pytest -q", "description": "x"}, output,

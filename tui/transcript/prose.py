@@ -16,7 +16,7 @@ CAP_CHARACTERS = 64_000
 CAP_MARKDOWN = 32_000
 """Parsing takes up to 20 microseconds for a character of text that is all markup."""
 CAP_LINES = 2_000
-_TAGS = re.compile(r"</?[a-z-]+>")
+_TAGS = re.compile(r"""</?[a-z][a-z_-]*(?: [a-z_-]+="[^"<>]*")*>""")
 
 
 def capped(
