@@ -277,6 +277,25 @@ def test_a_clone_of_a_clone_loses_no_turn(state: Path) -> None:
     assert drafts["third"].lineage.parent_message_source_id == drafts[CLONE].messages[-1].source_id
 
 
+def test_the_place_of_a_fork_may_be_in_columns(state: Path) -> None:
+    """The design record calls that a future migration."""
+    before = grown.read_all(LionagiSource(), state)[0]
+
+    def promote(connection: sqlite3.Connection) -> None:
+        for name, kind in (("parent_branch_id", "TEXT"), ("forked_at_ord", "INTEGER")):
+            connection.execute(f"ALTER TABLE branches ADD COLUMN {name} {kind}")
+            connection.execute(
+                f"UPDATE branches SET {name} = json_extract(node_metadata, '$.{name}'),"
+                f" node_metadata = json_remove(node_metadata, '$.{name}')"
+                " WHERE json_valid(node_metadata)"
+            )
+
+    row_sources.written(state, promote)
+    after, problems = grown.read_all(LionagiSource(), state)
+    assert problems == []
+    assert ids(after[ADR]) == ids(before[ADR]) and originals(after[ADR]) == originals(before[ADR])
+
+
 def test_a_circle_of_forks_ends(state: Path) -> None:
     def circle(connection: sqlite3.Connection) -> None:
         add_branch(connection, "a", {"parent_branch_id": "b", "forked_at_ord": 9}, [])

@@ -129,8 +129,13 @@ def _rank(value: Any) -> tuple[int, Any]:
     return (2, value) if isinstance(value, str) else (3, bytes(value))
 
 
+_FORKED = ("parent_branch_id", "forked_at_ord")
+
+
 def _take_branch(reader: RowReader, stored: StoredSession, row: Row) -> None:
-    metadata = mapping(decoded(row.get("node_metadata")))
+    # Its design wants the place of a fork in columns of its own some day.
+    places = {key: row[key] for key in _FORKED if row.get(key) is not None}
+    metadata = places | mapping(decoded(row.get("node_metadata")))
     ids = _collection(reader, stored, row.get("progression_id"))
     if ids is None:
         stored.complain(f"branch {row['id']} has no progression")
