@@ -170,6 +170,21 @@ def test_legacy_copies_end_where_the_parent_differs(tmp_path: Path) -> None:
     assert drafts[B].title == "mine"
 
 
+def test_what_a_parent_says_later_is_not_copied_though_it_is_the_same(tmp_path: Path) -> None:
+    parent = Lines(A, None)
+    parent.turn("one", "re one", "r1")
+    fork = copy_of(parent, B, Lines(B, None, START + 9000, forked_from_id=A), 7)
+    parent.at = START + 20_000
+    for lines in (parent, fork):
+        lines.user("go on")
+        lines.says(f"re go on from {lines.thread}")
+    parent.write(tmp_path)
+    fork.write(tmp_path)
+    drafts, _ = read(tmp_path)
+    copied = [said(m) for m in drafts[B].messages if m.inherited_from is not None]
+    assert copied == ["one", "re one"]
+
+
 def test_legacy_copies_are_told_without_the_parent(tmp_path: Path) -> None:
     parent = Lines(A, None)
     parent.turn("one", "re one", "r1")

@@ -22,6 +22,8 @@ Resolve = Callable[[str], Rollout | None]
 """Finds a rollout by its physical key."""
 ENDLESS = 1 << 62
 MOST_BASES = 1000
+LINE_WRITTEN_MS = 250
+"""How much later than a fork began its parent's last line before it may say that it was."""
 COPIED_WITHIN_MS = 5
 """Copied lines are written at once; only used where the parent's file is gone."""
 
@@ -176,12 +178,15 @@ def _copied(rollout: Rollout, resolve: Resolve, missing: list[str]) -> list[Line
         return _guessed_copies(rollout, parent_id)
     earlier = _copied(parent, _once(resolve, rollout), [])
     originals = [*earlier, *parent.lines[len(earlier) :]]
+    # What its parent went on with later is no original, though it may say the same.
+    began = max(began_at(rollout), uuid7_ms(rollout.key) or 0)
     if len(list(rollout.metas())) < 2:
         # A fork made by hand has the one line that names it changed, and no other before it.
-        originals = originals[1:]
+        originals, began = originals[1:], ENDLESS
     found = [rollout.lines[0]]
     for line, original in zip(rollout.lines[1:], originals, strict=False):
-        if line.type != original.type or line.payload != original.payload:
+        same = line.type == original.type and line.payload == original.payload
+        if not same or original.at > began + LINE_WRITTEN_MS:
             break
         place, at = original.place, min(original.at, line.at)
         found.append(replace(line, place=place, at=at))
