@@ -14,6 +14,7 @@ def test_says_where_was_looked(run: Run, home: Path) -> None:
         "changed_at": None, "problems": 0,
     }
     assert "nothing there" in run("sources").out
+    assert run("sources", "--problems").out.endswith("\nnothing that was read is damaged\n")
 
 
 def test_counts_what_lies_there_and_lists_problems(run: Run, claude_home: Path) -> None:

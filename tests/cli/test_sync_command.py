@@ -13,7 +13,7 @@ def test_the_usual_places_into_the_library(run: Run, claude_home: Path) -> None:
     assert set(result.json) == {"units", "read", "new", "updated", "problems", "stopped",
                                 "seconds"}
     assert (result.json["new"], result.json["read"], result.json["problems"]) == (1, 1, 1)
-    assert "1 problems; see: backscroll sources --problems" in result.err
+    assert "1 problem; see: backscroll sources --problems" in result.err
     (summary,) = run("sessions", "--json").json
     assert summary["source"]["id"] == "11111111-2222-4333-8444-555555555555"
     assert summary["message_count"] == 2 and summary["workspace_root"] == "/home/mira/code"

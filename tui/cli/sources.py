@@ -42,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
     printer = Printer()
     for place in found:
         _print_place(printer, place)
+    if options.problems and not any(place["problems"] for place in found):
+        printer.line("nothing that was read is damaged")
     return 0
 
 

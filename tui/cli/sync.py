@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         printer = Printer()
         printer.line(printer.paint(_sentence(summary)))
     if summary.problems:
-        note(f"{summary.problems} problems; see: backscroll sources --problems")
+        note(f"{figures.count_of(summary.problems, 'problem')}; see: backscroll sources --problems")
     return 0
 
 
