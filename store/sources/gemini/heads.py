@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from store.sources.gemini.content import kind_of
@@ -34,12 +35,26 @@ class Head(NamedTuple):
     turn: str
 
 
+@dataclass(slots=True)
+class _Folder:
+    """A folder's files, as of a time.
+
+    Attributes:
+        by_turn: How those begin that have a turn.
+        without: Those that have none yet.
+    """
+
+    moved: int
+    by_turn: dict[str, list[Head]] = field(default_factory=dict)
+    without: list[str] = field(default_factory=list)
+
+
 class Heads:
     """Reads each beginning once; a folder anew when files came or went."""
 
     def __init__(self) -> None:
         """Start with nothing read."""
-        self._folders: dict[str, tuple[int, list[str]]] = {}
+        self._folders: dict[str, _Folder] = {}
         self._heads: dict[str, Head] = {}
 
     def elder(self, project: str, session_id: str, turn: str) -> Head | None:
@@ -47,29 +62,31 @@ class Heads:
 
         None where that is the session itself, or where there is no other one.
         """
-        heads = (self._head(path) for path in self._files(os.path.join(project, "chats")))
-        alike = [head for head in heads if head is not None and head.turn == turn]
-        oldest = min(alike, default=None)
+        folder = self._folder(os.path.join(project, "chats"))
+        oldest = min(folder.by_turn.get(turn, ()), default=None) if folder is not None else None
         return None if oldest is None or oldest.session_id == session_id else oldest
 
-    def _files(self, folder: str) -> list[str]:
+    def _folder(self, path: str) -> _Folder | None:
         try:
-            moved = os.stat(folder).st_mtime_ns
+            moved = os.stat(path).st_mtime_ns
         except OSError:
-            return []
-        known = self._folders.get(folder)
-        if known is None or known[0] != moved:
-            names = [entry.path for entry in entries_of(folder)
-                     if entry.name.startswith("session-") and entry.name.endswith((LINES, ".json"))]
-            known = self._folders[folder] = (moved, names)
-        return known[1]
-
-    def _head(self, path: str) -> Head | None:
-        known = self._heads.get(path)
-        if known is None:
-            known = _head_of(path)
-            if known is not None:
-                self._heads[path] = known
+            return None
+        known = self._folders.get(path)
+        if known is None or known.moved != moved:
+            known = self._folders[path] = _Folder(moved)
+            known.without = [
+                entry.path
+                for entry in entries_of(path)
+                if entry.name.startswith("session-") and entry.name.endswith((LINES, ".json"))
+            ]
+        waiting, known.without = known.without, []
+        for file in waiting:
+            head = self._heads.get(file) or _head_of(file)
+            if head is None:
+                known.without.append(file)
+            else:
+                self._heads[file] = head
+                known.by_turn.setdefault(head.turn, []).append(head)
         return known
 
 
