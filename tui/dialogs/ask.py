@@ -9,6 +9,7 @@ from textual.widgets import Input
 
 from tui.dialogs.frame import Dialog
 from tui.dialogs.notes import Notes, words
+from tui.text_line import TextLine
 from tui.theme import palette_of
 
 
@@ -36,7 +37,7 @@ class AskDialog(Dialog[str]):
 
     def body(self) -> Sequence[Widget]:
         """Compose input and note."""
-        field = Input(self._text, placeholder=self._placeholder, select_on_focus=False)
+        field = TextLine(self._text, placeholder=self._placeholder, select_on_focus=False)
         return [field, Notes([words((self._note, "muted"))])] if self._note else [field]
 
     def keys(self) -> Sequence[tuple[str, str]]:

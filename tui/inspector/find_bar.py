@@ -11,6 +11,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from tui.text_line import TextLine, tell_above
+
 
 class FindBar(Horizontal):
     """``/`` and an input; hidden until it is opened."""
@@ -41,7 +43,7 @@ class FindBar(Horizontal):
     def compose(self) -> ComposeResult:
         """Compose mark, input and count."""
         yield Static("/", id="find-mark", markup=False)
-        yield Input(id="find-text", placeholder="find", select_on_focus=True)
+        yield TextLine(id="find-text", placeholder="find", select_on_focus=True)
         yield Static("", id="find-count", markup=False)
 
     def open(self) -> None:
@@ -74,11 +76,11 @@ class FindBar(Horizontal):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Go on in the view."""
         event.stop()
-        self.post_message(self.Accepted())
+        tell_above(self, self.Accepted())
 
     def on_key(self, event: events.Key) -> None:
         """Close on escape, whatever the screen does with that key."""
         if event.key == "escape":
             event.stop()
             event.prevent_default()
-            self.post_message(self.Closed())
+            tell_above(self, self.Closed())

@@ -29,9 +29,11 @@ class SessionsPane(ListVerbs, FilteredPane):
     async def catch_up(self, command: Command | None = None) -> None:
         """Know which session the cursor is on, however fast it came there.
 
-        Its row may still be on the way from the store; what is done next must not be done to
-        the session that was selected before.
+        The list may still be filtered or put in order for keys that came before, and the row
+        be on the way from the store; what is done next must not be done to the session that
+        was selected before.
         """
+        await self.as_asked()
         rowid = self.view.selected
         if rowid is None or (command is not None and command.group == "Move"):
             return

@@ -17,6 +17,7 @@ from tui.figures import size
 from tui.inspector.bar import LineBar
 from tui.inspector.lines import Line
 from tui.text import one_line
+from tui.text_line import TextLine
 from tui.theme import palette_of
 
 
@@ -56,7 +57,7 @@ class SaveScreen(ModalScreen[Path | None]):
         """Compose title, path and what is known."""
         with Vertical():
             yield LineBar(id="save-title", ground="raised")
-            yield Input(str(self._default), select_on_focus=False)
+            yield TextLine(str(self._default), select_on_focus=False)
             yield LineBar(id="save-told", ground="raised")
             yield LineBar(id="save-keys", ground="raised")
 

@@ -12,7 +12,6 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input
 
 from store.queries.listing import ListQuery
 from tui.commands.keys import key_label, key_name
@@ -21,6 +20,7 @@ from tui.glyphs import glyphs
 from tui.sessions.painter import style
 from tui.sessions.wording import GROUP_NAMES, SHELF_NAMES, SORT_NAMES, folder
 from tui.text import cells, fit, fit_path
+from tui.text_line import TextLine
 from tui.theme import palette_of
 from tui.verbs.doing import shown_app
 
@@ -119,13 +119,13 @@ class ListOrder(_Facts):
         self.post_message(self.Pressed("list.sort"))
 
 
-class FilterInput(Input, inherit_css=False):
+class FilterInput(TextLine, inherit_css=False):
     """The filter; it is reached by its key or a click, not by Tab.
 
     Its style sheet stands alone: that of ``Input`` takes longer to parse than all of ours.
     """
 
-    COMPONENT_CLASSES = Input.COMPONENT_CLASSES
+    COMPONENT_CLASSES = TextLine.COMPONENT_CLASSES
     DEFAULT_CSS = """
     FilterInput {
         height: 1; width: 1fr; background: $surface; color: $foreground;

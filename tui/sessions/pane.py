@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.worker import Worker, WorkerError
 
 from store.queries import activities, listing
 from store.queries.listing import ListQuery
@@ -52,6 +54,8 @@ class SessionListPane(CommandPane, Vertical):
         self._matched: tuple[str, set[int]] | None = None
         self._counted = TurnCounts()
         self._take_first_page()
+        self._shown_for = self._asked_for()
+        self._arranging: Worker[None] | None = None
 
     def compose(self) -> ComposeResult:
         """Make header and list."""
@@ -109,9 +113,22 @@ class SessionListPane(CommandPane, Vertical):
             except Exception as error:
                 self.post_message(ProblemOccurred("The session list could not be read", error))
 
-        self.run_worker(  # Its overloads hide the result type of a function.
-            guarded, group=group, exclusive=True, exit_on_error=False  # type: ignore[arg-type]
-        )
+        worker: Worker[None] = self.run_worker(
+            guarded(), group=group, exclusive=True, exit_on_error=False)
+        if group == "keys":
+            self._arranging = worker
+
+    def _asked_for(self) -> tuple[ListQuery, str]:
+        return self.list_query, self.filter_text.strip().casefold()
+
+    async def as_asked(self) -> None:
+        """Wait until the list shows some of what it was last asked for, or fails to."""
+        while self._shown_for != self._asked_for():
+            work = self._arranging
+            if work is None or work.is_finished:
+                return
+            with suppress(WorkerError):
+                await work.wait()
 
     def _apply_filter(self) -> None:
         """Look for the sessions that match what is typed; ``FilteredPane`` does it."""
@@ -142,6 +159,8 @@ class SessionListPane(CommandPane, Vertical):
             selected = await self._wanted_rowid(model, wanted)
             moved = self.view.selected != before
             self._show(model, query, looked_at)
+            if looked_at is None or matching:
+                self._shown_for = self._asked_for()
             # A key that came while the store was asked has chosen anew.
             if selected is not None and not moved:
                 self._select_rowid(selected)

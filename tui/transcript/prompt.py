@@ -14,6 +14,7 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input, Static
 
+from tui.text_line import TextLine, tell_above
 from tui.transcript.document import Document
 
 PromptKind = Literal["find", "goto"]
@@ -52,7 +53,7 @@ class Prompt(Horizontal):
     def compose(self) -> ComposeResult:
         """Compose mark and input."""
         yield Static("/", id="prompt-mark", markup=False)
-        yield PromptText(id="prompt-text", compact=True, select_on_focus=True)
+        yield TextLine(id="prompt-text", compact=True, select_on_focus=True)
 
     def open(self, kind: PromptKind, text: str = "") -> None:
         """Show the prompt; what is typed from now on goes into it."""
@@ -74,30 +75,19 @@ class Prompt(Horizontal):
         """Whether the prompt is shown."""
         return self.has_class("open")
 
-    def leave(self, message: Message) -> None:
-        """Take no more text: the keys that follow are none of it, wherever the focus is yet."""
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Give what was typed."""
+        event.stop()
         self.close()
-        self.post_message(message)
-
-
-class PromptText(Input):
-    """What is typed into; enter and escape end it before the next key is looked at."""
+        tell_above(self, self.Accepted(self.kind, event.value))
 
     def on_key(self, event: events.Key) -> None:
-        """Leave on enter and escape; from then on keys go up, to what has the focus next."""
-        prompt = self.parent
-        assert isinstance(prompt, Prompt)
-        left = not prompt.is_open
-        if left or event.key in ("enter", "escape"):
+        """Close on escape, whatever the screen does with that key."""
+        if event.key == "escape":
+            event.stop()
             event.prevent_default()
-        if left:
-            return
-        if event.key == "enter":
-            event.stop()
-            prompt.leave(Prompt.Accepted(prompt.kind, self.value))
-        elif event.key == "escape":
-            event.stop()
-            prompt.leave(Prompt.Closed())
+            self.close()
+            tell_above(self, self.Closed())
 
 
 def place_named(text: str, document: Document) -> int | str:
