@@ -157,13 +157,24 @@ class Document(Surroundings):
 
     def turn_run(self, run: tuple[int, int]) -> None:
         """Show or hide one run."""
-        self.turned_runs ^= {self.skeleton.message_ids[run[0]]}
+        ids = self.skeleton.message_ids[run[0]: run[1] + 1]
+        turned = run[0] in self._turned_starts
+        self.turned_runs = self.turned_runs.difference(ids) if turned \
+            else self.turned_runs.union(ids)
+        self._turned_starts ^= {run[0]}
         self._measure_run(*run)
+
+    def turn_like(self, other: Document) -> None:
+        """Show and hide what another document of the session does."""
+        self.show_hidden, self.turned_runs = other.show_hidden, other.turned_runs
+        self._find_turned()
+        for start, stop in self._runs:
+            self._measure_run(start, stop)
 
     def set_show_hidden(self, shown: bool) -> None:
         """Show or hide all runs."""
         self.show_hidden = shown
-        self.turned_runs.clear()
+        self.turned_runs, self._turned_starts = set(), set()
         for start, stop in self._runs:
             self._measure_run(start, stop)
 

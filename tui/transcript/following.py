@@ -22,6 +22,7 @@ from store.queries.inspection import context_size
 from tui.messages import ProblemOccurred
 from tui.transcript import rereading
 from tui.transcript.comparing import differs
+from tui.transcript.document import Document
 from tui.transcript.end import EndPane
 from tui.transcript.plain import as_dict, decode
 from tui.transcript.standing import Standing
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 WHOLE_EVERY_S = 0.4
 """At least this long between two readings of the whole skeleton."""
+MOST_WHOLE = 3
+"""Readings of the whole skeleton for one that holds all that is shown already."""
 WHOLE_SHARE = 20
 """So many times as long as such a reading took is waited before the next."""
 
@@ -226,18 +229,42 @@ class FollowingPane(EndPane):
                     await self._changed(change)
 
     async def _replace_whole(self, reader: SessionReader) -> None:
-        skeleton, heights = await reader.skeleton(self.document.setting)
-        async with self.changing:
-            if reader is not self.reader:
-                return
-            renew = await rereading.renew(reader, self.document, self.view.shown_parts())
-
-            def change() -> None:
-                renew()
-                self.document.use(skeleton, heights, complete=True)
-
-            if reader is self.reader:
-                # What was written meanwhile was shown, but may be missing in what was read.
-                self._moved.merge(self._during_whole)
-                await self._changed(change, 0)
+        for left in reversed(range(MOST_WHOLE)):
+            self._during_whole = Moved()
+            fresh = Document(self.document.setting)
+            skeleton, heights = await reader.skeleton(fresh.setting)
+            async with self.changing:
+                if reader is not self.reader:
+                    return
+                fresh.use(skeleton, heights, complete=True)
+                if not await self._came_meanwhile(reader, fresh) and left:
+                    continue
+                renew = await rereading.renew(reader, self.document, self.view.shown_parts())
+                if reader is self.reader:
+                    self._moved.merge(self._during_whole)
+                    await self._changed(partial(self._use_instead, renew, fresh), 0)
+            break
         await self._catch_up()
+
+    def _use_instead(self, renew: rereading.Change, fresh: Document) -> None:
+        renew()
+        self.document.use(fresh.skeleton, fresh.heights, complete=True)
+
+    async def _came_meanwhile(self, reader: SessionReader, fresh: Document) -> bool:
+        """Add what was written, and shown, while a session was read whole.
+
+        Returns:
+            Whether all of it is there now; else the session is to be read anew.
+        """
+        moved = self._during_whole
+        if not moved or not reader.in_display_order:
+            return True
+        written = None if moved.vague else moved.sessions.get(reader.row.id, set())
+        facts = await rereading.facts(reader, written or ())
+        if facts is None:
+            return True
+        found = await rereading.reread(
+            reader, fresh, written, facts.places, at_end=False, shown=range(0))
+        if found is not None:
+            found[1]()
+        return found is not None

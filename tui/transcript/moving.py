@@ -133,7 +133,7 @@ class MovingPane(PlacingPane):
         """Show another window of the session; what is folded or searched stays so."""
         document, view = self.document, self.view
         fresh.folds, fresh.pages = document.folds, document.pages
-        fresh.show_hidden, fresh.turned_runs = document.show_hidden, document.turned_runs
+        fresh.turn_like(document)
         pattern = view.pattern
         view.show(fresh)
         view.pattern = pattern

@@ -23,6 +23,8 @@ class Surroundings:
         self.at_start = self.at_end = True
         self.show_hidden = False
         self.turned_runs: set[str] = set()
+        """All messages of the runs that are not as ``show_hidden`` says."""
+        self._turned_starts: set[int] = set()
         self._runs: list[tuple[int, int]] = []
         self._run_starts: list[int] = []
         self._newest = -1
@@ -31,6 +33,23 @@ class Surroundings:
         self._runs = hidden_runs(self.skeleton)
         self._run_starts = [start for start, _stop in self._runs]
         self._newest = newest_message(self.skeleton) if self.at_end else -1
+        self._find_turned()
+
+    def _find_turned(self) -> None:
+        """Know the turned runs again by their messages, of which some may have come or gone."""
+        self._turned_starts = set()
+        if not self.turned_runs:
+            return
+        skeleton, turned = self.skeleton, self.turned_runs
+        turned = turned.difference(
+            name for name, flags in zip(skeleton.message_ids, skeleton.flags, strict=True)
+            if not flags & HIDDEN)
+        for start, stop in self._runs:
+            ids = skeleton.message_ids[start: stop + 1]
+            if not turned.isdisjoint(ids):
+                self._turned_starts.add(start)
+                turned = turned.union(ids)
+        self.turned_runs = turned
 
     def sure(self) -> range:
         """Return the parts that look the same, whatever lies outside what is known.
@@ -58,7 +77,7 @@ class Surroundings:
 
     def run_opened(self, run: tuple[int, int]) -> bool:
         """Say whether a hidden run is shown."""
-        return self.show_hidden != (self.skeleton.message_ids[run[0]] in self.turned_runs)
+        return self.show_hidden != (run[0] in self._turned_starts)
 
     def around(self, part: int) -> Around:
         """Return what stands around a part."""

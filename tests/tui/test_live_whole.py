@@ -1,0 +1,170 @@
+"""A session that is read whole anew while it is written to; hidden runs that were opened."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.changes import Moved
+from tests.tui.seeded import SESSION, Said, message_id, text
+from tests.tui.test_transcript_pane import NOW, lines, press, running, settled
+from tui.panes.transcript import TranscriptPane
+from tui.transcript.reader import SessionReader
+from tui.transcript.standing import Standing
+
+NEW = "msg_zz0000000000000000000001"
+
+
+def write(path: Path, *statements: tuple[str, tuple[Any, ...]]) -> None:
+    connection = sqlite3.connect(path, timeout=30)
+    with connection:
+        for sql, values in statements:
+            connection.execute(sql, values)
+    connection.close()
+
+
+def new_message(path: Path, name: str, at: int, words: str) -> None:
+    write(path, (
+        "INSERT INTO chat_messages VALUES (?,?,'user','{}',?,?)", (name, SESSION, at, at)), (
+        "INSERT INTO chat_parts VALUES (?,?,?,0,'text',?,NULL,NULL,?,?)",
+        ("prt" + name[3:], name, SESSION, json.dumps(text(words)), at, at)))
+
+
+def hide(path: Path, *numbers: int, hidden: bool = True) -> Moved:
+    ids = [message_id(number) for number in numbers]
+    write(path, *(("UPDATE chat_messages SET metadata_json = ? WHERE id = ?",
+                   (json.dumps({"hidden_at": NOW} if hidden else {}), name)) for name in ids))
+    return Moved(sessions={SESSION: set(ids)})
+
+
+def talk(count: int, hidden: range = range(0)) -> list[Said]:
+    return [Said("user", [text(f"words {n}")], {"hidden_at": NOW} if n in hidden else {})
+            for n in range(count)]
+
+
+class Gate:
+    """Holds back a skeleton that was read, once for each time that it is opened."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.reached, self.opened, self.readings = asyncio.Event(), asyncio.Event(), 0
+        read = SessionReader.skeleton
+
+        async def held(reader: SessionReader, *args: Any) -> Any:
+            found = await read(reader, *args)
+            self.readings += 1
+            self.reached.set()
+            await self.opened.wait()
+            return found
+
+        monkeypatch.setattr(SessionReader, "skeleton", held)
+
+
+def watched(pane: TranscriptPane, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Note, each time that the document has changed, whether the new message is there."""
+    seen: list[bool] = []
+    stand = TranscriptPane.stand
+
+    def noted(self: TranscriptPane, stood: Standing) -> None:
+        seen.append(self.document.skeleton.locate(NEW) is not None)
+        stand(self, stood)
+
+    monkeypatch.setattr(TranscriptPane, "stand", noted)
+    return seen
+
+
+@pytest.mark.parametrize("vague", [False, True])
+async def test_what_came_while_all_was_read_again_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vague: bool
+) -> None:
+    async with running(tmp_path, talk(40)) as (pilot, pane, app):
+        gate = Gate(monkeypatch)
+        pane._whole_sure = True
+        pane.read_whole_now()
+        await gate.reached.wait()
+        new_message(tmp_path / "s.db", NEW, NOW, "it came")
+        await pane.look_again(Moved(vague) if vague else Moved(sessions={SESSION: {NEW}}))
+        await pilot.press("g", "G")
+        await pilot.pause()
+        assert pane.document.skeleton.key(pane.cursor) == (NEW, 0)
+        seen = watched(pane, monkeypatch)
+        gate.opened.set()
+        await settled(app)
+        assert seen and all(seen)
+        assert pane.document.skeleton.key(pane.cursor) == (NEW, 0)
+        assert "it came" in lines(pane)
+        assert gate.readings == 1
+
+
+async def test_where_much_came_all_is_read_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path, talk(400)) as (pilot, pane, app):
+        gate = Gate(monkeypatch)
+        pane._whole_sure = True
+        pane.read_whole_now()
+        await gate.reached.wait()
+        new_message(tmp_path / "s.db", NEW, NOW, "it came")
+        await pane.look_again(Moved(sessions={SESSION: {NEW}}))
+        await pilot.press("g", "G")
+        await pilot.pause()
+        await pane.look_again(hide(tmp_path / "s.db", 3))
+        seen = watched(pane, monkeypatch)
+        gate.opened.set()
+        await settled(app)
+        assert seen and all(seen) and gate.readings == 2
+        assert pane.document.skeleton.key(pane.cursor) == (NEW, 0)
+        assert pane.document.run_of(3) == (3, 3)
+
+
+Write = Callable[[Path], Moved]
+
+
+def another_first(path: Path) -> Moved:
+    """The first hidden message is written anew, under another id."""
+    old, new = message_id(2), message_id(1) + "b"
+    write(path, *((f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (new, old))
+                  for table, column in (("chat_parts", "message_id"), ("chat_messages", "id"))))
+    return Moved(sessions={SESSION: {old, new}})
+
+
+@pytest.mark.parametrize(("change", "opened", "closed"), [
+    (lambda path: hide(path, 1), {1, 2, 3, 4}, set()),
+    (lambda path: hide(path, 5), {2, 3, 4, 5}, set()),
+    (lambda path: hide(path, 0, 1, 5, 6), {0, 1, 2, 3, 4, 5, 6}, set()),
+    (lambda path: hide(path, 2, hidden=False), {3, 4}, set()),
+    (lambda path: hide(path, 3, hidden=False), {2, 4}, set()),
+    (lambda path: hide(path, 7, 8), {2, 3, 4}, {7, 8}),
+    (another_first, {2, 3, 4}, set()),
+], ids=["above", "below", "around", "first shown", "middle shown", "another run", "rewritten"])
+@pytest.mark.parametrize("vague", [False, True])
+async def test_an_opened_run_stays_open(
+    tmp_path: Path, change: Write, opened: set[int], closed: set[int], vague: bool
+) -> None:
+    async with running(tmp_path, talk(10, range(2, 5)), size=(80, 60)) as (pilot, pane, app):
+        await press(app, pilot, "g", "J", "J", "o")
+        assert "words 3" in lines(pane)
+        moved = change(tmp_path / "s.db")
+        await pane.look_again(Moved(True) if vague else moved)
+        if vague:
+            pane._whole_sure = True
+            pane.read_whole_now()
+        await settled(app)
+        document = pane.document
+        found: dict[bool, set[int]] = {True: set(), False: set()}
+        for part in range(len(document)):
+            run = document.run_of(part)
+            if run is not None:
+                found[document.run_opened(run)].add(part)
+        assert (found[True], found[False]) == (opened, closed)
+        shown = lines(pane)
+        assert [n for n in range(10) if f"words {n}" in shown] == [
+            n for n in range(10) if n not in closed]
+        await press(app, pilot, "H", "H")
+        shown = lines(pane)
+        assert not [n for n in opened | closed if f"words {n}" in shown]
