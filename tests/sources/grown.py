@@ -11,10 +11,23 @@ from typing import Any
 from store.database import Database, open_database
 from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sources.protocol import FollowedSource, Problem, Reading, Source
+from store.sources.values import epoch_ms
 from store.sync.engine import Sync
 from store.sync.targets import Target
 
 BUCKETS = ("input", "output", "reasoning", "cache_read", "cache_write")
+
+
+def at(second: int) -> str:
+    """Return a second of the minute that sessions made by hand take."""
+    return f"2026-11-27T10:00:{second:02}.000Z"
+
+
+def ms(second: int) -> int:
+    """Return the same second as epoch ms."""
+    found = epoch_ms(at(second))
+    assert found is not None
+    return found
 
 
 def read_all(source: Source, root: Path) -> tuple[dict[str, SessionDraft], list[Problem]]:

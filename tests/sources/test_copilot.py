@@ -14,11 +14,13 @@ from store.sources.copilot.workspace import parse_workspace
 from store.sources.drafts import SessionDraft
 from store.sources.values import epoch_ms
 from tests.sources.grown import (
+    at,
     call,
     calls,
     check_records,
     extra,
     grows_like_a_whole,
+    ms,
     only,
     prompts,
     read_all,
@@ -34,16 +36,6 @@ DATA = Path(__file__).parent.parent / "data" / "copilot"
 TOOLS = "82ca1005-c439-454d-87a4-a18e1e6c1d25"
 FAILED = "9d401adf-430e-4d36-90b0-fe5bce143ebc"
 SID = "aaaaaaaa-0000-4000-8000-000000000001"
-
-
-def at(second: int) -> str:
-    return f"2026-11-27T10:00:{second:02}.000Z"
-
-
-def ms(second: int) -> int:
-    found = epoch_ms(at(second))
-    assert found is not None
-    return found
 
 
 class Events:

@@ -14,8 +14,18 @@ import pytest
 from store.queries.stats import spending
 from store.sources.copilot import CopilotSource
 from store.sources.drafts import SessionDraft
-from tests.sources.grown import call, calls, check_records, extra, read_all, synced, tokens, words
-from tests.sources.test_copilot import SID, Events, ms, read
+from tests.sources.grown import (
+    call,
+    calls,
+    check_records,
+    extra,
+    ms,
+    read_all,
+    synced,
+    tokens,
+    words,
+)
+from tests.sources.test_copilot import SID, Events, read
 
 ROOT = Path(__file__).parent.parent / "data" / "copilot_forked"
 MAIN = "07f25469-a5b0-4f91-ac66-6c561804c43d"

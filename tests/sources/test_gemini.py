@@ -12,15 +12,16 @@ import pytest
 
 from store.database import open_database
 from store.sources.gemini import GeminiSource
-from store.sources.values import epoch_ms
 from store.sync.engine import Sync
 from store.sync.targets import Target
 from tests.sources.grown import (
+    at,
     call,
     calls,
     check_records,
     extra,
     grows_like_a_whole,
+    ms,
     only,
     prompts,
     read_all,
@@ -34,16 +35,6 @@ DATA = Path(__file__).parent.parent / "data" / "gemini"
 SID = "aaaaaaaa-0000-4000-8000-000000000001"
 OTHER = "bbbbbbbb-0000-4000-8000-000000000002"
 NAME = "session-2026-11-27T10-00-aaaaaaaa.jsonl"
-
-
-def at(second: int) -> str:
-    return f"2026-11-27T10:00:{second:02}.000Z"
-
-
-def ms(second: int) -> int:
-    found = epoch_ms(at(second))
-    assert found is not None
-    return found
 
 
 def meta(session: str = SID, second: int = 0, **more: Any) -> dict[str, Any]:

@@ -12,11 +12,13 @@ import pytest
 from store.sources.pi import PiSource
 from store.sources.values import epoch_ms
 from tests.sources.grown import (
+    at,
     call,
     calls,
     check_records,
     extra,
     grows_like_a_whole,
+    ms,
     only,
     prompts,
     read_all,
@@ -34,16 +36,6 @@ FAILED = "01a21f1f-3775-7311-ba27-de7c297dac8d"
 FORK = "01a21f1f-3f53-736d-9537-3c24509a560f"
 COST = {"input": 0.1, "output": 0.1, "cacheRead": 0, "cacheWrite": 0.05, "total": 0.25}
 SID = "01a21f1f-0000-7000-8000-000000000001"
-
-
-def at(second: int) -> str:
-    return f"2026-11-27T10:00:{second:02}.000Z"
-
-
-def ms(second: int) -> int:
-    found = epoch_ms(at(second))
-    assert found is not None
-    return found
 
 
 def header(**more: Any) -> dict[str, Any]:

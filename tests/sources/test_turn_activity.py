@@ -15,7 +15,7 @@ from store.sources.gemini import GeminiSource
 from store.sources.pi import PiSource
 from tests.sources import test_copilot, test_gemini, test_pi
 from tests.sources.codex_lines import START, Lines, read, read_one, thread_id
-from tests.sources.grown import only
+from tests.sources.grown import at, only
 from tests.sources.opencode_rows import Rows, read_store, text
 
 MINUTE = 60_000
@@ -119,7 +119,7 @@ def test_turns_of_gemini(tmp_path: Path) -> None:
     for row, state in (
         (None, "running"),
         (test_gemini.gemini("g", "two", 2), None),
-        ({"id": "e", "timestamp": test_gemini.at(3), "type": "error", "content": "no"}, "error"),
+        ({"id": "e", "timestamp": at(3), "type": "error", "content": "no"}, "error"),
     ):
         rows += [row] if row else []
         test_gemini.session(tmp_path, test_gemini.meta(), *rows)

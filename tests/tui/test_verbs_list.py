@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,16 +50,22 @@ async def test_archive_goes_to_the_neighbour_and_undo_comes_back(tmp_path: Path)
     assert query(path, "SELECT id, updated_at FROM chat_sessions ORDER BY id") == updated
 
 
-async def test_a_verb_that_waits_for_the_store_says_so_and_is_done(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = put(tmp_path / "s.db", FIVE)
+def held_back() -> tuple[asyncio.Event, Callable[..., Awaitable[Any]]]:
+    """Return what lets writes go on, and a ``Store.write`` that waits for it."""
     free, real = asyncio.Event(), Store.write
 
     async def write(store: Store, *args: Any, **kwargs: Any) -> Any:
         await free.wait()
         return await real(store, *args, **kwargs)
 
+    return free, write
+
+
+async def test_a_verb_that_waits_for_the_store_says_so_and_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path / "s.db", FIVE)
+    free, write = held_back()
     monkeypatch.setattr(doing, "BUSY_AFTER_S", 0.001)
     async with running(path) as run:
         monkeypatch.setattr(Store, "write", write)
@@ -84,12 +91,7 @@ async def test_keys_go_on_while_a_verb_waits_for_the_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = put(tmp_path / "s.db", FIVE)
-    free, real = asyncio.Event(), Store.write
-
-    async def write(store: Store, *args: Any, **kwargs: Any) -> Any:
-        await free.wait()
-        return await real(store, *args, **kwargs)
-
+    free, write = held_back()
     monkeypatch.setattr(base, "GOES_ON_AFTER_S", 0.001)
     async with running(path) as run:
         monkeypatch.setattr(Store, "write", write)
