@@ -77,7 +77,7 @@ async def test_a_store_that_is_held_for_long_hinders_no_stream(
         assert found is not None and found["parts"][0]["text"] == ""
         other.execute("ROLLBACK")
         other.close()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(120):
             while len(found["parts"]) < 2:
                 found = await held.read(read_ui_message, message_id)
                 assert found is not None
