@@ -11,7 +11,6 @@ from store.database import open_database
 from store.store import Store
 from tests.tui.stores import Told, put, some
 from tests.tui.verbs_app import Running, query, running
-from tui.panes import base
 from tui.verbs import doing
 
 FIVE = [Told(f"ses_{name}", f"Session {name}", "/w/p", age=n) for n, name in enumerate("abcde")]
@@ -92,7 +91,7 @@ async def test_keys_go_on_while_a_verb_waits_for_the_store(
 ) -> None:
     path = put(tmp_path / "s.db", FIVE)
     free, write = held_back()
-    monkeypatch.setattr(base, "GOES_ON_AFTER_S", 0.001)
+    monkeypatch.setattr(doing, "BUSY_AFTER_S", 0.001)
     async with running(path) as run:
         monkeypatch.setattr(Store, "write", write)
         await run.pilot.press("a", "j", "j")
@@ -101,7 +100,7 @@ async def test_keys_go_on_while_a_verb_waits_for_the_store(
         await run.quiet()
         while archived(path) == "":
             await run.quiet()
-        assert run.told == ["Archived “Session a” · U undoes"]
+        assert run.told == [doing.BUSY, "Archived “Session a” · U undoes"]
     assert archived(path) == "a"
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable
 from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -11,15 +9,11 @@ from textual.worker import Worker, WorkerState
 
 from tui.commands.declaration import Command, Scope
 from tui.commands.registry import BY_ID
+from tui.held_key import hold
 from tui.messages import ProblemOccurred
 
 if TYPE_CHECKING:
     from textual.app import App
-
-
-GOES_ON_AFTER_S = 1.0
-_slow: set[asyncio.Future[None]] = set()
-"""What goes on while other keys are looked at; the loop itself keeps no task alive."""
 
 
 class CommandPane:
@@ -48,35 +42,13 @@ class CommandPane:
             return
         result = getattr(self, command.method)()
         if isawaitable(result):
-            await self._finished(result)
-
-    async def _finished(self, work: Awaitable[None]) -> None:
-        """Wait for what a command began, but not for long.
-
-        The next key waits for it, so that it finds what this one did; so does the screen,
-        which is to show what is waited for where a store is not free.
-        """
-        task = asyncio.ensure_future(work)
-        try:
-            await asyncio.wait({task}, timeout=GOES_ON_AFTER_S)
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        if task.done():
-            task.result()
-        else:
-            _slow.add(task)
-            task.add_done_callback(self._slow_ended)
-
-    def _slow_ended(self, task: asyncio.Future[None]) -> None:
-        """Tell of a slow command that failed."""
-        _slow.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            problem = ProblemOccurred("Something failed in the background", error)
-            self.post_message(problem)  # type: ignore[attr-defined]
+            await hold(result, self._failed)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Tell of a worker that failed; nothing that fails vanishes."""
         if event.state is WorkerState.ERROR:
-            problem = ProblemOccurred("Something failed in the background", event.worker.error)
-            self.post_message(problem)  # type: ignore[attr-defined]
+            self._failed(event.worker.error)
+
+    def _failed(self, error: BaseException | None) -> None:
+        problem = ProblemOccurred("Something failed in the background", error)
+        self.post_message(problem)  # type: ignore[attr-defined]

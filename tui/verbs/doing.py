@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 from weakref import WeakSet
 
 from store.errors import BackscrollError, NotFound, Refused
+from tui.held_key import let_go
 from tui.messages import SessionOpened
 from tui.text import fit, one_line
 
@@ -141,9 +142,7 @@ async def perform(
     try:
         store = await app.library.ready()
         # The app's own timers wait for the key that this verb is done for.
-        waits = asyncio.get_running_loop().call_later(
-            BUSY_AFTER_S, lambda: app.notify(BUSY, severity="warning", markup=False)
-        )
+        waits = asyncio.get_running_loop().call_later(BUSY_AFTER_S, _tell_of_waiting, app)
         try:
             value = await store.write(verb, *args, now=app.library.clock(), **kwargs)
         finally:
@@ -153,6 +152,11 @@ async def perform(
         return None
     await app.main.show_written()
     return Done(value)
+
+
+def _tell_of_waiting(app: BackscrollApp) -> None:
+    app.notify(BUSY, severity="warning", markup=False)
+    let_go()
 
 
 async def ask_store(
