@@ -9,7 +9,6 @@ from textual.notifications import Notification
 
 from tests.tui.idle import PATIENCE_S, patient_pilot
 from tui import clipboard
-from tui.panes import base
 from tui.verbs import doing
 
 
@@ -23,7 +22,6 @@ def _any_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     """What depends on how long something takes for a user does not for a test."""
     monkeypatch.setattr(doing, "WAITS_AT_MOST_S", PATIENCE_S)
     monkeypatch.setattr(doing, "BUSY_AFTER_S", PATIENCE_S)
-    monkeypatch.setattr(base, "GOES_ON_AFTER_S", PATIENCE_S)
     monkeypatch.setattr(clipboard, "TMUX_SECONDS", PATIENCE_S)
     monkeypatch.setattr(Notification, "has_expired", False)
 
