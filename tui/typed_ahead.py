@@ -42,13 +42,14 @@ class TypedAheadApp(App[None]):
         typed = isinstance(event, (events.Key, events.Paste, events.MouseEvent))
         if typed and not event.is_forwarded:
             self._waiting.append(event)
-            if self._way is not None and self._way.lost:
-                self._way = None
             await self._give_next()
         elif isinstance(event, events.Key) and self._came_too_late(event):
             await self._give(events.Key(event.key, event.character))
+            await self._give_next()
         else:
             await super().on_event(event)
+            if self._way is not None and self._way.event is event:
+                await self._arrived(self._way)
 
     def keep_what_is_typed(self) -> None:
         """Keep keys and clicks from now on, until ``give_what_was_typed``."""
@@ -61,11 +62,14 @@ class TypedAheadApp(App[None]):
             self.call_later(self._give_next)
 
     async def _give_next(self) -> None:
-        while self._waiting and not self._kept and self._way is None:
+        while self._waiting and not self._kept:
+            if self._way is not None and self._way.follow():
+                return
             await self._give(self._waiting.popleft())
 
     async def _give(self, event: events.Event) -> None:
         """Give a key to what has the focus, and follow it from there."""
+        self._way = None
         key = isinstance(event, (events.Key, events.Paste))
         if key:
             self._hold_filter()
@@ -74,7 +78,7 @@ class TypedAheadApp(App[None]):
             self._typed_into[event] = self.screen, self.focused
         await super().on_event(event)
         if key and event.is_forwarded:
-            self._way = _Way(self, target, self._arrived)
+            self._way = _Way(self, event, target, self._arrived)
 
     async def _arrived(self, way: _Way) -> None:
         if way is self._way:
@@ -107,20 +111,27 @@ class TypedAheadApp(App[None]):
 
 
 class _Way:
-    """Goes the way of a key right behind it, which each parent has dealt with by then."""
+    """The way of a key from the focus up; it ends early where a widget stops the key.
+
+    What follows the key is dealt with by each parent right after it. It is sent only once
+    another key waits, as most keys come up to the app themselves.
+    """
 
     def __init__(
-        self, app: App[None], start: MessagePump, arrived: Callable[[_Way], object]
+        self, app: App[None], event: events.Event, start: MessagePump,
+        arrived: Callable[[_Way], object],
     ) -> None:
-        """Start at the widget that a key was given to."""
-        self._app, self._arrived = app, arrived
-        self._climb(start)
+        """Take a key and the widget that it was given to."""
+        self.event = event
+        self._app, self._at, self._arrived, self._followed = app, start, arrived, False
 
-    @property
-    def lost(self) -> bool:
-        """Whether it is where nothing is dealt with any more."""
+    def follow(self) -> bool:
+        """Tell when the key is done with; False where nothing is dealt with any more."""
+        if not self._followed:
+            self._followed = True
+            self._climb(self._at)
         task = self._at._task
-        return self._at is not self._app and (task is None or task.done())
+        return self._at is self._app or (task is not None and not task.done())
 
     def _climb(self, pump: MessagePump) -> None:
         self._at = pump
