@@ -139,6 +139,9 @@ class BackscrollApp(TypedAheadApp):
 
     async def on_ready(self) -> None:
         """Load what the first paint did not need, now that it is on the screen."""
+        from tui.stopped import start_anew_when_continued
+
+        start_anew_when_continued(self)
         if self._main is None:
             await self.push_screen(self._make_main())
         self.call_after_refresh(self._after_first_paint)
