@@ -69,6 +69,23 @@ def test_a_message_without_parts_keeps_its_place(tmp_path: Path) -> None:
     assert block is not None and block.lines[-1].text == "no content"
 
 
+def test_what_leaves_a_closed_run_has_lines_again(tmp_path: Path) -> None:
+    make_store(tmp_path / "s.db", [
+        Said("user", [text("words " * 60)], {"hidden_at": 5} if n in (2, 3, 4) else {})
+        for n in range(7)])
+    database = open_database(tmp_path / "s.db", write=False)
+    document = whole(database)
+    assert [document.heights[part] for part in (2, 3, 4)] == [2, 0, 0]
+    outlines = queries.outline_page(database, SESSION, None, 10_000)
+    shown = [outline._replace(hidden_at=None) if n == 4 else outline
+             for n, outline in enumerate(outlines)]
+    document.regrow(2, shown[2:])
+    likely = document.heights[1]
+    assert likely > 2
+    assert [document.heights[part] for part in range(7)] == [
+        likely, likely, 2, 0, likely, likely, likely]
+
+
 KINDS = st.sampled_from(["text", "tool-Bash", "data-error", "step-start"])
 MESSAGES = st.lists(st.tuples(st.booleans(), st.lists(KINDS, min_size=1, max_size=4)), max_size=12)
 

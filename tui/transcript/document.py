@@ -109,9 +109,9 @@ class Document(Surroundings):
         append(skeleton, outlines)
         self._find_runs()
         for part in range(begin, len(skeleton)):
-            old = known.get(skeleton.key(part))
-            same = old is not None and old[1] == skeleton.sizes[part]
-            self.heights.append(old[0] if old is not None and same
+            # No lines: it may have stood in a closed run, and stand there no more.
+            height, size, _ = known.get(skeleton.key(part), (0, -1, None))
+            self.heights.append(height if height and size == skeleton.sizes[part]
                                 else estimate(skeleton, part, self.setting))
         for part in range(stood, len(skeleton)):
             key = skeleton.key(part)
