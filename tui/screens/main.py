@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -116,9 +117,8 @@ class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
             return
         self._keep_place()
         self.shown_session = session_id
-        self.run_worker(
-            self._open(session_id, message_id), group="open", exclusive=True, exit_on_error=False
-        )
+        opening: Any = partial(self._open, session_id, message_id)  # Another may take its place.
+        self.run_worker(opening, group="open", exclusive=True, exit_on_error=False)
 
     async def _open(self, session_id: str, message_id: str | None) -> None:
         try:

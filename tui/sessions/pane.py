@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
@@ -113,8 +114,9 @@ class SessionListPane(CommandPane, Vertical):
             except Exception as error:
                 self.post_message(ProblemOccurred("The session list could not be read", error))
 
+        made: Any = guarded  # A coroutine only when it is its turn; another may take its place.
         worker: Worker[None] = self.run_worker(
-            guarded(), group=group, exclusive=True, exit_on_error=False)
+            made, group=group, exclusive=True, exit_on_error=False)
         if group == "keys":
             self._arranging = worker
 
