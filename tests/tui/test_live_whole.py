@@ -78,16 +78,24 @@ def watched(pane: TranscriptPane, monkeypatch: pytest.MonkeyPatch) -> list[bool]
     return seen
 
 
+async def read_while_it_comes(
+    path: Path, pane: TranscriptPane, monkeypatch: pytest.MonkeyPatch
+) -> Gate:
+    """Have all read again, and a message written after that and before it is shown."""
+    gate = Gate(monkeypatch)
+    pane._whole_sure = True
+    pane.read_whole_now()
+    await gate.reached.wait()
+    new_message(path, NEW, NOW, "it came")
+    return gate
+
+
 @pytest.mark.parametrize("vague", [False, True])
 async def test_what_came_while_all_was_read_again_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vague: bool
 ) -> None:
     async with running(tmp_path, talk(40)) as (pilot, pane, app):
-        gate = Gate(monkeypatch)
-        pane._whole_sure = True
-        pane.read_whole_now()
-        await gate.reached.wait()
-        new_message(tmp_path / "s.db", NEW, NOW, "it came")
+        gate = await read_while_it_comes(tmp_path / "s.db", pane, monkeypatch)
         await pane.look_again(Moved(vague) if vague else Moved(sessions={SESSION: {NEW}}))
         await pilot.press("g", "G")
         await pilot.pause()
@@ -105,11 +113,7 @@ async def test_where_much_came_all_is_read_once_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(tmp_path, talk(400)) as (pilot, pane, app):
-        gate = Gate(monkeypatch)
-        pane._whole_sure = True
-        pane.read_whole_now()
-        await gate.reached.wait()
-        new_message(tmp_path / "s.db", NEW, NOW, "it came")
+        gate = await read_while_it_comes(tmp_path / "s.db", pane, monkeypatch)
         await pane.look_again(Moved(sessions={SESSION: {NEW}}))
         await pilot.press("g", "G")
         await pilot.pause()

@@ -11,7 +11,7 @@ from tui.layout import arrange
 from tui.library import Library
 from tui.sessions.first_page import FirstPage
 from tui.sessions.painter import Entry, RowPainter, blank, row_height, style
-from tui.sessions.wording import GROUP_NAMES, SHELF_NAMES, SORT_NAMES
+from tui.sessions.wording import FILTER_WORDS, GROUP_NAMES, SHELF_NAMES, SORT_NAMES
 from tui.state import ViewState
 from tui.text import cells, fit
 from tui.theme import palette_of
@@ -75,7 +75,7 @@ class FirstScreen(Screen[None]):
             left, right = SHELF_NAMES[query.shelf], GROUP_NAMES[query.group]
             look = style(palette.text, palette.panel, bold=True)
         else:
-            left, right = "/ type to filter", f"{SORT_NAMES[query.sort]} {glyphs().down}"
+            left, right = f"/ {FILTER_WORDS}", f"{SORT_NAMES[query.sort]} {glyphs().down}"
             look = faint
         gap = " " * max(1, width - cells(left) - cells(right) - 2)
         return Strip([

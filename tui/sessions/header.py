@@ -18,7 +18,7 @@ from tui.commands.keys import key_label, key_name
 from tui.commands.registry import BY_ID, keys_of
 from tui.glyphs import glyphs
 from tui.sessions.painter import style
-from tui.sessions.wording import GROUP_NAMES, SHELF_NAMES, SORT_NAMES, folder
+from tui.sessions.wording import FILTER_WORDS, GROUP_NAMES, SHELF_NAMES, SORT_NAMES, folder
 from tui.text import cells, fit, fit_path
 from tui.text_line import TextLine
 from tui.theme import palette_of
@@ -144,7 +144,7 @@ class FilterInput(TextLine, inherit_css=False):
     def __init__(self) -> None:
         """Make an empty filter."""
         super().__init__(
-            id="filter", placeholder="type to filter", compact=True, select_on_focus=False,
+            id="filter", placeholder=FILTER_WORDS, compact=True, select_on_focus=False,
         )
 
 

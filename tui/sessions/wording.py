@@ -19,6 +19,8 @@ _VERSION = re.compile(r"(?<=[a-z]-)(\d)-(\d{1,2})(?=$|-)")
 
 _SHORT_KINDS = {"claude-code": "claude"}
 
+FILTER_WORDS = "type to filter"
+"""What stands in the filter's line while it is empty."""
 SORT_NAMES: dict[Sort, str] = {
     "recent": "recent", "created": "created", "tokens": "tokens", "cost": "cost",
     "length": "length", "activity": "active 24h",
