@@ -15,6 +15,31 @@ VERB_LOG = """CREATE TABLE verb_log (
 )"""
 """What undo and redo act on; for a host's file it lies in a file of ours beside it."""
 
+READING_STATES = """
+CREATE TABLE reading_states (
+    id         INTEGER PRIMARY KEY,
+    kind       TEXT NOT NULL,
+    root       TEXT NOT NULL,
+    key        TEXT NOT NULL,
+    state_json TEXT NOT NULL,
+    context    BLOB NOT NULL,
+    UNIQUE (kind, root, key)
+);
+CREATE TABLE reading_names (
+    reading INTEGER NOT NULL REFERENCES reading_states(id) ON DELETE CASCADE,
+    bucket  INTEGER NOT NULL,
+    hashes  BLOB NOT NULL,
+    PRIMARY KEY (reading, bucket)
+);
+"""
+"""What it takes to go on reading a long file where the last sync stopped.
+
+``reading_states``: ``state_json`` is a ``store.sync.reading_states.ReadingState``; ``context``
+holds the earlier records that later ones are read with, compressed by zstd.
+``reading_names``: hashes, eight bytes each, of the ids that earlier records of the file
+define, sorted into buckets by their last byte.
+"""
+
 SIDE_TABLES = """
 CREATE TABLE system_prompts (
     digest TEXT PRIMARY KEY,
