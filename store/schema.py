@@ -9,7 +9,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 
-from store.side_tables import READING_STATES, SIDE_TABLES, VERB_LOG
+from store.side_tables import DEPENDENCIES, READING_STATES, SIDE_TABLES, VERB_LOG
 
 APPLICATION_ID = 0x42534352
 """``PRAGMA application_id`` of files that are ours ("BSCR"); only they are migrated."""
@@ -126,6 +126,7 @@ expressions must be the text that ``Form.source_kind`` and ``Form.source_id`` gi
 MIGRATIONS: tuple[str, ...] = (
     CONTRACT_TABLES + CONTRACT_INDEXES + EXTRA_INDEXES + SIDE_TABLES + VERB_LOG + ";\n",
     READING_STATES,
+    DEPENDENCIES,
 )
 """Script ``n`` takes a file of ours from ``user_version`` n to n + 1."""
 

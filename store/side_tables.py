@@ -141,3 +141,44 @@ has the same row as one that was read once.
 needs no AUTOINCREMENT (which would cost each small transaction as much as its rows).
 ``verb_log``: what undo and redo act on.
 """
+
+
+DEPENDENCIES = """
+CREATE TABLE unit_files (
+    kind     TEXT NOT NULL,
+    root     TEXT NOT NULL,
+    key      TEXT NOT NULL,
+    path     TEXT NOT NULL,
+    inode    INTEGER NOT NULL,
+    size     INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    PRIMARY KEY (kind, root, key, path)
+) WITHOUT ROWID;
+CREATE INDEX unit_files_path ON unit_files(path);
+CREATE TABLE unit_facts (
+    kind    TEXT NOT NULL,
+    root    TEXT NOT NULL,
+    key     TEXT NOT NULL,
+    name    TEXT NOT NULL,
+    session TEXT NOT NULL,
+    value   TEXT NOT NULL,
+    PRIMARY KEY (kind, root, key, name, session)
+) WITHOUT ROWID;
+CREATE INDEX unit_facts_name ON unit_facts(kind, name);
+CREATE TABLE unit_wants (
+    kind  TEXT NOT NULL,
+    root  TEXT NOT NULL,
+    key   TEXT NOT NULL,
+    names BLOB NOT NULL,
+    PRIMARY KEY (kind, root, key)
+) WITHOUT ROWID;
+"""
+"""What units of ``source_units`` have to do with each other.
+
+``unit_files``: files and folders beside its own that a unit was read with, as they were;
+all zero where one was looked for in vain.
+``unit_facts``: what a unit tells that others may look for, and of which session (the id at
+its source).
+``unit_wants``: hashes of the facts that a unit looked for, eight bytes each
+(``store.sync.depending``).
+"""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from store.sources.drafts import SessionDraft
 from store.sources.row_reader import RowReader
@@ -27,6 +28,15 @@ class FileStamp:
     size: int
     mtime_ns: int
     offset: int = 0
+
+    @classmethod
+    def now(cls, path: str) -> FileStamp:
+        """Return the stamp of a file or folder as it is; all zero where there is none."""
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            return cls(path, 0, 0, 0)
+        return cls(path, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +72,79 @@ class Problem:
     reason: str
 
 
+class Fact(NamedTuple):
+    """Something that a unit tells and that the reading of another one may need.
+
+    Attributes:
+        name: Says what it is, such as ``turn:<id of the first turn>``; others want it by this.
+        session: The session that it is told of, by its id at the source.
+        value: What it says beside that it is there.
+    """
+
+    name: str
+    session: str
+    value: str = ""
+
+
+SESSION_FACT = "session:"
+"""Begins the name of the fact that a session is there, which sync tells of each by itself."""
+
+
 @dataclass(slots=True)
 class Reading:
-    """What came of reading one unit."""
+    """What came of reading one unit.
+
+    Attributes:
+        looked: Files and folders other than the unit's own that it was read with
+            (``FileStamp.now``), those that were looked for in vain too: the unit is read
+            again when one of them moves, goes or comes.
+        facts: What others may want.
+        wants: Names of facts that may change what this unit is read as: it is read again
+            when another unit tells one of them.
+    """
 
     sessions: list[SessionDraft]
     problems: list[Problem]
     stamps: tuple[FileStamp, ...]
+    looked: Sequence[FileStamp] = ()
+    facts: Sequence[Fact] = ()
+    wants: Iterable[str] = ()
+
+
+class Library(Protocol):
+    """What earlier syncs brought in of a source, for what its files no longer hold."""
+
+    def records(self, session: str) -> Sequence[bytes]:
+        """Return the original records of a session (by its id at the source) in order.
+
+        Empty where the session is not there, or its records were not kept.
+        """
+        ...
+
+    def facts(self, name: str) -> Sequence[Fact]:
+        """Return what units told by a name, those too whose files are gone."""
+        ...
+
+
+class NoLibrary:
+    """Fulfils ``Library`` where nothing was ever brought in."""
+
+    def records(self, session: str) -> Sequence[bytes]:
+        """Return nothing."""
+        return ()
+
+    def facts(self, name: str) -> Sequence[Fact]:
+        """Return nothing."""
+        return ()
+
+
+@runtime_checkable
+class LibraryUser(Protocol):
+    """A source that reads what other threads need from the library where no file has it."""
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into from now on."""
+        ...
 
 
 class Source(Protocol):

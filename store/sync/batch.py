@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from store.clock import Clock
 from store.database import Database
 from store.sources.protocol import Problem
-from store.sync import problems, units
+from store.sync import depending, problems, units
+from store.sync.depending import News
 from store.sync.jsontext import clean
 from store.sync.locking import transaction
 from store.sync.reading import ReadUnit
@@ -70,6 +71,7 @@ class Outcome:
         overtaken: The units that another sync wrote after they were listed, to be read
             once more, each with the ``stamp_json`` that is stored now.
         changed: The sessions that were written.
+        news: What the units tell that others may wait for.
     """
 
     new: int = 0
@@ -77,6 +79,7 @@ class Outcome:
     problems: int = 0
     overtaken: list[tuple[Job, str | None]] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
+    news: list[News] = field(default_factory=list)
 
 
 def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
@@ -111,7 +114,7 @@ def _write_unit(
 ) -> bool:
     changed = False
     found = list(result.problems)
-    sessions = []
+    sessions, new = [], []
     files = {clean(stamp.path) for stamp in result.stamps or ()}
     for prepared in result.sessions:
         sessions.append(prepared.id)
@@ -128,12 +131,15 @@ def _write_unit(
             changed = _count(written, outcome) or changed
             if written.skipped is None:
                 result.written.add(prepared.id)
+            if written.new:
+                new.append(str(prepared.metadata["source"]["id"]))
         database.connection.execute("RELEASE session")
     problems.replace(database, job.source.kind, job.root, job.unit.key, found, clock)
     outcome.problems += len(found)
     if result.stamps is not None:
         state = units.state_of(job.source, result.stamps, sorted(result.excluded), sessions)
         units.save(database, job, state, clock)
+        outcome.news += depending.save(database, units.where(job), result.depends, new)
         result.saved = state.text()
     return changed
 

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field
 
 from store.clock import Clock, system_clock
 from store.database import Database
-from store.sources.protocol import Problem
+from store.sources.protocol import Problem, Unit
 from store.sources.server_url import Root
-from store.sync import problems, units
+from store.sync import depending, problems, units
 from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
+from store.sync.depending import News, Where
 from store.sync.forget import delete_sessions
+from store.sync.jsontext import clean
+from store.sync.library import look_into_library
 from store.sync.locking import alone, transaction
 from store.sync.pool import ENDED_EARLY, Pool, default_helpers, worth_sharing
 from store.sync.progress import Meter, Progress, Summary
@@ -25,6 +28,9 @@ from store.sync.roots import may_be_there, units_of
 from store.sync.targets import Target
 from store.sync.units import Excludes, Job
 from store.sync.writer import log_changes, trim_changes
+
+MOST_ROUNDS = 6
+"""How often what was read may lead to more: a fork of a fork of a fork, and then some."""
 
 Results = Iterator[tuple[Job, ReadUnit]]
 
@@ -67,6 +73,8 @@ class Sync:
         stopped: Asked between units; True ends the run, and what is done stays done.
         reading: Reads the units that are not shared among helpers.
         changed: The sessions that were written so far.
+        targets: All that the store is synced with, where that is more than this run reads:
+            what the run finds may concern units of any of them.
     """
 
     database: Database
@@ -76,9 +84,13 @@ class Sync:
     stopped: Callable[[], bool] = lambda: False
     reading: Callable[[list[Job], Settings], Results] = read_here
     changed: list[str] = field(default_factory=list)
+    targets: Sequence[Target] = ()
     progress: Progress = field(default_factory=Progress)
     summary: Summary = field(default_factory=Summary)
     _meter: Meter = field(default_factory=Meter)
+    _news: list[News] = field(default_factory=list)
+    _read: set[Where] = field(default_factory=set)
+    _listed: dict[Target, dict[str, Unit]] = field(default_factory=dict)
 
     def run(self, targets: Sequence[Target]) -> Summary:
         """Bring what moved below the targets into the store.
@@ -104,6 +116,9 @@ class Sync:
         self.on_progress(self.progress)
 
     def _run(self, targets: Sequence[Target]) -> None:
+        self.targets = self.targets or targets
+        for target in targets:
+            look_into_library(target.source, self.database)
         jobs: list[Job] = []
         for target in targets:
             jobs.extend(self.list_moved(target))
@@ -119,21 +134,63 @@ class Sync:
         self.bring_in(jobs)
 
     def bring_in(self, jobs: list[Job]) -> None:
-        """Read and write units, in about this order."""
-        while jobs and not self.stopped():
-            shared = worth_sharing(jobs, self.settings)
-            jobs = self._share(jobs) if shared else self._work(jobs)
+        """Read and write units, in about this order, then those that these concern."""
+        for _ in range(MOST_ROUNDS):
+            while jobs and not self.stopped():
+                shared = worth_sharing(jobs, self.settings)
+                jobs = self._share(jobs) if shared else self._work(jobs)
+            if self.stopped():
+                return
+            jobs = self._concerned()
+            if not jobs:
+                return
+            self.progress.files_total += len(jobs)
+            self.progress.bytes_total += sum(job.unit.size for job in jobs)
+
+    def _concerned(self) -> list[Job]:
+        """Return the units that are to be read again for what others told since."""
+        news, self._news = self._news, []
+        if not news:
+            return []
+        roots = {(t.source.kind, clean(str(t.root))): t for t in self.targets}
+        jobs: list[Job] = []
+        for where, told in depending.waiting_for(self.database, news).items():
+            # What lay beside a unit from the start of this run was seen when it was read.
+            if where in self._read and all(one.teller[:2] == where[:2] for one in told):
+                continue
+            target = roots.get(where[:2])
+            unit = self._unit(target, where[2]) if target is not None else None
+            if target is not None and unit is not None:
+                job = Job(target.source, target.root, unit, None)
+                job.stored = units.stored_unit(self.database, job)
+                jobs.append(job)
+        jobs.sort(key=lambda job: (-job.unit.changed_at, job.unit.key))
+        return jobs
+
+    def _unit(self, target: Target, key: str) -> Unit | None:
+        """Return a unit of a root; None where its files are gone."""
+        if target not in self._listed:
+            try:
+                found = {units.key_of(u): u for u in units_of(target.source, target.root, [])}
+            except Exception:  # Whatever a root does: listing it tells of it as a problem.
+                found = {}
+            self._listed[target] = found
+        return self._listed[target].get(key)
 
     def list_moved(self, target: Target) -> list[Job]:
         """Return the units of a root that moved; note what went wrong or went away."""
         source, root, found = target.source, target.root, list[Problem]()
         stored = units.stored_units(self.database, source.kind, root)
+        beside = depending.with_moved_files(self.database, source.kind, root)
         jobs, keys = [], set()
+        listed = self._listed[target] = {}
         try:
             for unit in units_of(source, root, found):
-                keys.add(units.key_of(unit))
-                before = stored.get(units.key_of(unit))
-                if units.moved(source, unit, before, self.settings.excludes):
+                key = units.key_of(unit)
+                keys.add(key)
+                listed[key] = unit
+                before = stored.get(key)
+                if key in beside or units.moved(source, unit, before, self.settings.excludes):
                     jobs.append(Job(source, root, unit, before))
         except Exception as error:
             found.append(Problem(str(root), 0, f"cannot be listed: {error}"))
@@ -214,6 +271,8 @@ class Sync:
         ]
         self.summary.read += len(jobs) - len(again)
         self.changed.extend(outcome.changed)
+        self._news += outcome.news
+        self._read.update(units.where(job) for job in jobs)
         self.summary.new += outcome.new
         self.summary.updated += outcome.updated
         self.progress.sessions += outcome.new + outcome.updated

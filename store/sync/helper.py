@@ -24,6 +24,7 @@ from store.sources import registry
 from store.sources.protocol import Source
 from store.sync.batch import BULK_PRAGMAS, Batch, write_batch
 from store.sync.frames import Failed, ReadsNow, Start, Task, Wrote, receive, send
+from store.sync.library import look_into_library
 from store.sync.locking import turn
 from store.sync.reading import leave_out, read_job
 from store.sync.units import Job
@@ -56,6 +57,8 @@ class Helper:
             BrokenPipeError: Whoever started this is gone.
         """
         self._sources = {source.kind: source for source in registry.all_sources()}
+        for source in self._sources.values():
+            look_into_library(source, self.database)
         while True:
             try:
                 task = self.tasks.get(block=not self._numbers)

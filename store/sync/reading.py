@@ -10,6 +10,7 @@ from store.errors import BackscrollError
 from store.sources.protocol import FileStamp, Problem, Reading, Source, Unit
 from store.sources.server_url import Root
 from store.sync import roots
+from store.sync.depending import Dependencies
 from store.sync.memory import Memory
 from store.sync.prepared import PreparedSession, prepare
 from store.sync.units import Excludes, Job
@@ -26,6 +27,7 @@ class ReadUnit:
         before: What the store has of sessions from the last reading, where that is known.
         written: The ids of the sessions that were written whole or as they differ.
         saved: What is remembered of the unit once it is written (``units.UnitState``).
+        depends: What else the reading hangs on, and what it tells others.
     """
 
     sessions: list[PreparedSession] = field(default_factory=list)
@@ -35,6 +37,7 @@ class ReadUnit:
     before: Mapping[str, PreparedSession] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
     saved: str | None = None
+    depends: Dependencies = field(default_factory=Dependencies)
 
 
 def read_unit(
@@ -76,6 +79,7 @@ def read_unit(
         except Exception as error:
             result.problems.append(Problem(draft.path, 0, _reason("cannot be mapped", error)))
     result.stamps = reading.stamps
+    result.depends = Dependencies(reading.looked, reading.facts, frozenset(reading.wants))
     return result
 
 

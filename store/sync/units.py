@@ -11,6 +11,7 @@ from store.clock import Clock
 from store.database import Database
 from store.sources.protocol import FileStamp, Source, Unit
 from store.sources.server_url import Root
+from store.sync import depending
 from store.sync.jsontext import clean, json_text
 
 Excludes = Callable[[str | None], bool]
@@ -114,6 +115,11 @@ def moved(source: Source, unit: Unit, stored: str | None, excludes: Excludes) ->
     )
 
 
+def where(job: Job) -> tuple[str, str, str]:
+    """Return kind, root and key of a job's unit as they are stored."""
+    return job.source.kind, clean(str(job.root)), key_of(job.unit)
+
+
 def save(database: Database, job: Job, state: UnitState, clock: Clock) -> None:
     """Remember that a unit was read."""
     database.connection.execute(
@@ -133,7 +139,8 @@ def save(database: Database, job: Job, state: UnitState, clock: Clock) -> None:
 
 
 def drop(database: Database, kind: str, root: Root, keys: Sequence[str]) -> None:
-    """Forget that units were read."""
+    """Forget that units were read, and what they depended on."""
+    depending.drop(database, kind, root, keys)
     database.connection.executemany(
         "DELETE FROM source_units WHERE kind = ? AND root = ? AND key = ?",
         ((kind, clean(str(root)), key) for key in keys),

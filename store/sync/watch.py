@@ -22,7 +22,7 @@ from store.database import Database
 from store.errors import StoreError
 from store.sources.protocol import ActivitySource, FollowedSource, Problem, Unit
 from store.sources.server_url import ServerUrl
-from store.sync import units
+from store.sync import depending, units
 from store.sync.engine import Settings, Sync
 from store.sync.locking import only_watcher
 from store.sync.progress import Progress
@@ -76,6 +76,7 @@ class Watch:
     _silent: dict[Target, str] = field(default_factory=dict)
     _looked_into: dict[str, float] = field(default_factory=dict)
     _first: bool = True
+    _targets: list[Target] = field(default_factory=list)
     _file: tuple[int, int] | None = None
 
     def run(self) -> None:
@@ -100,7 +101,7 @@ class Watch:
 
     def _follow(self, board: ActivityBoard) -> None:
         """Watch the folders that there are now; return when there are others."""
-        targets = self.targets()
+        targets = self._targets = self.targets()
         events = Events(folders_of(targets), self.stop)
         try:
             self._catch_up(targets)
@@ -141,7 +142,7 @@ class Watch:
     def _sync(self) -> Sync:
         return Sync(
             self.database, self.settings, self.clock, stopped=self.stop.is_set,
-            reading=self.followers.reading,
+            reading=self.followers.reading, targets=self._targets,
         )  # fmt: skip
 
     def _tick(self, board: ActivityBoard, targets: Sequence[Target], events: Events) -> bool:
@@ -194,8 +195,9 @@ class Watch:
         found: list[Unit] | None = None
         if isinstance(source, FollowedSource) and isinstance(root, Path):
             found = source.units_at(root, paths)
+        beside = depending.read_with(self.database, source.kind, root, paths)
         went = not self.settings.keep_deleted and not all(map(os.path.lexists, paths))
-        if found is None or went:
+        if found is None or went or not beside <= {units.key_of(unit) for unit in found}:
             self._pace.wanted(target)
         self._bring_in_moved(target, found or ())
 

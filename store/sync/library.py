@@ -1,0 +1,44 @@
+"""What the store has of a source, for the source to look into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from store.database import Database
+from store.ids import derived_session_id
+from store.queries.originals import records_of_session
+from store.sources.protocol import Fact, LibraryUser, Source
+from store.sync.jsontext import clean
+
+
+class StoredLibrary:
+    """Fulfils ``store.sources.protocol.Library``."""
+
+    def __init__(self, database: Database, kind: str) -> None:
+        """Look into a store.
+
+        Args:
+            database: Open as long as this is used.
+            kind: The source's kind.
+        """
+        self._database, self._kind = database, kind
+
+    def records(self, session: str) -> Sequence[bytes]:
+        """Return the original records of a session (by its id at the source) in order."""
+        session_id = derived_session_id(self._kind, session)
+        return list(records_of_session(self._database, session_id))
+
+    def facts(self, name: str) -> Sequence[Fact]:
+        """Return what units told by a name, those too whose files are gone."""
+        rows = self._database.connection.execute(
+            "SELECT DISTINCT name, session, value FROM unit_facts WHERE kind = ? AND name = ? "
+            "ORDER BY session, value",
+            (self._kind, clean(name)),
+        )
+        return [Fact(*row) for row in rows]
+
+
+def look_into_library(source: Source, database: Database) -> None:
+    """Give a source the store to look into, where it does."""
+    if isinstance(source, LibraryUser):
+        source.use_library(StoredLibrary(database, source.kind))
