@@ -1,29 +1,131 @@
-"""Makes text that comes from a session harmless to a terminal.
+r"""Makes text of any origin harmless to a terminal, and what it hides visible.
 
-Escapes, C0 and C1 controls, bidi overrides and line separators become visible stand-ins.
-The one place that decides this: drawing, copying and exporting all go through it.
+The one place that decides this: drawing, printing, copying and exporting all go through it.
+
+Replaced by a visible stand-in of one column:
+
+- C0 controls other than newline and tab, and DEL, by their pictures (``␛``); C1 controls,
+  bidi controls, line and paragraph separators and lone surrogates by ``U+FFFD``.
+- Characters that nobody sees: zero-width spaces and joiners, the soft hyphen, tag
+  characters, variation selectors, fillers and the rest of Unicode's default ignorables.
+- Combining marks beyond the first ``MOST_MARKS`` on one character, by one stand-in.
+
+Kept, as people's text needs them: a variation selector right behind a character that has
+variants; the joiners of emoji sequences; joiners behind letters of scripts that join (Arabic,
+Indic and their neighbours); the tags of the three flags that are made of tags.
 """
 
 from __future__ import annotations
 
-_KEPT = {0x09, 0x0A}
-_BIDI_AND_SEPARATORS = (
-    *range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C, 0x2028, 0x2029, 0xFEFF,
+import re
+
+STAND_IN = "\ufffd"
+"""What is shown for a character that has no picture."""
+MOST_MARKS = 8
+"""Combining marks that one character keeps."""
+
+_CONTROLS = "".join(map(chr, (*range(0x09), *range(0x0B, 0x20), 0x7F)))
+_PICTURES = {code: 0x2400 + code for code in map(ord, _CONTROLS)} | {0x7F: 0x2421}
+_STEERING = "\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
+_SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
+_UNSEEN = (
+    "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f\u3164"
+    "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff"
+    "\U000e01f0-\U000e0fff"
+)  # fmt: skip
+_ACTS = re.compile(f"[{re.escape(_CONTROLS)}{_STEERING}{_SELECTORS}{_UNSEEN}]")
+_MARKS = (
+    "\u0300-\u034e\u0350-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u06d6-\u06dc"
+    "\u0730-\u074a\u0816-\u0819\u08d3-\u08e1\u08e3-\u0902\u093c\u0941-\u0948\u094d\u0951-\u0957"
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u0f71-\u0f7e\u0f80-\u0f84"
+    "\u1ab0-\u1ace\u1dc0-\u1dff\u20d0-\u20f0\u2de0-\u2dff\u302a-\u302d\u3099\u309a\ua66f-\ua672"
+    "\ua674-\ua67d\ua8e0-\ua8f1\ufe20-\ufe2f\U0001d165-\U0001d169\U0001e000-\U0001e02a"
 )
-_TABLE: dict[int, int] = {
-    **{code: 0x2400 + code for code in range(0x20) if code not in _KEPT},
-    0x7F: 0x2421,
-    **{code: 0xFFFD for code in range(0x80, 0xA0)},
-    **{code: 0xFFFD for code in _BIDI_AND_SEPARATORS},
-    **{code: 0xFFFD for code in range(0xD800, 0xE000)},
-}
+_MARK_RUN = re.compile(f"[{_MARKS}]{{{MOST_MARKS + 1},}}")
+
+_EMOJI = re.compile("[\xa9\xae\u203c-\u3299\U0001f000-\U0001faff]")
+_HAS_EMOJI_STYLE = re.compile("[#*0-9\xa9\xae\u203c-\u3299\U0001f000-\U0001faff]")
+_HAS_VARIANTS = re.compile("[\u1000-\u109f\u2200-\u2aff\u3000-\u9fff\ua840-\ua87f\uf900-\ufaff"
+                           "\uff00-\uff60\U00020000-\U000323af]")
+_JOINS = re.compile("[\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u17d3\u1820-\u18aa\u1b00-"
+                    "\u1b4b\ua800-\ua8ff\ua980-\ua9df\uaa00-\uaadf\uabc0-\uabed\ufb50-\ufdff"
+                    "\ufe70-\ufefc\U00010a00-\U00011fff]")
+_JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97c\ud7b0-\ud7fb]")
+_MONGOLIAN = re.compile("[\u1820-\u18aa]")
+_TAG_FLAG = re.compile(
+    "\U0001f3f4\U000e0067\U000e0062(?:\U000e0065\U000e006e\U000e0067|\U000e0073\U000e0063"
+    "\U000e0074|\U000e0077\U000e006c\U000e0073)\U000e007f"
+)
+_LONGEST_TAG_FLAG = 7
 
 
 def neutral(text: str) -> str:
     """Return the text with newlines and tabs kept and every other control made visible.
 
-    A carriage return before a newline is dropped; lone surrogates become U+FFFD.
+    A carriage return before a newline is dropped. Doing it twice changes nothing more.
     """
-    if text.isprintable():
+    if text.isascii():
+        if text.isprintable():
+            return text
+        return text.replace("\r\n", "\n").translate(_PICTURES)
+    text = _MARK_RUN.sub(_fewer_marks, text.replace("\r\n", "\n"))
+    return _ACTS.sub(_stand_in, text)
+
+
+def escaped(text: str) -> str:
+    r"""Return JSON with each character that ``neutral`` replaces written as ``\uXXXX``.
+
+    Only the strings of a JSON text can hold such characters, so its value stays the same.
+    """
+    if text.isascii() and "\x7f" not in text:
         return text
-    return text.replace("\r\n", "\n").translate(_TABLE)
+    text = _MARK_RUN.sub(lambda run: run[0][:MOST_MARKS] + _escape(run[0][MOST_MARKS:]), text)
+    return _ACTS.sub(_escape_one, text)
+
+
+def _fewer_marks(run: re.Match[str]) -> str:
+    return run[0][:MOST_MARKS] + STAND_IN
+
+
+def _stand_in(found: re.Match[str]) -> str:
+    character = found[0]
+    picture = _PICTURES.get(ord(character))
+    if picture is not None:
+        return chr(picture)
+    return character if _belongs(found.string, found.start()) else STAND_IN
+
+
+def _escape_one(found: re.Match[str]) -> str:
+    if found[0] in "\n\r\t" or _belongs(found.string, found.start()):
+        return found[0]
+    return _escape(found[0])
+
+
+def _escape(text: str) -> str:
+    units = text.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{high:02x}{low:02x}" for high, low in zip(units[::2], units[1::2],
+                                                                 strict=True))
+
+
+def _belongs(text: str, at: int) -> bool:
+    """Say whether an unseen character is part of the text beside it, and is kept."""
+    code = ord(text[at])
+    before = text[at - 1 : at]
+    if code in (0x200C, 0x200D):
+        after = text[at + 1 : at + 2]
+        if code == 0x200D and (_EMOJI.match(before) or before == "\ufe0f") and _EMOJI.match(after):
+            return True
+        return _JOINS.match(before) is not None and _ACTS.match(after) is None
+    if code in (0xFE0E, 0xFE0F):
+        return _HAS_EMOJI_STYLE.match(before) is not None
+    if 0xFE00 <= code <= 0xFE0D or 0xE0100 <= code <= 0xE01EF:
+        return _HAS_VARIANTS.match(before) is not None
+    if code in (0x115F, 0x1160):
+        return (_JAMO.match(text, at + 1) if code == 0x115F else _JAMO.match(before)) is not None
+    if 0x180B <= code <= 0x180F:
+        return _MONGOLIAN.match(before) is not None
+    if 0xE0020 <= code <= 0xE007F:
+        start = text.rfind("\U0001f3f4", max(0, at - _LONGEST_TAG_FLAG), at)
+        flag = _TAG_FLAG.match(text, start) if start >= 0 else None
+        return flag is not None and at < flag.end()
+    return False

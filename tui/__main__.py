@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from store.streams import guard_streams
 from tui.cli import COMMAND_NAMES
 
 USAGE = 2
@@ -77,6 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code: 0, 1 (refused or not found), 2 (usage).
     """
+    guard_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     request = browser_request(given)
     if request is None:

@@ -14,10 +14,11 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from store.neutral import escaped
+
 LONGEST_LINE = 256 << 20
 """Bytes: what the sources read of one line (64 MiB) becomes no longer in an export."""
 _LONG_NUMBER = re.compile(r"\d{16}")
-_ACTED_ON = re.compile("[\x7f-\x9f\u200e\u200f\u061c\u2028-\u202e\u2066-\u2069\ufeff]")
 
 
 class NotJson(ValueError):
@@ -74,10 +75,7 @@ def encode(value: Any) -> str:
 
 def encode_for_output(value: Any) -> str:
     """Return a value as one line of JSON that is safe to print."""
-    text = encode(value)
-    if text.isascii() and "\x7f" not in text:
-        return text
-    return _ACTED_ON.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+    return escaped(encode(value))
 
 
 def column_value(text: str | None) -> Any:

@@ -19,10 +19,12 @@ from store.config import Config, load_config
 from store.database import Database, open_database
 from store.errors import BackscrollError, StoreError
 from store.locations import library_path
+from store.neutral import escaped
 from store.sources import registry
 from store.sources.server_url import Root
+from store.streams import guard_streams
 from store.sync.engine import Settings, Sync
-from store.sync.jsontext import clean, json_text
+from store.sync.jsontext import json_text
 from store.sync.locking import explain
 from store.sync.progress import Progress, Summary
 from store.sync.roots import take_over
@@ -41,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 when it ran (problems of single files included), 1 when the store or a named
         target cannot be used; 2 comes from wrong usage.
     """
+    guard_streams()
     options = _parser().parse_args(arguments)
     if options.nice:
         os.nice(options.nice)
@@ -59,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BackscrollError as error:
         if options.json:
             _print({"event": "error", "message": str(error)})
-        print(clean(str(error)), file=sys.stderr)
+        print(error, file=sys.stderr)
         return 1
     if options.json:
         _print({"event": "summary", **summary.as_dict()})
@@ -204,8 +207,8 @@ class _Reporter:
 
 def _print(line: dict[str, object]) -> None:
     try:
-        sys.stdout.buffer.write(json_text(line).encode() + b"\n")
-        sys.stdout.buffer.flush()
+        sys.stdout.write(escaped(json_text(line)) + "\n")
+        sys.stdout.flush()
     except BrokenPipeError:
         # Nobody listens any more; what was written so far stays.
         os._exit(1)

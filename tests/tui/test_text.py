@@ -41,7 +41,13 @@ def test_what_terminals_measure_differently_is_made_plain() -> None:
     assert clean("👍🏽!") == "👍!"
     assert clean("👨‍👩‍👧 family") == "👨 family"
     assert clean("क्‍ष") == "क्ष"
-    assert clean("a\u200bb\u00adc") == "abc"
+    england = "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
+    assert clean(f"1\ufe0f\u20e3 {england}") == "1\u20e3 🏴"
+
+
+def test_what_nobody_sees_is_shown() -> None:
+    assert clean("a\u200bb\u00adc\u2060") == "a\ufffdb\ufffdc\ufffd"
+    assert clean("x\U000e0041\ufe01\u3164") == "x\ufffd\ufffd\ufffd"
     assert clean("x\ty") == "x   y"
 
 

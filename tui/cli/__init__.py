@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
+from store.streams import guard_streams, silence_streams
+
 if TYPE_CHECKING:
     import argparse
     import sqlite3
@@ -91,6 +93,24 @@ def main(argv: Sequence[str]) -> int:
     Returns:
         The exit code.
     """
+    guard_streams()
+    try:
+        code = _run(argv)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return code
+    except BrokenPipeError:
+        # Whoever read has enough; that is no failure.
+        silence_streams()
+        return 0
+    except OSError as error:
+        silence_streams()
+        print(f"backscroll: {_of_file(error)}", file=sys.stderr)
+        silence_streams()
+        return FAILED
+
+
+def _run(argv: Sequence[str]) -> int:
     name = command_in(argv)
     if name is None:
         return _without_command(argv)
@@ -148,41 +168,38 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
     import sqlite3
 
     from store.errors import BackscrollError
-    from store.neutral import neutral
-    from tui.cli.output import UsageError, prepare_streams, silence_streams
+    from tui.cli.output import UsageError
 
-    prepare_streams()
     try:
         code = command.run(options)
         sys.stdout.flush()
         return code
     except UsageError as error:
         options.parser.print_usage(sys.stderr)
-        print(f"{options.parser.prog}: error: {neutral(str(error))}", file=sys.stderr)
+        print(f"{options.parser.prog}: error: {error}", file=sys.stderr)
         return USAGE
     except BrokenPipeError:
-        # Whoever read has enough; that is no failure.
-        silence_streams()
-        return 0
+        raise
     except KeyboardInterrupt:
         return INTERRUPTED
     except sqlite3.Error as error:
-        print(f"backscroll: {neutral(str(_explained(error, options.store)))}", file=sys.stderr)
-        return FAILED
+        return _failed(str(_explained(error, options.store)))
     except BackscrollError as error:
-        print(f"backscroll: {neutral(str(error))}", file=sys.stderr)
-        return FAILED
+        return _failed(str(error))
     except OSError as error:
-        print(f"backscroll: {neutral(_of_file(error))}", file=sys.stderr)
-        return FAILED
+        return _failed(_of_file(error))
     except UnicodeEncodeError as error:
         no_text = next(filter(_is_no_text, options.arguments), None)
         if no_text is None:
             return _unforeseen(options.parser.prog, error)
-        print(f"backscroll: {neutral(no_text)} is no valid UTF-8", file=sys.stderr)
-        return FAILED
+        return _failed(f"{no_text} is no valid UTF-8")
     except Exception as error:
         return _unforeseen(options.parser.prog, error)
+
+
+def _failed(reason: str) -> int:
+    print(f"backscroll: {reason}", file=sys.stderr)
+    return FAILED
 
 
 def _of_file(error: OSError) -> str:

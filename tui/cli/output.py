@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import sys
@@ -10,6 +9,7 @@ from datetime import datetime
 from typing import Any, TextIO
 
 from store.neutral import neutral
+from store.streams import Painted, joined, paint, status
 from tui import figures
 
 _STYLES = {
@@ -21,23 +21,6 @@ _STYLES = {
 
 class UsageError(Exception):
     """Arguments that do not go together; the command ends with 2."""
-
-
-def prepare_streams() -> None:
-    """Make pipes UTF-8, and terminals show what their encoding lacks as an escape."""
-    for stream in (sys.stdout, sys.stderr):
-        if not isinstance(stream, io.TextIOWrapper):
-            continue
-        if stream.isatty():
-            stream.reconfigure(errors="backslashreplace")
-        else:
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-
-
-def silence_streams() -> None:
-    """Let nothing more be written, so that the end of the program does not complain."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
 
 
 def wants_colour(stream: TextIO) -> bool:
@@ -62,22 +45,27 @@ class Printer:
         is_terminal = self.stream.isatty()
         self.width = shutil.get_terminal_size().columns if is_terminal else None
 
-    def paint(self, text: str, *styles: str) -> str:
+    def paint(self, text: str, *styles: str) -> Painted:
         """Return text, made harmless, in one or more styles."""
-        text = neutral(text)
-        if not self.colour or not styles or not text:
-            return text
-        codes = ";".join(_STYLES[style] for style in styles)
-        return "\n".join(f"\x1b[{codes}m{line}\x1b[0m" for line in text.split("\n"))
+        return paint(text, ";".join(_STYLES[style] for style in styles) if self.colour else "")
 
-    def line(self, *painted: str) -> None:
+    def lines(self, text: str, *styles: str) -> list[Painted]:
+        """Return the lines of a text, each painted."""
+        return [self.paint(line, *styles) for line in neutral(text).split("\n")]
+
+    def line(self, *painted: Painted) -> None:
         """Write a line of pieces that ``paint`` made."""
-        self.stream.write("".join(painted) + "\n")
+        self.stream.write(joined([*painted, "\n"]))
+
+    def status(self, text: str) -> None:
+        """Replace the line on which the cursor is, and stay on it; for terminals only."""
+        self.stream.write(status(text))
+        self.stream.flush()
 
 
 def note(text: str) -> None:
     """Write a remark to stderr, so that it stays out of what is piped on."""
-    print(neutral(text), file=sys.stderr)
+    print(text, file=sys.stderr)
 
 
 def print_json(value: Any) -> None:

@@ -25,6 +25,7 @@ from store.clock import system_clock
 from store.database import Database
 from store.queries import sessions
 from store.queries.summaries import Summary, summaries
+from store.streams import Painted
 from tui import figures
 from tui.cli.output import Printer, home_path, local_time, note
 from tui.cli.stores import store_for_reading
@@ -121,7 +122,7 @@ def _print_lines(found: Iterator[Summary]) -> Summary | None:
     return last
 
 
-def _line(printer: Printer, summary: Summary) -> list[str]:
+def _line(printer: Printer, summary: Summary) -> list[Painted]:
     lineage = summary["lineage"]
     mark = _MARKS.get(lineage["kind"], "↱ ") if lineage else ""
     title = " ".join((summary["title"] or "untitled").split())

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     for place in found:
         _print_place(printer, place)
     if options.problems and not any(place["problems"] for place in found):
-        printer.line("nothing that was read is damaged")
+        printer.line(printer.paint("nothing that was read is damaged"))
     return 0
 
 

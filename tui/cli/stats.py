@@ -15,6 +15,7 @@ from typing import Any
 
 from store.queries.sessions import resolve
 from store.queries.stats import GROUPINGS, KEYS, Spending, context_tokens, spending
+from store.streams import Painted
 from tui import figures
 from tui.cli.output import Printer, home_path, print_json
 from tui.cli.stores import needs_store, store_for_reading
@@ -85,7 +86,7 @@ def _copies(count: int) -> str:
     return f"{figures.count_of(count, 'answer')} {are}, counted once"
 
 
-def _figures(printer: Printer, group: Spending, *styles: str) -> str:
+def _figures(printer: Printer, group: Spending, *styles: str) -> Painted:
     values = [str(group.sessions), str(group.answers)]
     values += [figures.tokens(group.spent[key]) for key in KEYS]
     values += [figures.tokens(group.total), figures.money(group.cost_usd) if group.cost_usd else ""]

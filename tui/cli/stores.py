@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from store.database import Database
 from store.locations import library_path
-from store.neutral import neutral
 from store.opening import as_path, open_target
+from tui.cli.output import note
 
 
 @contextmanager
@@ -26,7 +25,7 @@ def store_for_reading(options: argparse.Namespace) -> Iterator[Database | None]:
     database = open_target(options.store or library_path())
     try:
         if database.form.is_newer:
-            print(f"backscroll: {neutral(str(database.file_read_only))}", file=sys.stderr)
+            note(f"backscroll: {database.file_read_only}")
         yield database
     finally:
         database.close()

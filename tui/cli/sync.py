@@ -27,8 +27,6 @@ import os
 import sys
 from pathlib import Path
 
-import orjson
-
 from store.errors import StoreError
 from store.locations import library_path
 from store.opening import NO_SERVER_STORE, as_path
@@ -114,11 +112,12 @@ async def _watch(path: Path, roots: list[Root], kinds: list[str], *, as_json: bo
             if isinstance(event, Progress):
                 continue
             if as_json:
-                print(orjson.dumps(event_as_dict(event)).decode(), flush=True)
+                print_json(event_as_dict(event))
+                sys.stdout.flush()
             elif isinstance(event, Trouble):
                 note(event.message)
             else:
-                printer.line(_watch_words(event))
+                printer.line(printer.paint(_watch_words(event)))
                 sys.stdout.flush()
     except asyncio.CancelledError:
         await process.stop()
@@ -139,17 +138,15 @@ def _watch_words(event: Event) -> str:
 
 
 async def _follow(process: SyncProcess) -> None:
-    on_terminal = sys.stderr.isatty()
+    on_terminal, printer = sys.stderr.isatty(), Printer(sys.stderr)
     try:
         async for progress in process:
             if on_terminal:
-                sys.stderr.write(f"\r\x1b[K{_progress_line(progress)}")
-                sys.stderr.flush()
+                printer.status(_progress_line(progress))
     finally:
         if on_terminal:
             with contextlib.suppress(OSError):
-                sys.stderr.write("\r\x1b[K")
-                sys.stderr.flush()
+                printer.status("")
 
 
 def _progress_line(progress: Progress) -> str:

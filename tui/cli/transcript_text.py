@@ -11,6 +11,7 @@ from typing import Any
 from store.exports.encoding import encode
 from store.exports.reading import MessageReading, Row
 from store.rows import MessageRow, PartRow
+from store.streams import Painted, joined
 from tui.cli.output import Printer, local_time
 from tui.transcript.call import Call, ended_in
 from tui.transcript.calls import describe
@@ -48,14 +49,14 @@ class TranscriptText:
         self.workspace = workspace
         self.full = full
 
-    def message(self, item: MessageReading, *, queued: bool = False) -> Iterator[str]:
+    def message(self, item: MessageReading, *, queued: bool = False) -> Iterator[Painted]:
         """Yield the lines of one message."""
         row, paint = item.message, self.printer.paint
         metadata = as_dict(row["metadata"])
         role = str(row["role"])
         style = role if role in ("user", "assistant") else "tool"
-        yield ""
-        yield "".join([
+        yield Painted("")
+        yield joined([
             paint("▌ ", style),
             paint(_speaker(role, metadata), style, "bold"),
             paint("".join(f"  {fact}" for fact in _facts(row, metadata, queued)), "faint"),
@@ -64,7 +65,7 @@ class TranscriptText:
             yield from self.part(part, metadata)
         yield from self._ending(item, metadata)
 
-    def part(self, row: Row, metadata: Mapping[str, Any]) -> Iterator[str]:
+    def part(self, row: Row, metadata: Mapping[str, Any]) -> Iterator[Painted]:
         """Yield the lines of one part of a message with this metadata."""
         data = row["data"]
         kind = str(row["type"])
@@ -73,7 +74,7 @@ class TranscriptText:
         elif kind == "text":
             text = _said(str(data.get("text", "")), metadata)
             if text.strip():
-                yield from self.printer.paint(text).split("\n")
+                yield from self.printer.lines(text)
         elif kind == "reasoning":
             yield from self._reasoning(str(data.get("text", "")))
         elif kind.startswith("tool-") or kind == "dynamic-tool":
@@ -81,24 +82,24 @@ class TranscriptText:
         elif kind != "step-start":
             yield from self._other(row, kind, data)
 
-    def _ending(self, item: MessageReading, metadata: Mapping[str, Any]) -> Iterator[str]:
+    def _ending(self, item: MessageReading, metadata: Mapping[str, Any]) -> Iterator[Painted]:
         """Yield what a message says of its end."""
         details = as_dict(metadata.get("backscroll"))
         error = details.get("error")
         if error and not any(part["type"] == "data-error" for part in item.parts[-1:]):
             text = readable(as_dict(error).get("message") or error).strip()
-            yield from self.printer.paint(f"  ✗ {text}", "error").split("\n")
+            yield from self.printer.lines(f"  ✗ {text}", "error")
         if details.get("aborted_at") or details.get("aborted"):
             yield self.printer.paint("  ✗ broken off here", "error")
 
-    def _reasoning(self, text: str) -> Iterator[str]:
+    def _reasoning(self, text: str) -> Iterator[Painted]:
         lines = self._shortened(text.strip().split("\n"), REASONING_LINES)
         if text.strip():
             yield self.printer.paint(f"  ▸ thought  {next(lines)}", "reasoning", "italic")
             for line in lines:
                 yield self.printer.paint(f"      {line}", "reasoning", "italic")
 
-    def _tool(self, data: dict[str, Any], times: tuple[int, int]) -> Iterator[str]:
+    def _tool(self, data: dict[str, Any], times: tuple[int, int]) -> Iterator[Painted]:
         paint = self.printer.paint
         call = describe(data, self.workspace, times)
         mark, style = _MARKS.get(call.status, ("○", "tool"))
@@ -107,7 +108,7 @@ class TranscriptText:
         state = ", ".join(fact for fact in (call.word or "ok", took) if fact)
         marks = "".join(f"  {text}" if number == 0 else f" {text}"
                         for number, (text, _ink) in enumerate(call.marks))
-        yield "".join([
+        yield joined([
             paint("  ▸ ", "tool"),
             paint(call.name, "tool", "bold"),
             paint(f" {self._cut(call.what)}" if call.what else ""),
@@ -117,7 +118,7 @@ class TranscriptText:
         ])
         yield from self._body(call)
 
-    def _body(self, call: Call) -> Iterator[str]:
+    def _body(self, call: Call) -> Iterator[Painted]:
         """Yield what came of a call."""
         if call.kind == "todo":
             for state, text in call.body:
@@ -128,12 +129,12 @@ class TranscriptText:
             text = str(call.body).strip("\n")
             yield from self._indented(text, OUTPUT_LINES, from_end=call.from_end)
 
-    def _diff(self, lines: list[str]) -> Iterator[str]:
+    def _diff(self, lines: list[str]) -> Iterator[Painted]:
         styles = {"+": ("added",), "-": ("removed",), "@": ("faint",)}
         for line in self._shortened(lines, 3 * OUTPUT_LINES):
             yield self.printer.paint(f"      {line}", *styles.get(line[:1], ()))
 
-    def _other(self, row: Row, kind: str, data: dict[str, Any]) -> Iterator[str]:
+    def _other(self, row: Row, kind: str, data: dict[str, Any]) -> Iterator[Painted]:
         paint = self.printer.paint
         content = data.get("data")
         if kind == "data-compaction" and isinstance(content, Mapping):
@@ -158,7 +159,7 @@ class TranscriptText:
         for line in data_lines(item, Setting(width, width, self.workspace))[0]:
             yield "  ".join(filter(None, (line.text, "".join(text for text, _ in line.right))))
 
-    def _indented(self, text: str, limit: int, *, from_end: bool = False) -> Iterator[str]:
+    def _indented(self, text: str, limit: int, *, from_end: bool = False) -> Iterator[Painted]:
         """Yield text below its call; of a failure the end tells most."""
         lines = text.split("\n") if text else []
         if from_end and not self.full and len(lines) > limit + 1:

@@ -15,6 +15,7 @@ from typing import Any
 from store.database import Database
 from store.queries.lineage import FamilyNode, families, family, turn_counts, turn_number
 from store.queries.sessions import resolve
+from store.streams import Painted, joined
 from store.verbs.marks import user_marks
 from tui import figures
 from tui.cli.output import Printer, print_json
@@ -72,7 +73,7 @@ def _fork_turn(db: Database, node: FamilyNode) -> int | None:
 
 def _lines(
     db: Database, nodes: list[FamilyNode], current: str | None, printer: Printer
-) -> Iterator[str]:
+) -> Iterator[Painted]:
     turns = turn_counts(db, [node.id for node in nodes])
     open_lines: list[bool] = []
     for node in nodes:
@@ -88,7 +89,7 @@ def _lines(
         facts += ["archived"] if node.archived_at is not None else []
         title = " ".join((node.title or "untitled").split())
         style = ("bold",) if node.id == current else ()
-        yield "".join((
+        yield joined((
             printer.paint(stem, "rule"), printer.paint(glyph, "fork"),
             printer.paint(title, *style), printer.paint(f"  {' · '.join(facts)}", "faint"),
             printer.paint(f"  {node.id}", "faint"),
