@@ -80,6 +80,16 @@ class Form(NamedTuple):
         """Return the SQL expression for a session's id at its source."""
         return self.fact(table, "source.id")
 
+    def answer_name(self, table: str) -> str:
+        """Return the SQL expression for what names an answer wherever it is stored.
+
+        Sync's own name for it, else the message that it was copied from; NULL without both.
+        """
+        named = f"json_extract({table}.metadata_json, '$.source.answer[0]')"
+        copied = f"json_extract({table}.metadata_json, '$.inherited_from')"
+        valid = f"json_valid({table}.metadata_json)"
+        return f"CASE WHEN {valid} THEN coalesce({named}, {copied}) END"
+
     def hidden_at(self, table: str) -> str:
         """Return the SQL expression for a message's ``hidden_at`` (NULL when visible)."""
         in_metadata = self.fact(table, "hidden_at")

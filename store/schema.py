@@ -123,10 +123,21 @@ The ``archive`` ones hold archived sessions only, so they cost other sessions no
 expressions must be the text that ``Form.source_kind`` and ``Form.source_id`` give.
 """
 
+ANSWER_NAME = (
+    "CASE WHEN json_valid(metadata_json) THEN coalesce("
+    "json_extract(metadata_json, '$.source.answer[0]'),"
+    " json_extract(metadata_json, '$.inherited_from')) END"
+)
+ANSWERS_BY_NAME = f"""
+CREATE INDEX chat_messages_answer ON chat_messages({ANSWER_NAME}) WHERE role = 'assistant';
+"""
+"""Finds the messages that hold one answer; the text must be that of ``Form.answer_name``."""
+
 MIGRATIONS: tuple[str, ...] = (
     CONTRACT_TABLES + CONTRACT_INDEXES + EXTRA_INDEXES + SIDE_TABLES + VERB_LOG + ";\n",
     READING_STATES,
     DEPENDENCIES,
+    ANSWERS_BY_NAME,
 )
 """Script ``n`` takes a file of ours from ``user_version`` n to n + 1."""
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from store.database import Database
 from store.errors import NotFound
 from store.queries import sessions
+from store.queries.counted import Usage, counted
 from store.queries.inspection import LinkedSession, Spent, linked, spent_of, starts_turn
 from store.queries.originals import record_count
-from store.queries.reading import decoded, number, number_or_none, text
+from store.queries.reading import USAGE_KEYS, decoded, number, number_or_none, text
 from store.rows import SessionRow
 
 PROMPT_CHARACTERS = 200
@@ -94,7 +95,8 @@ class Timeline:
     """All turns of a session, and what was counted on the way.
 
     Attributes:
-        spent: What the session itself spent: hidden turns too, copied ones not.
+        spent: What the session itself spent: hidden turns too, but no answer that another
+            session counts (``store.queries.counted``).
         models: Assistant messages by model, as ``provider/model`` and variant.
         prompts: Assistant messages by the digest of their system prompt.
         tools: Calls by tool.
@@ -164,6 +166,7 @@ def timeline(db: Database, session_id: str) -> Timeline:
     in afterwards: ``Timeline.count(tool_calls(db, ids))``.
     """
     found = Timeline()
+    shared = counted(db, [session_id]).usage
     for message_id, role, hidden_at, at, metadata in _messages(db, session_id):
         if isinstance(metadata.get("queued_at"), int | float):
             continue
@@ -179,6 +182,7 @@ def timeline(db: Database, session_id: str) -> Timeline:
         turn.ended = max(turn.ended, at)
         if role == "assistant":
             _count_answer(found, turn, metadata)
+            found.spent.add(_counted(spent_of(metadata), shared, message_id))
     _read_prompts(db, found.turns)
     return found
 
@@ -201,8 +205,6 @@ def _messages(
 def _count_answer(found: Timeline, turn: Turn, metadata: dict[str, Any]) -> None:
     spent = spent_of(metadata)
     turn.spent.add(spent)
-    if "inherited_from" not in metadata:
-        found.spent.add(spent)
     name = model_name(metadata.get("model"))
     if name is not None:
         found.models[name] += 1
@@ -211,6 +213,17 @@ def _count_answer(found: Timeline, turn: Turn, metadata: dict[str, Any]) -> None
     digest = metadata.get("system_prompt_digest")
     if isinstance(digest, str):
         found.prompts[digest] += 1
+
+
+def _counted(spent: Spent, shared: Mapping[str, Usage | None], message_id: str) -> Spent:
+    """Return what an answer counts with; nothing where another message counts it."""
+    if message_id not in shared:
+        return spent
+    usage = shared[message_id]
+    if usage is None:
+        return Spent()
+    cost = spent.cost if spent.cost is None else max(spent.cost, usage.cost)
+    return Spent(**dict(zip(USAGE_KEYS, usage.tokens, strict=True)), cost=cost)
 
 
 def tool_calls(db: Database, message_ids: Sequence[str]) -> list[ToolCall]:

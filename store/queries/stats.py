@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from store.database import Database
+from store.queries.counted import Counted, Usage, counted
 from store.queries.inspection import context_size
 from store.queries.list_keys import day_of
 from store.queries.reading import amount, decoded, number
@@ -23,6 +24,7 @@ GROUPINGS: tuple[Grouping, ...] = (
     "all", "agent", "source", "workspace", "model", "day", "session",
 )  # fmt: skip
 KEYS = tuple(BUCKETS.values())
+_AS_IT_IS = Usage(())
 _LEAST_COST = 1e-9
 """Dollars; less than that is what sums of fractions differ by."""
 
@@ -57,8 +59,8 @@ def spending(
 ) -> list[Spending]:
     """Return what was spent, the dearest group first.
 
-    A copy is not counted where its original is in the store too. Of copies whose original
-    is gone, one is counted.
+    An answer that several messages hold is counted once, for the one that had it first; see
+    ``store.queries.counted``.
 
     Args:
         db: The store.
@@ -67,21 +69,20 @@ def spending(
     """
     groups: dict[str, Spending] = {}
     members: dict[str, set[str]] = {}
-    counted_for: set[str] = set()
     bills: dict[str, _Bill] = {}
-    for session_id, group, origin, has_original, at, said, *values in _answers(
-        db, by, session_ids
-    ):
+    shared = counted(db, session_ids)
+    for message_id, session_id, group, at, said, *values in _answers(db, by, session_ids):
         name = day_of(number(at)) if by == "day" else str(group or "")
         entry = groups.setdefault(name, Spending(name))
         members.setdefault(name, set()).add(session_id)
         bill = bills.setdefault(session_id, _Bill())
         bill.told += said
-        if origin is not None and (has_original or origin in counted_for):
+        usage = shared.usage.get(message_id, _AS_IT_IS)
+        if usage is None:
             entry.copies += 1
             continue
-        if origin is not None:
-            counted_for.add(origin)
+        if usage is not _AS_IT_IS:
+            said, values = usage.cost, list(usage.tokens)
         entry.answers += 1
         entry.cost_usd += said
         for key, value in zip(KEYS, values, strict=True):
@@ -90,7 +91,7 @@ def spending(
     for name, entry in groups.items():
         entry.sessions = len(members[name])
     if by != "day":
-        _add_untold(db, groups, bills)
+        _add_untold(db, groups, bills, shared)
     return sorted(groups.values(), key=lambda entry: (-entry.total, entry.group))
 
 
@@ -104,7 +105,7 @@ class _Bill:
 
 def _answers(
     db: Database, by: Grouping, session_ids: Sequence[str] | None
-) -> Iterator[tuple[str, str | None, str | None, int, int, float, int, int, int, int, int]]:
+) -> Iterator[tuple[str, str, str | None, int, float, int, int, int, int, int]]:
     form = db.form
     columns: dict[Grouping, str] = {
         "all": "''", "day": "''", "agent": "s.agent", "workspace": "s.workspace_root",
@@ -112,12 +113,11 @@ def _answers(
         "model": f"coalesce({form.fact('m', 'model.model_id')}, CASE WHEN json_valid(s.model_json)"
         " THEN json_extract(s.model_json, '$.model_id') END)",
     }  # fmt: skip
-    origin, said = form.rare_fact("m", "inherited_from"), form.rare_fact("m", "cost_usd")
+    said = form.fact("m", "cost_usd")
     sums = ", ".join(bucket("m", key) for key in KEYS)
     only = "" if session_ids is None else f" AND s.id IN ({','.join('?' * len(session_ids))})"
     cursor = db.connection.execute(
-        f"SELECT s.id, {columns[by]}, {origin},"
-        f" EXISTS (SELECT 1 FROM chat_messages o WHERE o.id = {origin}), m.created_at,"
+        f"SELECT m.id, s.id, {columns[by]}, m.created_at,"
         f" CASE WHEN typeof({said}) IN ('integer', 'real') THEN {said} ELSE 0.0 END, {sums}"
         " FROM chat_sessions s JOIN chat_messages m ON m.session_id = s.id"
         f" WHERE m.role = 'assistant'{only}",
@@ -128,19 +128,33 @@ def _answers(
 
 
 def _add_untold(
-    db: Database, groups: dict[str, Spending], bills: dict[str, _Bill]
+    db: Database, groups: dict[str, Spending], bills: dict[str, _Bill], shared: Counted
 ) -> None:
     """Add what a session cost beyond what its answers tell, to where most of it was spent."""
-    stored = db.form.fact("s", "backscroll.cost.usd")
     for session_id, bill in bills.items():
         if not bill.groups:
             continue
         row = db.connection.execute(
-            f"SELECT s.cost_usd, {stored} FROM chat_sessions s WHERE s.id = $1", {"1": session_id}
+            "SELECT cost_usd, metadata_json FROM chat_sessions WHERE id = $1", {"1": session_id}
         ).fetchone()
-        rest = (amount(row[0]) or amount(row[1])) - bill.told
+        rest = (amount(row[0]) or _total_of(session_id, row[1], shared)) - bill.told
         if rest > _LEAST_COST:
             groups[max(bill.groups, key=lambda name: bill.groups[name])].cost_usd += rest
+
+
+def _total_of(session_id: str, metadata_json: str, shared: Counted) -> float:
+    """Return what a session itself added to the running totals that its source keeps."""
+    own = decoded(metadata_json).get("backscroll")
+    cost = own.get("cost") if isinstance(own, dict) else None
+    if not isinstance(cost, dict):
+        return 0.0
+    totals = cost.get("totals")
+    if not isinstance(totals, dict):
+        return amount(cost.get("usd"))
+    return sum(
+        max(0.0, amount(dollars) - shared.begun_at.get((session_id, counter), 0.0))
+        for counter, dollars in totals.items()
+    )
 
 
 def context_tokens(db: Database, session_id: str) -> int | None:

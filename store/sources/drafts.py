@@ -43,6 +43,20 @@ class PartDraft:
     records: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ApiAnswer:
+    """Which answer of a model's API a message holds, the same in every copy of it.
+
+    Attributes:
+        id: The API's id of the answer, else the agent's own, where copies keep that.
+        request: The id of the request; None where the source does not tell. An id alone says
+            little: some gateways number the answers of each session from 1.
+    """
+
+    id: str
+    request: str | None = None
+
+
 @dataclass(slots=True)
 class MessageDraft:
     """One message, in display order within its session.
@@ -54,6 +68,8 @@ class MessageDraft:
             ``system_prompt_digest`` and whatever else the source tells.
         inherited_from: The ``source_id`` of the original in the parent session, for copies.
         records: Records of the message as a whole that belong to none of its parts.
+        answer: Which answer an assistant message holds; None where nothing has an id, and the
+            message is known by its time and its words.
     """
 
     source_id: str
@@ -64,6 +80,7 @@ class MessageDraft:
     parts: list[PartDraft] = field(default_factory=list)
     inherited_from: str | None = None
     records: tuple[int, ...] = ()
+    answer: ApiAnswer | None = None
 
 
 @dataclass(slots=True)

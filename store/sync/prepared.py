@@ -14,6 +14,7 @@ import orjson
 
 from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_session_id, derived_tail
 from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
+from store.sync.answers import answer_name
 from store.sync.blocks import cut_blocks
 from store.sync.jsontext import clean, json_text
 from store.sync.memory import Memory
@@ -143,7 +144,7 @@ def _lay_out(
         tail = derived_tail(kind, draft.source_id, message.source_id)
         message_id = f"msg_{(ticks + position) & STAMP_MASK:012x}{tail}"
         ids[message.source_id] = message_id
-        _add_message(prepared, message, message_id, at)
+        _add_message(prepared, kind, message, message_id, at)
         _add_parts(prepared, kind, message, message_id, ticks, tail)
         if keep_originals:
             _add_refs(prepared, message, message_id)
@@ -153,13 +154,16 @@ def _lay_out(
 
 
 def _add_message(
-    prepared: PreparedSession, message: MessageDraft, message_id: str, at: int
+    prepared: PreparedSession, kind: str, message: MessageDraft, message_id: str, at: int
 ) -> None:
     metadata = dict(message.metadata)
     source: dict[str, Any] = {"id": message.source_id}
     if message.inherited_from is not None:
         source["inherited_from"] = message.inherited_from
         prepared.inherited[len(prepared.messages)] = message.inherited_from
+    answer = answer_name(kind, message)
+    if answer is not None:
+        source["answer"] = answer
     metadata["source"] = source
     if at != message.created_at:
         own = dict(metadata.get("backscroll") or {})

@@ -14,7 +14,7 @@ from store.sources.claude_code.rows import Row, mapping, number, string, text_of
 from store.sources.claude_code.tools import call_part, result_text, settle
 from store.sources.claude_code.tree import is_queued_prompt
 from store.sources.claude_code.usage import SYNTHETIC, larger, usage_of
-from store.sources.drafts import MessageDraft, PartDraft
+from store.sources.drafts import ApiAnswer, MessageDraft, PartDraft
 from store.sources.plain_parts import data_part
 
 _PLACE = (("git_branch", "gitBranch"), ("cwd", "cwd"), ("version", "version"))
@@ -131,7 +131,7 @@ class Thread:
         group = self._groups.get(row.message_id)
         if group is None or not self._goes_on(group, row):
             name = row.message_id if group is None else row.uuid
-            group = MessageDraft(name, "assistant", row.at, row.at)
+            group = MessageDraft(name, "assistant", row.at, row.at, answer=_answer(row))
             self._describe(group, row)
             self._groups[row.message_id] = self._add(group, row)
         else:
@@ -182,6 +182,8 @@ class Thread:
     def _update(self, group: MessageDraft, row: Row) -> None:
         """Set what a later row of an API message may know better."""
         metadata = group.metadata
+        if group.answer is not None and group.answer.request is None:
+            group.answer = _answer(row) or group.answer
         usage = usage_of(row.message)
         if usage is not None:
             known = metadata.get("usage")
@@ -283,6 +285,14 @@ class Thread:
             self.messages.sort(key=_first_record)
         for message, row in self._boundaries:
             set_tail(message, row, self.owner)
+
+
+def _answer(row: Row) -> ApiAnswer | None:
+    """Return which answer of the API a row is of; None where the API gave it no id."""
+    message_id = string(row.message.get("id"))
+    if message_id is None:
+        return None
+    return ApiAnswer(message_id, string(row.data.get("requestId")))
 
 
 def _first_record(message: MessageDraft) -> int:

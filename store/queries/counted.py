@@ -1,0 +1,272 @@
+"""Which message counts an answer of a model, where several messages hold that answer.
+
+An answer is paid for once and may be stored many times: in forks, in copies of a file, in
+a resumed session's new file, in an agent's side file. Sync gives each answer a name
+(``metadata_json.source.answer``, see ``store.sync.answers``), and copies that were made
+here point at their original (``inherited_from``). This module alone decides from both which
+rows are one answer, which of them counts it and with which usage.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from store.database import Database
+from store.queries.reading import USAGE_KEYS, amount, number, text
+from store.verbs.rollups import bucket
+
+_BATCH = 400
+"""Names in one query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer is counted with.
+
+    Attributes:
+        tokens: By bucket, in the order of ``USAGE_KEYS``.
+        cost: Dollars that the source says; 0 where it says nothing.
+    """
+
+    tokens: tuple[int, ...]
+    cost: float = 0.0
+
+    def largest(self, other: Usage) -> Usage:
+        """Return the larger output and the larger cost: copies may be cut short or zeroed."""
+        tokens = max(self.tokens, other.tokens, key=lambda one: (one[1] + one[2], sum(one)))
+        return Usage(tokens, max(self.cost, other.cost))
+
+
+@dataclass(slots=True)
+class Counted:
+    """What several messages hold, and how it is counted.
+
+    Attributes:
+        usage: By id of each message whose answer others hold too: what it counts with, None
+            where another message counts it. A message that is not here counts as it is.
+        begun_at: By session and running total, the dollars that the total began with because
+            another session had spent them; see ``metadata_json.backscroll.cost_so_far``.
+    """
+
+    usage: dict[str, Usage | None] = field(default_factory=dict)
+    begun_at: dict[tuple[str, str], float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Row:
+    """A message that holds an answer.
+
+    Attributes:
+        name: The answer's name; None for a message that no sync brought.
+        request: Which request it answers; None where the source does not say.
+        words: Digest of what it says; None where the name is already made of that.
+        origin: The id of the message that it was copied from.
+        at: When the answer began, epoch ms.
+        rank: The least of several rows counts: originals before copies, sessions before
+            their subagents, older sessions before newer ones.
+        total: Which running total of costs the source keeps, and its dollars after this message.
+    """
+
+    id: str
+    session: str
+    name: str | None
+    request: str | None
+    words: str | None
+    origin: str | None
+    at: int
+    usage: Usage
+    rank: tuple[Any, ...]
+    total: tuple[str, float] | None
+
+
+def counted(db: Database, session_ids: Sequence[str] | None = None) -> Counted:
+    """Return how the answers are counted that more than one message holds.
+
+    Args:
+        db: The store.
+        session_ids: Only the answers of these sessions, wherever their copies are; None for
+            the whole store.
+    """
+    rows = _every_row(db) if session_ids is None else _rows_around(db, session_ids)
+    found = Counted()
+    for group in _groups(rows):
+        _count(found, group)
+    return found
+
+
+def _count(found: Counted, group: list[_Row]) -> None:
+    first = min(group, key=lambda row: row.rank)
+    usage = first.usage
+    for row in group:
+        usage = usage.largest(row.usage)
+    for row in group:
+        found.usage[row.id] = usage if row is first else None
+    totals = [row.total for row in group if row.total is not None and row is first]
+    for session in {row.session for row in group} - {first.session}:
+        for counter, dollars in totals:
+            key = session, counter
+            found.begun_at[key] = max(found.begun_at.get(key, 0.0), dollars)
+
+
+def _groups(rows: dict[str, _Row]) -> Iterator[list[_Row]]:
+    """Yield the rows that hold one answer, two at least each time."""
+    leader: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        while (above := leader.get(name, name)) != name:
+            leader[name] = leader.get(above, above)
+            name = above
+        return name
+
+    by_name: defaultdict[str, list[_Row]] = defaultdict(list)
+    for row in rows.values():
+        if row.name is not None:
+            by_name[row.name].append(row)
+    for named in by_name.values():
+        for alike in _alike(named):
+            for row in alike[1:]:
+                leader[find(row.id)] = find(alike[0].id)
+    for row in rows.values():
+        original = rows.get(row.origin) if row.origin is not None else None
+        # Two rows of one name that are not alike are two answers, whatever a lineage says.
+        if row.origin is not None and (
+            original is None or row.name is None or row.name != original.name
+        ):
+            leader[find(row.id)] = find(row.origin)
+    groups: defaultdict[str, list[_Row]] = defaultdict(list)
+    for row in rows.values():
+        groups[find(row.id)].append(row)
+    return (group for group in groups.values() if len(group) > 1)
+
+
+def _alike(named: list[_Row]) -> Iterator[list[_Row]]:
+    """Split the rows of one name into answers.
+
+    The request decides; where a row does not tell its request, the time does, and where the
+    times differ, usage and words. Answers that are named by what they say are told apart
+    within a session by their order, as an agent may say the same twice.
+    """
+    if named[0].words is None:
+        yield from _in_order(named)
+        return
+    by_request: dict[str | None, list[_Row]] = {}
+    for row in named:
+        by_request.setdefault(row.request, []).append(row)
+    answers = [alike for request, alike in by_request.items() if request is not None]
+    for row in sorted(by_request.get(None, ()), key=lambda row: (row.at, row.id)):
+        known = [alike for alike in answers if any(_same(row, other) for other in alike)]
+        # Several requests may have been answered at the same time with the same words.
+        (min(known, key=lambda alike: alike[0].rank) if known else _new(answers)).append(row)
+    yield from answers
+
+
+def _new(answers: list[list[_Row]]) -> list[_Row]:
+    answers.append([])
+    return answers[-1]
+
+
+def _same(row: _Row, other: _Row) -> bool:
+    if row.at == other.at:
+        return True
+    return row.usage.tokens == other.usage.tokens and row.words == other.words
+
+
+def _in_order(named: list[_Row]) -> Iterator[list[_Row]]:
+    sessions: defaultdict[str, list[_Row]] = defaultdict(list)
+    for row in sorted(named, key=lambda row: (row.at, row.id)):
+        sessions[row.session].append(row)
+    for place in range(max(map(len, sessions.values()))):
+        yield [rows[place] for rows in sessions.values() if place < len(rows)]
+
+
+def _every_row(db: Database) -> dict[str, _Row]:
+    name, answer = db.form.answer_name("m"), db.form.fact("m", "source.answer[0]")
+    twice = (
+        f"SELECT {name} FROM chat_messages m WHERE m.role = 'assistant' AND {name} IS NOT NULL"
+        f" GROUP BY {name} HAVING count(*) > 1"
+    )
+    rows = _read(db, f"{name} IN ({twice})", ())
+    rows |= _read(db, f"{name} IS NOT NULL AND {answer} IS NULL", ())
+    return _with_originals(db, rows)
+
+
+def _rows_around(db: Database, session_ids: Sequence[str]) -> dict[str, _Row]:
+    """Return the rows of some sessions whose answers may be elsewhere too, and those."""
+    rows: dict[str, _Row] = {}
+    name, other = db.form.answer_name("m"), db.form.answer_name("o")
+    for ids in _batches(session_ids):
+        marks = _marks(ids)
+        if db.form.name != "own":
+            # No index has the names there: only the way from a copy to its original is short.
+            rows |= _read(db, f"m.session_id IN ({marks}) AND {name} IS NOT NULL", ids)
+            continue
+        shared = (
+            f"SELECT {name} FROM chat_messages m WHERE m.session_id IN ({marks})"
+            f" AND m.role = 'assistant' AND {name} IS NOT NULL AND EXISTS (SELECT 1"
+            f" FROM chat_messages o WHERE o.role = 'assistant' AND {other} = {name}"
+            " AND o.id <> m.id)"
+        )
+        rows |= _read(db, f"{name} IN ({shared})", ids)
+        copied = f"SELECT id FROM chat_messages WHERE session_id IN ({marks})"
+        rows |= _read(db, f"{name} IN ({copied})", ids)
+        origin = db.form.fact("m", "inherited_from")
+        rows |= _read(db, f"m.session_id IN ({marks}) AND {origin} IS NOT NULL", ids)
+    return _with_originals(db, rows)
+
+
+def _with_originals(db: Database, rows: dict[str, _Row]) -> dict[str, _Row]:
+    """Add the messages that others were copied from, the originals of those, and so on."""
+    missing = {row.origin for row in rows.values() if row.origin is not None} - rows.keys()
+    while missing:
+        found: dict[str, _Row] = {}
+        for ids in _batches(sorted(missing)):
+            found |= _read(db, f"m.id IN ({_marks(ids)})", ids)
+        rows |= found
+        origins = {row.origin for row in found.values() if row.origin is not None}
+        missing = origins - rows.keys() - missing
+    return rows
+
+
+def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (names[start : start + _BATCH] for start in range(0, len(names), _BATCH))
+
+
+def _marks(names: Sequence[str]) -> str:
+    return ", ".join("?" * len(names))
+
+
+def _read(db: Database, condition: str, values: Iterable[str]) -> dict[str, _Row]:
+    form = db.form
+    facts = ("source.answer[0]", "source.answer[1]", "source.answer[2]", "inherited_from",
+             "backscroll.true_created_at", "backscroll.cost_so_far.usd",
+             "backscroll.cost_so_far.counter", "cost_usd")  # fmt: skip
+    columns = ", ".join(form.fact("m", path) for path in facts)
+    usage = ", ".join(bucket("m", key) for key in USAGE_KEYS)
+    cursor = db.connection.execute(
+        "SELECT m.id, m.session_id, m.created_at, s.created_at,"
+        f" {form.fact('s', 'lineage.kind')} = 'subagent', {columns}, {usage}"
+        " FROM chat_messages m JOIN chat_sessions s ON s.id = m.session_id"
+        f" WHERE m.role = 'assistant' AND {condition}",
+        tuple(values),
+    )
+    return {row.id: row for row in map(_row, cursor)}
+
+
+def _row(values: tuple[Any, ...]) -> _Row:
+    (message_id, session_id, at, began, is_subagent,
+     name, request, words, origin, true_at, total, counter, cost, *usage) = values  # fmt: skip
+    return _Row(
+        message_id,
+        session_id,
+        text(name),
+        text(request),
+        text(words),
+        text(origin),
+        number(at if true_at is None else true_at),
+        Usage(tuple(usage), amount(cost)),
+        (origin is not None, bool(is_subagent), number(began), session_id, number(at), message_id),
+        None if total is None else (str(counter), amount(total)),
+    )

@@ -1,0 +1,75 @@
+"""Names each answer of a model, so that its copies are known wherever they are stored.
+
+The name stands in ``metadata_json.source.answer`` as ``[name, request, words]``: digests of
+the API's id of the answer, of its request (null where a source does not say), and of what
+the answer says. An answer without an id of the API is named by its time and its words,
+``[name]``. What follows from equal names is decided when they are read
+(``store.queries.counted``), so that the order in which files come does not matter.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from store.sources.drafts import MessageDraft
+
+_SIZE = 9
+"""Bytes of a digest; 12 characters."""
+_SORTED = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
+
+
+def answer_name(kind: str, message: MessageDraft) -> list[str | None] | None:
+    """Return what names the answer that a message holds; None for a message of others.
+
+    Args:
+        kind: The source's kind: ids of different agents are never compared.
+        message: The message as its source read it.
+    """
+    if message.role != "assistant":
+        return None
+    words = _words(message)
+    answer = message.answer
+    if answer is None:
+        return [_digest(kind.encode(), str(message.created_at).encode(), *words)]
+    request = None if answer.request is None else _digest(_text(answer.request))
+    return [_digest(kind.encode(), _text(answer.id)), request, _digest(*words)]
+
+
+def _words(message: MessageDraft) -> list[bytes]:
+    """Return what an answer says and calls, without what came back from its calls."""
+    found: list[bytes] = []
+    for part in message.parts:
+        data = part.data
+        if part.tool_call_id is not None:
+            found += (_text(part.type), _json(data.get("input")))
+        elif isinstance(text := data.get("text"), str):
+            found += (_text(part.type), _text(text))
+    return found or [_json(message.metadata.get("usage"))]
+
+
+def _json(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value, option=_SORTED)
+    except TypeError:
+        return _text(repr(value))
+
+
+def _text(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _digest(*values: bytes) -> str:
+    return base64.urlsafe_b64encode(_hashed(values)).decode()
+
+
+def _hashed(values: Iterable[bytes]) -> bytes:
+    digest = hashlib.blake2b(digest_size=_SIZE)
+    for value in values:
+        digest.update(len(value).to_bytes(8, "big"))
+        digest.update(value)
+    return digest.digest()
