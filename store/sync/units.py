@@ -62,9 +62,13 @@ class UnitState:
         return json_text([self.version, self.files, self.offsets, self.excluded, self.sessions])
 
 
+ROWS_VERSION = 1
+"""Raised when sync makes other rows of the same drafts: every unit is read again then."""
+
+
 def version_of(source: Source) -> int:
-    """Return which version of its mapping a source has; sources without one have 1."""
-    return int(getattr(source, "version", 1))
+    """Return the version of the rows that a source's units become; a source has 1 or its own."""
+    return 1000 * ROWS_VERSION + int(getattr(source, "version", 1))
 
 
 def state_of(
