@@ -1,12 +1,52 @@
-"""Titles of sessions that no one has named: the first words of what was said."""
+"""Titles of sessions that no one has named: what the person asked for first."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from store.sources.drafts import MessageDraft
+from store.sources.requests import words_of
+from store.sources.values import mapping, string
+
 TITLE_LENGTH = 300
 """Characters of the longest title."""
+
+_MARK = re.compile(r"</?[a-z][a-z_-]*(?: [^<>]*)?>")
 
 
 def shortened(text: str) -> str:
     """Return a text on one line, cut where it is too long for a title."""
     line = " ".join(text[: TITLE_LENGTH * 4].split())
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1] + "…"
+
+
+def first_prompt(messages: Iterable[MessageDraft]) -> str | None:
+    """Return the first prompt that was not rewound, else the first command or shell line.
+
+    Only the person's own words count, not what an editor, a hook or the program put around
+    them. Where nobody typed anything, it is what another agent sent first.
+    """
+    typed = told = None
+    for message in messages:
+        origin = message.metadata.get("origin")
+        if message.role != "user" or "hidden_at" in message.metadata:
+            continue
+        if origin in ("human", None):
+            if line := shortened(words_of(message)):
+                return line
+        elif typed is None and origin in ("command", "shell"):
+            typed = _typed(message.metadata)
+        elif told is None and origin == "notification":
+            told = shortened(_MARK.sub(" ", words_of(message))) or None
+    return typed or told
+
+
+def _typed(metadata: dict[str, Any]) -> str | None:
+    extra = mapping(metadata.get("backscroll"))
+    if "shell" in extra:
+        return shortened("! " + str(extra["shell"]))
+    command = mapping(extra.get("command"))
+    name = string(command.get("name"))
+    return shortened(f"{name} {command.get('args') or ''}") if name else None

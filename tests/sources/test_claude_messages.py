@@ -511,9 +511,9 @@ def test_notes_tell_about_the_session(tmp_path: Path) -> None:
             "entrypoint": "cli",
             "cost": {"usd": 1.5, "from": "cost-state"},
             "permission_mode": "default",
-            "queued_prompts": ["never sent"],
         },
     }
+    assert [m.metadata.get("queued_at") for m in draft.messages] == [None, file.at]
 
 
 def test_project_is_the_first_cwd_and_changes_are_told(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from store.sources.claude_code.messages import Thread
+from store.sources.claude_code.queue import waiting_messages
 from store.sources.claude_code.rows import Row, mapping, string
 from store.sources.claude_code.transcript import Transcript
 from store.sources.claude_code.tree import abandoned
@@ -93,7 +94,7 @@ def session_draft(
 
 
 def add_notes(draft: SessionDraft, transcript: Transcript) -> None:
-    """Add what the notes of a session's file tell: mode, cost, names, links, queue."""
+    """Add what the notes of a session's file tell: mode, cost, names, links, waiting prompts."""
     notes = transcript.notes
     extra = draft.metadata["backscroll"]
     cost = notes.get("cost-state", {}).get("totalCostUSD")
@@ -112,8 +113,11 @@ def add_notes(draft: SessionDraft, transcript: Transcript) -> None:
             extra[name] = found
     if mapping(notes.get("derived-from")).get("sessions"):
         extra["derived_from"] = notes["derived-from"]["sessions"]
-    if transcript.queued:
-        extra["queued_prompts"] = list(transcript.queued)
+    waiting = waiting_messages(transcript.queue.waiting)
+    if waiting:
+        draft.created_at = draft.created_at or waiting[0].created_at
+        draft.updated_at = max(draft.updated_at, *(message.created_at for message in waiting))
+        draft.messages = draft.messages + waiting
 
 
 def _first(rows: Sequence[Row], key: str) -> str | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from store.sources.claude_code.messages import Thread
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.rows import Row, mapping, string
-from store.sources.claude_code.tree import has_result, is_queued_prompt
+from store.sources.claude_code.tree import is_queued_prompt
 from store.sources.claude_code.usage import is_zeroed, larger
 from store.sources.drafts import LineageDraft, LineageKind, MessageDraft
 
@@ -89,7 +89,7 @@ def _end_of_copy(rows: Sequence[Row], end: int, originals: frozenset[str]) -> in
 
 def _begins_own(row: Row) -> bool:
     if row.type == "user":
-        typed = not row.data.get("isMeta") and not has_result(row)
+        typed = not row.data.get("isMeta") and not row.has_result
         return typed and "interruptedMessageId" not in row.data
     return row.type == "assistant" or is_queued_prompt(row) or _is_command(row)
 

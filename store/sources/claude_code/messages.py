@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from store.sources.claude_code.blocks import plain_part, reasoning_part
 from store.sources.claude_code.compaction import add_summary, compaction_message, set_tail
 from store.sources.claude_code.events import event_message, is_quiet, queued_prompt
-from store.sources.claude_code.origins import origin_details, origin_of
+from store.sources.claude_code.origins import (
+    asks_model,
+    command_line,
+    is_local,
+    is_summary,
+    origin_details,
+    origin_of,
+)
 from store.sources.claude_code.prompts import Prompts
 from store.sources.claude_code.rows import Row, mapping, number, string, text_of
 from store.sources.claude_code.tools import call_part, result_text, settle
@@ -16,6 +24,7 @@ from store.sources.claude_code.tree import is_queued_prompt
 from store.sources.claude_code.usage import SYNTHETIC, larger, usage_of
 from store.sources.drafts import ApiAnswer, MessageDraft, PartDraft
 from store.sources.plain_parts import data_part
+from store.sources.requests import prompt_parts
 
 _PLACE = (("git_branch", "gitBranch"), ("cwd", "cwd"), ("version", "version"))
 _ASSISTANT = {
@@ -30,14 +39,37 @@ _ASSISTANT = {
 """What an assistant row says about its API message, and its name in ``backscroll``."""
 
 
+@dataclass(slots=True)
+class Call:
+    """A tool call and the message that it is in."""
+
+    part: PartDraft
+    message: MessageDraft
+
+    @property
+    def id(self) -> str:
+        """The call's id, unique within its message."""
+        return self.part.tool_call_id or ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The message's source id and the call's id, which together name it."""
+        return self.message.source_id, self.id
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has its result."""
+        return self.part.tool_state != "input-available"
+
+
 class Thread:
     """The messages of one thread of rows, in file order.
 
     Attributes:
         messages: The drafts.
         owner: The message that each row's uuid went into.
-        calls: The tool parts by call id.
-        call_owner: The message that each call stands in.
+        calls: The tool calls in order. An id alone does not name one: some model servers
+            number the calls of each answer from 0.
         prompts: System prompts and tool catalogue that the rows bring.
         has_orphans: Whether results stand alone whose call may still come.
     """
@@ -46,8 +78,7 @@ class Thread:
         """Start without messages."""
         self.messages: list[MessageDraft] = []
         self.owner: dict[str, MessageDraft] = {}
-        self.calls: dict[str, PartDraft] = {}
-        self.call_owner: dict[str, MessageDraft] = {}
+        self.calls: list[Call] = []
         self.prompts = Prompts()
         self.model: str | None = None
         self.effort: str | None = None
@@ -58,7 +89,9 @@ class Thread:
         self._assistant: MessageDraft | None = None
         self._compaction: MessageDraft | None = None
         self._boundaries: list[tuple[MessageDraft, Row]] = []
+        self._calls: dict[str, list[Call]] = {}
         self._early: dict[str, list[tuple[dict[str, Any], Row]]] = {}
+        self._command: tuple[MessageDraft, str] | None = None
         self._quiet: list[int] = []
 
     def take(self, rows: Sequence[Row], left: Mapping[str, int]) -> None:
@@ -81,6 +114,7 @@ class Thread:
         elif row.type == "user":
             self._take_user(row)
         elif row.type == "attachment" and is_queued_prompt(row):
+            self._take_out(row)
             self._add(queued_prompt(row), row)
         elif row.type == "system" and row.data.get("subtype") == "compact_boundary":
             self._compaction = self._add(compaction_message(row), row)
@@ -90,8 +124,19 @@ class Thread:
         else:
             self._add(event_message(row), row)
 
+    def _take_out(self, row: Row) -> None:
+        """Take out the message of an earlier row that this one stands for."""
+        earlier = self.owner.pop(row.stands_for, None) if row.stands_for else None
+        for place in reversed(range(len(self.messages))):
+            if self.messages[place] is earlier:
+                del self.messages[place]
+                parts = [number for part in earlier.parts for number in part.records]
+                row.records = tuple(sorted({*earlier.records, *parts, *row.records}))
+                return
+
     def _add(self, message: MessageDraft, row: Row) -> MessageDraft:
         """Append a message that begins with this row."""
+        message.records = (*message.records, *row.records)
         if not self._quiet:
             self.messages.append(message)
         elif self.messages:
@@ -128,6 +173,7 @@ class Thread:
             self.owner[row.uuid] = self.messages[-1]
 
     def _take_assistant(self, row: Row) -> None:
+        self._know_command(expanded=row.message.get("model") != SYNTHETIC)
         group = self._groups.get(row.message_id)
         if group is None or not self._goes_on(group, row):
             name = row.message_id if group is None else row.uuid
@@ -202,23 +248,45 @@ class Thread:
             duration = row.data.get("thinkingDurationMs")
             group.parts.append(reasoning_part(block, duration, row.at, row.number))
         elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
-            part = call_part(block, row)
-            call_id = part.tool_call_id or ""
-            if call_id in self.calls:
-                known = self.calls[call_id]
-                known.records = (*known.records, row.number)
-                return
-            group.parts.append(part)
-            self.calls[call_id], self.call_owner[call_id] = part, group
-            for early, early_row in self._early.pop(call_id, ()):
-                self._take_result(early, early_row)
+            self._take_call(group, call_part(block, row), row)
         elif isinstance(kind, str) and kind.endswith("tool_result"):
             self._take_result(block, row)
         else:
             group.parts.append(plain_part(block, row.at, row.number))
 
+    def _take_call(self, group: MessageDraft, part: PartDraft, row: Row) -> None:
+        call = Call(part, group)
+        known = self._calls.setdefault(call.id, [])
+        for other in known:
+            if other.message is group:
+                other.part.records = (*other.part.records, row.number)
+                return
+        group.parts.append(part)
+        known.append(call)
+        self.calls.append(call)
+        for early, early_row in self._early.pop(call.id, ()):
+            self._take_result(early, early_row)
+
+    def _call_of(self, block: dict[str, Any], row: Row) -> Call | None:
+        """Return the call that a result belongs to; None where it may still come.
+
+        The row says which answer it follows; where it does not, the result is of the newest
+        call with that id that has none yet.
+        """
+        known = self._calls.get(string(block.get("tool_use_id")) or "", [])
+        source = string(row.data.get("sourceToolAssistantUUID"))
+        if source is not None and source not in self.owner:
+            return known[0] if len(known) == 1 and not known[0].settled else None
+        for named in (source, row.parent):
+            owner = self.owner.get(named) if named else None
+            for call in reversed(known):
+                if call.message is owner:
+                    return call
+        candidates = [call for call in known if not call.settled] or known
+        return candidates[-1] if candidates else None
+
     def _take_user(self, row: Row) -> None:
-        if row.data.get("isCompactSummary"):
+        if is_summary(row):
             self._take_summary(row)
             return
         words = []
@@ -229,21 +297,47 @@ class Thread:
                 words.append(block)
         if not words and row.blocks:
             return
+        self._take_out(row)
         text = text_of(words)
         origin = origin_of(row, text)
-        metadata: dict[str, Any] = {"origin": origin}
         extra = origin_details(row, origin, text)
+        self._know_command(expanded=origin == "meta" and "interrupt" not in extra)
+        metadata: dict[str, Any] = {"origin": origin}
         if row.data.get("permissionMode"):
             extra["permission_mode"] = row.data["permissionMode"]
         if extra:
             metadata["backscroll"] = extra
         parts = [plain_part(block, row.at, row.number) for block in words]
-        self._add(MessageDraft(row.uuid, "user", row.at, row.at, metadata, parts), row)
+        if origin == "human":
+            parts = prompt_parts(parts)
+        message = self._add(MessageDraft(row.uuid, "user", row.at, row.at, metadata, parts), row)
+        if "command" in extra and not extra.get("output"):
+            self._command = message, text
+            self._set_command(asks_model(extra["command"], text))
         of_message = extra.get("interrupt")
         if of_message and self._assistant is not None:
             aborted = self._groups.get(of_message) if isinstance(of_message, str) else None
             target = aborted or self._assistant
             target.metadata.setdefault("backscroll", {}).setdefault("aborted_at", row.at)
+
+    def _know_command(self, *, expanded: bool) -> None:
+        """Decide about the command before this row, now that it is known what came of it.
+
+        Args:
+            expanded: Whether the row after it is its expansion or an answer.
+        """
+        if self._command is not None:
+            self._set_command(expanded and not is_local(self._command[0].metadata))
+            self._command = None
+
+    def _set_command(self, prompt: bool) -> None:
+        """Make the newest command a prompt in the person's words, or the program's business."""
+        assert self._command is not None
+        message, text = self._command
+        words = command_line(message.metadata) if prompt else text
+        message.metadata["origin"] = "human" if prompt else "command"
+        first = next(part for part in message.parts if part.type == "text")
+        first.data["text"] = words
 
     def _take_summary(self, row: Row) -> None:
         message = self._compaction
@@ -253,15 +347,13 @@ class Thread:
         add_summary(message, row)
 
     def _take_result(self, block: dict[str, Any], row: Row) -> None:
-        call_id = string(block.get("tool_use_id")) or ""
-        part = self.calls.get(call_id)
-        if part is None:
-            self._early.setdefault(call_id, []).append((block, row))
+        call = self._call_of(block, row)
+        if call is None:
+            self._early.setdefault(string(block.get("tool_use_id")) or "", []).append((block, row))
             return
-        owner = self.call_owner[call_id]
-        settle(part, block, row)
-        owner.updated_at = max(owner.updated_at, part.updated_at)
-        self.owner.setdefault(row.uuid, owner)
+        settle(call.part, block, row)
+        call.message.updated_at = max(call.message.updated_at, call.part.updated_at)
+        self.owner.setdefault(row.uuid, call.message)
 
     def _settle(self) -> None:
         """Place results that stand without their call, and the compactions' tails."""

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from store.sources.claude_code.rows import Row, mapping
+from store.sources.requests import CONTINUED, request_of
 
 INTERRUPTED = "[Request interrupted by user"
 _STARTS = (
@@ -31,18 +32,58 @@ _OUTPUTS = (
     "<bash-stdout>",
     "<bash-stderr>",
 )
-_PUT_BEFORE = re.compile(
-    r"\s*<(ide_opened_file|ide_selection|ide_diagnostics|system-reminder)>.*?</\1>\s*", re.S
-)
-"""What an editor or the program puts before a person's words, in the same row."""
 _TAG = re.compile(r"<(command-name|command-args|bash-input)>(.*?)</\1>", re.S)
+_SKILL_LOADS = re.compile(r"<command-message>The \".*?\" skill is |<skill-format>")
+_LOCAL = frozenset((
+    "add-dir", "agents", "allowed-tools", "approved-tools", "bashes", "branch", "bug", "chrome",
+    "clear", "color", "compact", "config", "context", "copy", "cost", "desktop",
+    "diff", "doctor", "effort", "exit", "export", "extra-usage", "fast", "feedback", "files",
+    "fork", "help", "hooks", "ide", "install-github-app", "install-slack-app", "keybindings",
+    "login", "logout", "mcp", "memory", "mobile", "model", "new", "output-style", "passes",
+    "permissions", "plugin", "plugins", "privacy-settings", "quit",
+    "rate-limit-options", "release-notes", "reload-plugins", "remote-control", "remote-env",
+    "rename", "resume", "rewind", "sandbox", "skills", "stats", "status", "statusline",
+    "stickers", "tasks", "terminal-setup", "theme", "todos", "upgrade", "usage", "vim", "voice",
+    "web-setup",
+))  # fmt: skip
+"""Names of commands that the program itself carries out, whatever words follow them."""
 
 
-def own_words(text: str) -> str:
-    """Return a prompt without what was put before it; nothing where that is all."""
-    while found := _PUT_BEFORE.match(text):
-        text = text[found.end() :]
-    return text
+def is_notification(text: str) -> bool:
+    """Tell whether queued words are the program's own, about a task that runs beside."""
+    start = text.lstrip()
+    return any(
+        origin == "notification" and start.startswith(beginning) for beginning, origin in _STARTS
+    )
+
+
+def is_summary(row: Row) -> bool:
+    """Tell whether a user row is the summary that a conversation goes on from."""
+    if row.data.get("isCompactSummary"):
+        return True
+    first = row.blocks[0].get("text") if row.blocks else None
+    return isinstance(first, str) and first.lstrip().startswith(CONTINUED)
+
+
+def is_local(metadata: dict[str, Any]) -> bool:
+    """Tell whether a message's command is one that the program itself carries out."""
+    name = mapping(mapping(metadata.get("backscroll")).get("command")).get("name")
+    return isinstance(name, str) and name.lstrip("/") in _LOCAL
+
+
+def asks_model(command: dict[str, Any], text: str) -> bool:
+    """Tell by its form whether a command goes to the model, before anything follows it.
+
+    The program puts ``<command-message>`` first where it expands a command into a prompt.
+    """
+    name = str(command.get("name") or "").lstrip("/")
+    return name not in _LOCAL and text.lstrip().startswith("<command-message>")
+
+
+def command_line(metadata: dict[str, Any]) -> str:
+    """Return a command as it was typed."""
+    command = mapping(mapping(metadata.get("backscroll")).get("command"))
+    return f"{command.get('name') or ''} {command.get('args') or ''}".strip()
 
 
 def origin_of(row: Row, text: str) -> str:
@@ -54,11 +95,12 @@ def origin_of(row: Row, text: str) -> str:
         return "notification"
     start = text.lstrip()
     if start.startswith(("<", "[")):
-        if not own_words(start):
+        if not request_of(start):
             return "meta"
         for beginning, origin in _STARTS:
             if start.startswith(beginning):
-                return origin
+                skill = origin == "command" and _SKILL_LOADS.search(start)
+                return "meta" if skill and "<command-name>/" not in start else origin
     return "human" if kind in (None, "human") else "meta"
 
 
@@ -76,7 +118,11 @@ def origin_details(row: Row, origin: str, text: str) -> dict[str, Any]:
         tags = dict(_TAG.findall(text))
         if origin == "shell":
             return {"shell": tags.get("bash-input", "")}
-        return {"command": {"name": tags.get("command-name"), "args": tags.get("command-args", "")}}
+        name = tags.get("command-name", "").strip()
+        if not name:
+            return {"command": {"name": None, "args": tags.get("command-args", "")}}
+        name = name if name.startswith("/") else f"/{name}"
+        return {"command": {"name": name, "args": tags.get("command-args", "").strip()}}
     if start.startswith(INTERRUPTED):
         of_message = row.data.get("interruptedMessageId")
         return {"interrupt": of_message if isinstance(of_message, str) else True}

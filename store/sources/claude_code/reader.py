@@ -13,17 +13,17 @@ from typing import Any
 from store.sources.claude_code.agents import RUN_MARK, agent_key, agent_source_id
 from store.sources.claude_code.assemble import ThreadBuilder, add_notes, build_thread, session_draft
 from store.sources.claude_code.forks import find_origin, mark_inherited
-from store.sources.claude_code.messages import Thread
+from store.sources.claude_code.messages import Call, Thread
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.rows import Row, mapping, string
 from store.sources.claude_code.sidechains import calls_of_sidechains, split_sidechains
 from store.sources.claude_code.sidefiles import SideFiles
-from store.sources.claude_code.titles import first_prompt, title_of
+from store.sources.claude_code.titles import title_of
 from store.sources.claude_code.transcript import Transcript
-from store.sources.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
+from store.sources.drafts import LineageDraft, SessionDraft
 from store.sources.json_lines import LINE_LIMIT
 from store.sources.protocol import Problem
-from store.sources.titles import shortened
+from store.sources.titles import first_prompt, shortened
 
 
 class _Calls:
@@ -33,30 +33,39 @@ class _Calls:
     """
 
     def __init__(self) -> None:
-        self._threads: list[tuple[str, Thread]] = []
-        self._of_agent: dict[str, str] = {}
-        self._of_run: dict[str, str] = {}
+        self._sessions: dict[int, str] = {}
+        self._by_id: dict[str, Call] = {}
+        self._of_agent: dict[str, Call] = {}
+        self._of_run: dict[str, Call] = {}
 
     def add(self, session: str, thread: Thread) -> None:
-        self._threads.append((session, thread))
-        for call_id, part in thread.calls.items():
-            extra = mapping(part.data.get("resultProviderMetadata")).get("backscroll")
+        for call in thread.calls:
+            self._sessions[id(call)] = session
+            self._by_id.setdefault(call.id, call)
+            extra = mapping(call.part.data.get("resultProviderMetadata")).get("backscroll")
             result = mapping(mapping(extra).get("structured"))
             for started, key in ((self._of_agent, "agentId"), (self._of_run, "runId")):
                 name = string(result.get(key))
                 if name:
-                    started.setdefault(name, call_id)
+                    started.setdefault(name, call)
 
-    def that_started(self, agent_id: str, run: str) -> str | None:
-        """Return the call that started an agent, or the workflow's run that it is of."""
-        return self._of_agent.get(agent_id) or self._of_run.get(run)
+    def that_started(self, agent_id: str, run: str, call_id: str | None) -> Call | None:
+        """Return the call that started an agent, or the workflow's run that it is of.
 
-    def find(self, call_id: str) -> tuple[str, PartDraft, MessageDraft] | None:
-        """Return the session of a call, its part and its message."""
-        for session, thread in self._threads:
-            if call_id in thread.calls:
-                return session, thread.calls[call_id], thread.call_owner[call_id]
-        return None
+        Args:
+            agent_id: The agent.
+            run: Its workflow's run; empty where it is of none.
+            call_id: The call's id, where the agent's meta file names it.
+        """
+        named = self._by_id.get(call_id) if call_id else None
+        by_result = self._of_agent.get(agent_id) or self._of_run.get(run)
+        if by_result is not None and (named is None or named.id == by_result.id):
+            return by_result
+        return named
+
+    def session_of(self, call: Call) -> str:
+        """Return the session that a call is in."""
+        return self._sessions[id(call)]
 
 
 @dataclass(slots=True)
@@ -65,7 +74,8 @@ class _Child:
 
     draft: SessionDraft
     agent_id: str
-    call_id: str | None
+    call: Call | None = None
+    call_id: str | None = None
     meta: dict[str, Any] = field(default_factory=dict)
 
 
@@ -163,7 +173,7 @@ class SessionReader:
             children.append(self._build_sidechain(root, chain, matched.get(root)))
         if rows or transcript.notes:
             draft.title, draft.title_from = title_of(
-                transcript, rows, thread, self.side.title, self._neighbours, self.session_id
+                transcript, rows, draft.messages, self.side.title, self._neighbours, self.session_id
             )
         origin = find_origin(rows, self.session_id, self._neighbours) if rows else None
         if origin is not None:
@@ -174,7 +184,7 @@ class SessionReader:
         draft.attachments += self.side.attachments
         return draft
 
-    def _build_sidechain(self, root: str, rows: list[Row], call_id: str | None) -> _Child:
+    def _build_sidechain(self, root: str, rows: list[Row], call: Call | None) -> _Child:
         """Build a subagent of an old version from its rows in the session's file."""
         assert self.main is not None
         numbers = {row.number: index for index, row in enumerate(rows)}
@@ -185,7 +195,7 @@ class SessionReader:
             f"sidechain-{root}:{self.session_id}", self.main.path, moved, thread, own
         )
         draft.title, draft.title_from = first_prompt(thread.messages), "first-prompt"
-        return _Child(draft, root, call_id)
+        return _Child(draft, root, call)
 
     def _build_agent(self, agent_id: str, transcript: Transcript, calls: _Calls) -> _Child:
         meta = self.side.meta.get(agent_id, {})
@@ -202,21 +212,21 @@ class SessionReader:
         description = string(meta.get("description"))
         if description:
             draft.title, draft.title_from = shortened(description), "description"
-        return _Child(draft, agent_id, string(meta.get("toolUseId")), meta)
+        return _Child(draft, agent_id, None, string(meta.get("toolUseId")), meta)
 
     def _link(self, child: _Child, calls: _Calls) -> None:
         """Link a subagent to the call that started it, both ways."""
         agent_id, _, run = child.agent_id.partition(RUN_MARK)
-        call_id = child.call_id or calls.that_started(agent_id, run)
-        call = calls.find(call_id) if call_id else None
+        call = child.call or calls.that_started(agent_id, run, child.call_id)
         draft = child.draft
+        call_id = call.id if call is not None else child.call_id
         draft.lineage = LineageDraft("subagent", self.session_id, None, call_id)
         extra = draft.metadata["backscroll"]
         agent_type = string(child.meta.get("agentType"))
-        if call is not None and call[0] != draft.source_id:
-            draft.lineage.parent_source_id = call[0]
-            draft.lineage.parent_message_source_id = call[2].source_id
-            data = call[1].data
+        if call is not None and calls.session_of(call) != draft.source_id:
+            draft.lineage.parent_source_id = calls.session_of(call)
+            draft.lineage.parent_message_source_id = call.message.source_id
+            data = call.part.data
             result = data.setdefault("resultProviderMetadata", {})
             result.setdefault("backscroll", {}).setdefault(
                 "child_session_source_id", draft.source_id

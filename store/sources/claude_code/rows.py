@@ -23,12 +23,16 @@ class Row:
 
     Attributes:
         number: Its place among the file's records, from 0.
-        parent: ``parentUuid``; None at a root.
+        parent: ``parentUuid``; None at a root. A row without that key hangs off the row
+            before it in the file.
         message_id: The API message's id, or the row's own where it has none.
         at: Its time, epoch ms; the previous row's where it has none.
         data: The whole object.
         message: ``data["message"]``, an object in any case.
         blocks: The content blocks; a text stands as one text block.
+        beside: Made of notes: it belongs where it is in the file and has no place in the tree.
+        records: Further records that it was made of.
+        stands_for: The uuid of an earlier row that was made of notes and says the same.
     """
 
     number: int
@@ -40,7 +44,14 @@ class Row:
     message: dict[str, Any]
     message_id: str
     blocks: list[dict[str, Any]]
+    beside: bool = False
+    records: tuple[int, ...] = ()
+    stands_for: str | None = None
 
+    @property
+    def has_result(self) -> bool:
+        """Whether it holds tool results."""
+        return any(block.get("type") == "tool_result" for block in self.blocks)
 
 
 def content_blocks(content: object) -> list[dict[str, Any]]:
@@ -60,35 +71,54 @@ def content_blocks(content: object) -> list[dict[str, Any]]:
     ]
 
 
-def make_row(number: int, data: dict[str, Any], previous_at: int) -> Row | None:
+def make_row(number: int, data: dict[str, Any], previous: Row | None) -> Row | None:
     """Return the row that an object is, or None when it is a note.
+
+    A message without a uuid gets one that follows from its place in the file.
 
     Args:
         number: The record's number.
         data: The parsed line.
-        previous_at: The time for a row that has none.
+        previous: The row before it, for the time and the parent of one that has none.
     """
     get = data.get
     uuid, kind, parent, message = get("uuid"), get("type"), get("parentUuid"), get("message")
-    if not isinstance(uuid, str) or not uuid or not isinstance(kind, str):
+    if not isinstance(kind, str):
         return None
+    if not isinstance(uuid, str) or not uuid:
+        if kind not in ("user", "assistant") or message is None:
+            return None
+        uuid = f"row-{number}"
     if parent is None and kind not in ROW_TYPES and "parentUuid" not in data:
         return None
     if not isinstance(message, dict):
         message = {"content": message} if isinstance(message, (str, list)) else NO_OBJECT
     at = epoch_ms(get("timestamp"))
+    if at is None:
+        at = 0 if previous is None else previous.at
     message_id = message.get("id")
-    return Row(
+    row = Row(
         number,
         uuid,
         parent if isinstance(parent, str) and parent else None,
         kind,
-        previous_at if at is None else at,
+        at,
         data,
         message,
         message_id if isinstance(message_id, str) and message_id else uuid,
         content_blocks(message.get("content")),
     )
+    if row.parent is None and previous is not None and _follows(row):
+        row.parent = previous.uuid
+    return row
+
+
+def _follows(row: Row) -> bool:
+    """Tell whether a row without a parent goes on from the row before it.
+
+    Only prompts and what the program puts in begin a tree: an answer and a result never do.
+    """
+    return "parentUuid" not in row.data or row.type == "assistant" or row.has_result
 
 
 def text_of(blocks: list[dict[str, Any]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from store.sources.claude_code.messages import Thread
+from store.sources.claude_code.messages import Call, Thread
 from store.sources.claude_code.rows import Row, mapping, text_of
 
 SUBAGENT_TOOLS = ("Task", "Agent")
@@ -32,24 +32,20 @@ def split_sidechains(rows: Sequence[Row]) -> tuple[list[Row], dict[str, list[Row
     return main, chains
 
 
-def calls_of_sidechains(chains: dict[str, list[Row]], thread: Thread) -> dict[str, str]:
+def calls_of_sidechains(chains: dict[str, list[Row]], thread: Thread) -> dict[str, Call]:
     """Match each sidechain to the call that started it, by the prompt's words.
 
     Returns:
-        The call's id by the sidechain's root.
+        The call by the sidechain's root.
     """
-    free = [
-        (call_id, part)
-        for call_id, part in thread.calls.items()
-        if part.type.removeprefix("tool-") in SUBAGENT_TOOLS
-    ]
-    matched: dict[str, str] = {}
+    free = [call for call in thread.calls if call.part.type[len("tool-") :] in SUBAGENT_TOOLS]
+    matched: dict[str, Call] = {}
     for root, rows in chains.items():
         words = text_of(rows[0].blocks).strip()
-        for index, (call_id, part) in enumerate(free):
-            prompt = mapping(part.data.get("input")).get("prompt")
+        for index, call in enumerate(free):
+            prompt = mapping(call.part.data.get("input")).get("prompt")
             if isinstance(prompt, str) and prompt.strip() == words:
-                matched[root] = call_id
+                matched[root] = call
                 del free[index]
                 break
     return matched

@@ -29,7 +29,7 @@ class ClaudeCodeSource:
 
     kind = KIND
     label = "Claude Code"
-    version = 1
+    version = 2
     """Raised when the mapping changes: the next sync then reads everything again."""
 
     def __init__(self, line_limit: int = LINE_LIMIT) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from store.sources.claude_code.queue import PromptQueue
 from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.rows import Row, make_row, string
 from store.sources.json_lines import (
@@ -29,9 +30,11 @@ class Transcript:
     Attributes:
         path: The file, for problems.
         records: Every line that is not blank, as it was.
-        rows: The rows in file order, each uuid once.
+        rows: The rows in file order, each uuid once; among them rows made of notes that
+            hold a prompt's only words.
         notes: The last note of each type.
         summaries: ``(leafUuid, summary)`` of the old summary lines.
+        queue: The prompts that wait.
         leaf: The row that a last-prompt note after the last row names, else None.
         problems: Lines that could not be read.
     """
@@ -43,12 +46,11 @@ class Transcript:
         self.rows: list[Row] = []
         self.notes: dict[str, dict[str, Any]] = {}
         self.summaries: list[tuple[str, str]] = []
-        self.queued: list[str] = []
+        self.queue = PromptQueue()
         self.leaf: str | None = None
         self.problems: list[Problem] = []
         self.splitter = LineSplitter(line_limit)
         self._uuids: dict[str, int] = {}
-        self._last_at = 0
 
     @property
     def offset(self) -> int:
@@ -96,14 +98,14 @@ class Transcript:
             data = self._parse(line, first + position)
             if data is None:
                 continue
-            row = make_row(len(records) - 1, data, self._last_at)
+            row = make_row(len(records) - 1, data, self.rows[-1] if self.rows else None)
             if row is None:
-                self._note(data)
+                self._note(data, len(records) - 1)
                 continue
             place = self._uuids.setdefault(row.uuid, len(self.rows))
             if place == len(self.rows):
-                self._last_at = row.at
                 self.leaf = None
+                self.queue.row(row)
                 self.rows.append(row)
             elif self.rows[place].data != data:
                 self._problem(first + position, SAME_UUID)
@@ -121,7 +123,7 @@ class Transcript:
     def _problem(self, line: int, reason: str) -> None:
         self.problems.append(Problem(self.path, line, reason))
 
-    def _note(self, data: dict[str, Any]) -> None:
+    def _note(self, data: dict[str, Any], record: int) -> None:
         kind = data.get("type")
         if not isinstance(kind, str):
             return
@@ -132,19 +134,12 @@ class Transcript:
         elif kind == "last-prompt":
             leaf = string(data.get("leafUuid"))
             self.leaf = leaf if leaf and leaf != NIL_UUID else self.leaf
-        elif kind == "queue-operation":
-            self._queue(data)
+        elif kind in ("queue-operation", "attachment"):
+            follow = self.queue.note if kind == "queue-operation" else self.queue.attachment
+            row = follow(data, record, self.rows[-1] if self.rows else None)
+            if row is not None:
+                self.rows.append(row)
         self.notes[kind] = data
-
-    def _queue(self, data: dict[str, Any]) -> None:
-        """Follow the queue of prompts that were typed ahead."""
-        operation, content = data.get("operation"), data.get("content")
-        if operation == "enqueue":
-            self.queued.append(content if isinstance(content, str) else "")
-        elif operation == "popAll":
-            self.queued.clear()
-        elif self.queued:
-            self.queued.remove(content) if content in self.queued else self.queued.pop(0)
 
 
 def read_transcript(path: str, line_limit: int = LINE_LIMIT) -> Transcript:

@@ -26,21 +26,20 @@ def abandoned(rows: Sequence[Row], leaf: str | None) -> dict[str, int]:
     """
     if not rows or (leaf in (None, rows[-1].uuid) and _is_linear(rows)):
         return {}
+    if not any(row.data.get("parentUuid") for row in rows):
+        return {}  # whoever wrote this kept no tree: the file's order is all there is
     return _Tree(rows).abandoned(leaf)
 
 
 def _is_linear(rows: Sequence[Row]) -> bool:
     previous: str | None = None
     for row in rows:
+        if row.beside:
+            continue
         if row.parent != previous:
             return False
         previous = row.uuid
     return True
-
-
-def has_result(row: Row) -> bool:
-    """Tell whether a user row holds tool results."""
-    return any(block.get("type") == "tool_result" for block in row.blocks)
 
 
 def is_queued_prompt(row: Row) -> bool:
@@ -68,8 +67,8 @@ class _Tree:
     def _is_prompt(self, row: Row) -> bool:
         """Tell whether a row begins a turn: a user's words, not results or what was put in."""
         if row.type == "attachment":
-            return is_queued_prompt(row)
-        return row.type == "user" and not row.data.get("isMeta") and not has_result(row)
+            return is_queued_prompt(row) and not row.beside
+        return row.type == "user" and not row.data.get("isMeta") and not row.has_result
 
     def abandoned(self, leaf: str | None) -> dict[str, int]:
         current = self._branch(self.position.get(leaf or "", len(self.rows) - 1))
@@ -124,7 +123,7 @@ class _Tree:
                 row.type == "user"
                 and above in current
                 and self.rows[above].type == "assistant"
-                and has_result(row)
+                and row.has_result
             ):
                 current.add(index)
 
@@ -135,7 +134,7 @@ class _Tree:
                 continue
             above = self.parents[index]
             if row.type == "user":
-                if above in current and has_result(self.rows[above]) and not has_result(row):
+                if above in current and self.rows[above].has_result and not row.has_result:
                     current.add(index)
             elif above in current or above < 0:
                 current.add(index)

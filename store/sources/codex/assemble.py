@@ -13,7 +13,7 @@ from store.sources.codex.queue import queued_messages
 from store.sources.codex.rollout import Rollout
 from store.sources.codex.setting import Setting
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
-from store.sources.titles import shortened
+from store.sources.titles import first_prompt
 from store.sources.values import mapping, string
 
 KIND = "codex"
@@ -101,17 +101,6 @@ def _title(messages: Sequence[MessageDraft], facts: Facts) -> tuple[str | None, 
     own = [message for message in messages if message.inherited_from is None]
     title = first_prompt(own) or first_prompt(messages)
     return title, "first-prompt" if title else None
-
-
-def first_prompt(messages: Sequence[MessageDraft]) -> str | None:
-    """Return the first words of a person that were not rewound, on one line."""
-    for message in messages:
-        if message.metadata.get("origin") != "human" or "hidden_at" in message.metadata:
-            continue
-        text = " ".join(part.data["text"] for part in message.parts if part.type == "text")
-        if line := shortened(text):
-            return line
-    return None
 
 
 def _lineage(

@@ -15,6 +15,7 @@ from store.sources.codex.responses import Responses
 from store.sources.codex.tools import CALLS, HOSTED, call_part, hosted_part, item_of
 from store.sources.drafts import MessageDraft, PartDraft
 from store.sources.plain_parts import data_part
+from store.sources.requests import prompt_parts
 from store.sources.values import mapping, string
 
 _TURNS = {"task_started": "running", "turn_aborted": "interrupted", "error": "error"}
@@ -116,7 +117,9 @@ class Thread(Responses):
             self.response(entry).parts += parts
             self.quiet += self.words.repeat("text", message_text(line.payload))
         elif role == "user":
-            self._take_user(entry).parts = parts
+            message = self._take_user(entry)
+            human = message.metadata["origin"] == "human"
+            message.parts = prompt_parts(parts) if human else parts
         else:
             self.close()
             self.add(entry, "system", {"origin": "meta"}).parts = parts

@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 from store.sources.codex.rollout import Line
+from store.sources.requests import request_of
 from store.sources.values import mapping
 
 _STARTS = (
@@ -52,6 +53,8 @@ def origin_of(line: Line, text: str) -> tuple[str, bool]:
             return origin, True
     if any(kind.endswith("notification") for kind in kinds):
         return "notification", True
+    if start and not request_of(start):
+        return "meta", True
     known = [kind for kind in kinds if kind != "unknown"]
     return ("meta", True) if known else ("human", False)
 

@@ -26,7 +26,7 @@ class CodexSource:
 
     kind = KIND
     label = "Codex"
-    version = 1
+    version = 2
     """Raised when the mapping changes: the next sync then reads everything again."""
 
     def __init__(self, line_limit: int = LINE_LIMIT) -> None:

@@ -1,0 +1,242 @@
+"""Prompts typed while the agent works: each stands once, whatever traces it left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.sources.drafts import SessionDraft
+from tests.sources.cases import case_drafts
+from tests.sources.claude_rows import File, iso, read, read_one, said, shape, tool
+
+QUEUED = {"type": "queued_command", "commandMode": "prompt"}
+
+
+def begin(version: str = "2.1.260") -> File:
+    file = File(version=version)
+    file.user("start")
+    file.assistant(tool("t1"), id="msg_1")
+    return file
+
+
+def queue(file: File, operation: str, content: Any = None, **fields: Any) -> None:
+    if content is not None:
+        fields["content"] = content
+    file.at += 1
+    file.note("queue-operation", operation=operation, timestamp=iso(file.at), **fields)
+
+
+def loose(file: File, prompt: Any, **fields: Any) -> None:
+    """Write an attachment without a uuid."""
+    file.at += 1
+    attachment = {**QUEUED, "prompt": prompt} | fields
+    file.note("attachment", timestamp=iso(file.at), attachment=attachment)
+
+
+def end(file: File) -> None:
+    file.assistant("done", id="msg_2")
+
+
+def prompts(draft: SessionDraft) -> list[str]:
+    return [
+        said(message)
+        for message in draft.messages
+        if message.metadata.get("origin") == "human" and "queued_at" not in message.metadata
+    ]
+
+
+def waiting(draft: SessionDraft) -> list[str]:
+    return [said(m) for m in draft.messages if "queued_at" in m.metadata]
+
+
+@pytest.mark.parametrize(
+    ("folder", "prompt"),
+    [("70-absorbed", "ABSORBED use port 81"), ("05-queued", "also lint please")],
+)
+def test_a_prompt_typed_mid_turn(folder: str, prompt: str, tmp_path: Path) -> None:
+    (draft,) = case_drafts(f"01-prompt-typed-mid-turn/{folder}", tmp_path)
+    assert [role for role, _ in shape(draft)] == ["user", "assistant", "user", "assistant"]
+    assert said(draft.messages[2]) == prompt
+    assert draft.messages[2].metadata["origin"] == "human"
+
+
+def test_a_prompt_that_waits(tmp_path: Path) -> None:
+    (draft,) = case_drafts("02-prompt-still-waiting/74-waiting", tmp_path)
+    assert (prompts(draft), waiting(draft)) == (["start the build"], ["WAITING in line"])
+    assert "queued_at" in draft.messages[-1].metadata
+
+
+def test_every_trace_gives_one_message(tmp_path: Path) -> None:
+    file = begin()
+    for number in range(5):
+        queue(file, "enqueue", f"prompt {number}", commandUuid=f"c{number}")
+    file.result("t1")
+    queue(file, "remove", "prompt 0", reason="absorbed_mid_turn")
+    queue(file, "remove", "prompt 1")
+    queue(file, "remove", reason="absorbed_mid_turn", commandUuid="c2")
+    queue(file, "remove", "prompt 3", reason="absorbed_mid_turn")
+    loose(file, "prompt 3")
+    queue(file, "remove")
+    own = file.row("attachment", attachment={**QUEUED, "prompt": "prompt 4"})
+    end(file)
+    draft = read_one(file, tmp_path)
+    assert prompts(draft) == ["start", *(f"prompt {number}" for number in range(5))]
+    assert waiting(draft) == []
+    assert draft.messages[-2].source_id == own
+    assert all("hidden_at" not in message.metadata for message in draft.messages)
+    assert len({message.source_id for message in draft.messages}) == len(draft.messages)
+
+
+def test_the_records_of_a_prompt_are_all_of_its_traces(tmp_path: Path) -> None:
+    file = begin()
+    queue(file, "enqueue", "more")
+    file.result("t1")
+    queue(file, "remove")
+    loose(file, "more")
+    end(file)
+    (message,) = [m for m in read_one(file, tmp_path).messages if said(m) == "more"]
+    numbers = {*message.records, *(n for part in message.parts for n in part.records)}
+    assert numbers == {2, 4, 5}
+
+
+def test_a_result_may_stand_between_the_removal_and_the_attachment(tmp_path: Path) -> None:
+    file = begin("2.1.183")
+    queue(file, "enqueue", "what is 2+2?")
+    queue(file, "remove")
+    file.result("t1")
+    file.row("attachment", attachment={**QUEUED, "prompt": "what is 2+2?"})
+    end(file)
+    assert prompts(read_one(file, tmp_path)) == ["start", "what is 2+2?"]
+
+
+def test_the_same_words_twice_are_two_prompts(tmp_path: Path) -> None:
+    file = begin()
+    queue(file, "enqueue", "go on")
+    queue(file, "enqueue", "go on")
+    file.result("t1")
+    queue(file, "remove", "go on", reason="absorbed_mid_turn")
+    file.assistant(tool("t2"), id="msg_2")
+    file.result("t2")
+    queue(file, "dequeue")
+    file.user("go on")
+    queue(file, "enqueue", "go on")
+    file.assistant("done", id="msg_3")
+    draft = read_one(file, tmp_path)
+    assert prompts(draft) == ["start", "go on", "go on"]
+    assert waiting(draft) == ["go on"]
+
+
+def test_of_equal_prompts_that_wait_only_the_sent_one_leaves(tmp_path: Path) -> None:
+    file = begin()
+    queue(file, "enqueue", "yes")
+    queue(file, "enqueue", "yes")
+    queue(file, "dequeue")
+    file.user("yes")
+    draft = read_one(file, tmp_path)
+    assert (prompts(draft), waiting(draft)) == (["start", "yes"], ["yes"])
+
+
+def test_what_went_elsewhere_is_no_message(tmp_path: Path) -> None:
+    file = begin()
+    queue(file, "enqueue", "back into the input")
+    queue(file, "popAll", "back into the input")
+    queue(file, "enqueue", "for the agent")
+    queue(file, "remove", "for the agent", reason="delivered_to_agent")
+    queue(file, "enqueue", "sent")
+    file.user("sent")
+    end(file)
+    draft = read_one(file, tmp_path)
+    assert (prompts(draft), waiting(draft)) == (["start", "sent"], [])
+
+
+NOTICE = "<task-notification><task-id>b1</task-id><summary>Ready</summary></task-notification>"
+
+
+@pytest.mark.parametrize("absorbed", [True, False])
+def test_a_notification_in_the_queue_is_no_prompt(absorbed: bool, tmp_path: Path) -> None:
+    file = begin()
+    queue(file, "enqueue", NOTICE)
+    if absorbed:
+        queue(file, "remove", NOTICE, reason="absorbed_mid_turn")
+    end(file)
+    draft = read_one(file, tmp_path)
+    assert (prompts(draft), waiting(draft)) == (["start"], [])
+    notified = [m for m in draft.messages if m.metadata.get("origin") == "notification"]
+    assert len(notified) == absorbed
+
+
+def test_a_prompt_with_an_image(tmp_path: Path) -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
+    file = begin()
+    queue(file, "enqueue", "look [Image #1]")
+    file.result("t1")
+    queue(file, "remove")
+    loose(file, [{"type": "text", "text": "look [Image #1]"}, image])
+    end(file)
+    draft = read_one(file, tmp_path)
+    assert prompts(draft) == ["start", "look [Image #1]|file"]
+
+
+def test_lines_may_end_with_crlf(tmp_path: Path) -> None:
+    file = begin()
+    queue(file, "enqueue", "first\r\nsecond")
+    file.result("t1")
+    queue(file, "remove", "first\r\nsecond", reason="absorbed_mid_turn")
+    queue(file, "enqueue", "later")
+    folder = tmp_path / "p"
+    path = file.write(folder)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    drafts, problems = read(folder)
+    draft = drafts[file.session]
+    assert problems == []
+    assert (prompts(draft), waiting(draft)) == (["start", "first\r\nsecond"], ["later"])
+
+
+def test_a_file_of_nothing_but_a_waiting_prompt(tmp_path: Path) -> None:
+    file = File()
+    queue(file, "enqueue", "anybody there?")
+    draft = read_one(file, tmp_path)
+    assert (waiting(draft), draft.created_at) == (["anybody there?"], file.at)
+    assert draft.title == "anybody there?"
+
+
+def test_a_prompt_hidden_by_a_rewind_goes_with_its_turn(tmp_path: Path) -> None:
+    file = File()
+    base = file.user("a")
+    file.assistant("re a", id="msg_1")
+    file.user("b")
+    file.assistant(tool("t1"), id="msg_2")
+    queue(file, "enqueue", "typed in b")
+    file.result("t1")
+    queue(file, "remove", "typed in b", reason="absorbed_mid_turn")
+    file.assistant("re b", id="msg_3")
+    file.user("c", parent=file.lines[1]["uuid"])
+    file.assistant("re c", id="msg_4")
+    assert base
+    draft = read_one(file, tmp_path)
+    assert [text for _, text in shape(draft)] == ["a", "re a", "c", "re c"]
+
+
+@pytest.mark.parametrize("pairs", [1, 4])
+def test_following_gives_what_reading_at_once_does(pairs: int, tmp_path: Path) -> None:
+    from store.sources.claude_code.neighbours import Neighbours
+    from store.sources.claude_code.reader import SessionReader
+
+    file = begin()
+    for number in range(pairs):
+        queue(file, "enqueue", f"p{number}")
+        queue(file, "remove")
+        file.result("t1") if number == 0 else None
+        file.row("attachment", attachment={**QUEUED, "prompt": f"p{number}"})
+        file.assistant(tool(f"u{number}"), id=f"msg_a{number}")
+        file.result(f"u{number}")
+    end(file)
+    whole, grown = (SessionReader("s", "s", Neighbours("/nowhere")) for _ in "ab")
+    assert whole.main and grown.main
+    for line in file.text().encode().splitlines(keepends=True):
+        grown.main.push(line)
+        grown.build()
+    whole.main.push(file.text().encode())
+    assert grown.build() == whole.build()
