@@ -509,7 +509,7 @@ def test_notes_tell_about_the_session(tmp_path: Path) -> None:
         "version": "2.1.332",
         "backscroll": {
             "entrypoint": "cli",
-            "cost": {"usd": 1.5, "from": "cost-state"},
+            "cost": {"usd": 1.5, "from": "cost-state", "totals": {"": 1.5}},
             "permission_mode": "default",
         },
     }

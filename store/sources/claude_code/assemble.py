@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from store.sources.claude_code.costs import add_costs
 from store.sources.claude_code.messages import Thread
 from store.sources.claude_code.queue import waiting_messages
 from store.sources.claude_code.rows import Row, mapping, string
@@ -97,9 +98,7 @@ def add_notes(draft: SessionDraft, transcript: Transcript) -> None:
     """Add what the notes of a session's file tell: mode, cost, names, links, waiting prompts."""
     notes = transcript.notes
     extra = draft.metadata["backscroll"]
-    cost = notes.get("cost-state", {}).get("totalCostUSD")
-    if isinstance(cost, (int, float)):
-        extra["cost"] = {"usd": cost, "from": "cost-state"}
+    add_costs(draft, transcript.costs)
     for name, note, key in (
         ("permission_mode", "permission-mode", "permissionMode"),
         ("mode", "mode", "mode"),

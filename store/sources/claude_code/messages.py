@@ -21,6 +21,7 @@ from store.sources.claude_code.prompts import Prompts
 from store.sources.claude_code.rows import Row, mapping, number, string, text_of
 from store.sources.claude_code.tools import call_part, result_text, settle
 from store.sources.claude_code.tree import is_queued_prompt
+from store.sources.claude_code.turns import Answer, Turns
 from store.sources.claude_code.usage import SYNTHETIC, larger, usage_of
 from store.sources.drafts import ApiAnswer, MessageDraft, PartDraft
 from store.sources.plain_parts import data_part
@@ -85,7 +86,8 @@ class Thread:
         self.has_orphans = False
         self._left: Mapping[str, int] = {}
         self._usual: list[tuple[str, str, object]] = []
-        self._groups: dict[str, MessageDraft] = {}
+        self._answers: dict[str, Answer] = {}
+        self._turns = Turns()
         self._assistant: MessageDraft | None = None
         self._compaction: MessageDraft | None = None
         self._boundaries: list[tuple[MessageDraft, Row]] = []
@@ -111,7 +113,9 @@ class Thread:
     def _take(self, row: Row) -> None:
         if row.type == "assistant":
             self._take_assistant(row)
-        elif row.type == "user":
+            return
+        self._turns.take(row)
+        if row.type == "user":
             self._take_user(row)
         elif row.type == "attachment" and is_queued_prompt(row):
             self._take_out(row)
@@ -174,13 +178,16 @@ class Thread:
 
     def _take_assistant(self, row: Row) -> None:
         self._know_command(expanded=row.message.get("model") != SYNTHETIC)
-        group = self._groups.get(row.message_id)
-        if group is None or not self._goes_on(group, row):
-            name = row.message_id if group is None else row.uuid
-            group = MessageDraft(name, "assistant", row.at, row.at, answer=_answer(row))
+        turn = self._turns.take(row)
+        answer = self._answers.get(row.message_id)
+        if answer is None or not self._turns.goes_on(answer, row):
+            name = row.message_id if answer is None else row.uuid
+            group = MessageDraft(name, "assistant", row.at, row.at, answer=_api_answer(row))
             self._describe(group, row)
-            self._groups[row.message_id] = self._add(group, row)
+            self._answers[row.message_id] = Answer(self._add(group, row), turn, row.parent)
+            again = False
         else:
+            group, again = answer.message, self._turns.is_again(answer, row)
             self.owner[row.uuid] = group
             group.updated_at = max(group.updated_at, row.at)
         self._assistant = group
@@ -189,25 +196,8 @@ class Thread:
             group.parts.append(data_part("error", _api_error(row), row.at, row.number))
             return
         for block in row.blocks:
-            self._take_block(group, block, row)
-
-    def _goes_on(self, group: MessageDraft, row: Row) -> bool:
-        """Tell whether a row of a known message id belongs to that message.
-
-        A gateway may give every answer one id; an answer ends at the next prompt, unless
-        the row hangs off one of the answer's own, or is of the same request.
-        """
-        if self.messages[-1] is group or self.owner.get(row.parent or "") is group:
-            return True
-        request = group.metadata.get("backscroll", {}).get("request_id")
-        if request is not None and request == row.data.get("requestId"):
-            return True
-        for message in reversed(self.messages):
-            if message is group:
-                return True
-            if message.role == "user" and message.metadata.get("origin") == "human":
-                return False
-        return True
+            if not (again and _is_known(group, block, row)):
+                self._take_block(group, block, row)
 
     def _describe(self, group: MessageDraft, row: Row) -> None:
         """Set what the first row of an API message says about all of it."""
@@ -229,7 +219,7 @@ class Thread:
         """Set what a later row of an API message may know better."""
         metadata = group.metadata
         if group.answer is not None and group.answer.request is None:
-            group.answer = _answer(row) or group.answer
+            group.answer = _api_answer(row) or group.answer
         usage = usage_of(row.message)
         if usage is not None:
             known = metadata.get("usage")
@@ -316,8 +306,8 @@ class Thread:
             self._set_command(asks_model(extra["command"], text))
         of_message = extra.get("interrupt")
         if of_message and self._assistant is not None:
-            aborted = self._groups.get(of_message) if isinstance(of_message, str) else None
-            target = aborted or self._assistant
+            aborted = self._answers.get(of_message) if isinstance(of_message, str) else None
+            target = self._assistant if aborted is None else aborted.message
             target.metadata.setdefault("backscroll", {}).setdefault("aborted_at", row.at)
 
     def _know_command(self, *, expanded: bool) -> None:
@@ -379,12 +369,22 @@ class Thread:
             set_tail(message, row, self.owner)
 
 
-def _answer(row: Row) -> ApiAnswer | None:
+def _api_answer(row: Row) -> ApiAnswer | None:
     """Return which answer of the API a row is of; None where the API gave it no id."""
     message_id = string(row.message.get("id"))
     if message_id is None:
         return None
     return ApiAnswer(message_id, string(row.data.get("requestId")))
+
+
+def _is_known(group: MessageDraft, block: dict[str, Any], row: Row) -> bool:
+    """Tell whether an answer says a block already, and note the row that says it again."""
+    said = string(block.get("text")) or string(block.get("thinking"))
+    for part in group.parts:
+        if said and part.type in ("text", "reasoning") and part.data.get("text") == said:
+            part.records = (*part.records, row.number)
+            return True
+    return False
 
 
 def _first_record(message: MessageDraft) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from store.sources.claude_code.costs import CostNote, cost_note
 from store.sources.claude_code.queue import PromptQueue
 from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.rows import Row, make_row, string
@@ -33,6 +34,7 @@ class Transcript:
         rows: The rows in file order, each uuid once; among them rows made of notes that
             hold a prompt's only words.
         notes: The last note of each type.
+        costs: What was noted of costs, in file order.
         summaries: ``(leafUuid, summary)`` of the old summary lines.
         queue: The prompts that wait.
         leaf: The row that a last-prompt note after the last row names, else None.
@@ -45,6 +47,7 @@ class Transcript:
         self.records: list[bytes] = []
         self.rows: list[Row] = []
         self.notes: dict[str, dict[str, Any]] = {}
+        self.costs: list[CostNote] = []
         self.summaries: list[tuple[str, str]] = []
         self.queue = PromptQueue()
         self.leaf: str | None = None
@@ -139,6 +142,9 @@ class Transcript:
             row = follow(data, record, self.rows[-1] if self.rows else None)
             if row is not None:
                 self.rows.append(row)
+        elif kind == "cost-state":
+            found = cost_note(len(self.records) - 1, data)
+            self.costs += [found] if found is not None else []
         self.notes[kind] = data
 
 

@@ -115,7 +115,12 @@ class _Tree:
             self.rows[index].message_id for index in current if self.rows[index].type == "assistant"
         }
         for index, row in enumerate(self.rows):
-            if row.type == "assistant" and row.message_id in messages:
+            # An id may stand on several branches: only rows that hang off this one are of it.
+            if (
+                row.type == "assistant"
+                and row.message_id in messages
+                and self.parents[index] in current
+            ):
                 current.add(index)
         for index, row in enumerate(self.rows):
             above = self.parents[index]
