@@ -66,7 +66,8 @@ class _Row:
         origin: The id of the message that it was copied from.
         at: When the answer began, epoch ms.
         rank: The least of several rows counts: originals before copies, sessions before
-            their subagents, older sessions before newer ones.
+            their subagents, older sessions before newer ones, and the one that the source
+            noted a running total in.
         total: Which running total of costs the source keeps, and its dollars after this message.
     """
 
@@ -267,6 +268,7 @@ def _row(values: tuple[Any, ...]) -> _Row:
         text(origin),
         number(at if true_at is None else true_at),
         Usage(tuple(usage), amount(cost)),
-        (origin is not None, bool(is_subagent), number(began), session_id, number(at), message_id),
+        (origin is not None, bool(is_subagent), number(began), total is None, session_id,
+         number(at), message_id),
         None if total is None else (str(counter), amount(total)),
     )

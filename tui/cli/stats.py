@@ -1,4 +1,4 @@
-"""What sessions cost: tokens spent, each copy in a fork counted once, and by whom.
+"""What sessions cost: the tokens that were spent, each answer counted once, and by whom.
 
 --json prints {"spent": group, "by": NAME, "groups": [group, ...], "context": {...}}, where
 a group is {"group", "sessions", "answers", "copies", "spent": {"input", "output",
@@ -82,8 +82,8 @@ def _table(printer: Printer, spent: Spending, groups: list[Spending]) -> None:
 
 
 def _copies(count: int) -> str:
-    are = "is a copy in a fork" if count == 1 else "are copies in forks"
-    return f"{figures.count_of(count, 'answer')} {are}, counted once"
+    are = "is a copy" if count == 1 else "are copies"
+    return f"{figures.count_of(count, 'answer')} {are} of others and not counted again"
 
 
 def _figures(printer: Printer, group: Spending, *styles: str) -> Painted:

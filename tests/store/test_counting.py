@@ -1,0 +1,257 @@
+"""One answer of a model is counted once, in however many files and sessions it stands."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from store.database import Database, open_database
+from store.queries import details
+from store.queries.stats import Spending, spending
+from store.sources.registry import source
+from store.sync.engine import Sync
+from store.sync.targets import Target
+from tests.sources.claude_rows import File, tool
+
+OTHER = "22222222-2222-4222-8222-222222222222"
+SAMPLES = Path(__file__).parents[1] / "data"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Return the folder of a Claude Code project that has no session yet."""
+    folder = tmp_path / "claude" / "projects" / "-w"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def synced(root: Path, kind: str = "claude-code") -> Database:
+    db = open_database(root.parent / "library.db", create=True)
+    Sync(db).run([Target(source(kind), root)])
+    return db
+
+
+def spent(folder: Path) -> Spending:
+    """Sync a project folder's tree and return what was spent, in all and in the details."""
+    root = folder.parents[1]
+    db = synced(root)
+    (whole,) = spending(db)
+    ids = [row[0] for row in db.connection.execute("SELECT id FROM chat_sessions")]
+    by_details = sum(details.timeline(db, session).spent.total for session in ids)
+    alone = sum(group.total for name in ids for group in spending(db, session_ids=[name]))
+    db.close()
+    assert by_details == alone == whole.total
+    return whole
+
+
+def answers(*numbers: int, session: str = File().session) -> File:
+    """Return a session with a prompt and an answer for each number; each costs its number."""
+    file = File(session)
+    for number in numbers:
+        file.user(f"prompt {number}")
+        file.assistant(f"answer {number}", id=f"msg_{number}", requestId=f"req_{number}",
+                       usage=usage(number))  # fmt: skip
+    return file
+
+
+def usage(output: int, given: int = 0) -> dict[str, int]:
+    return {"input_tokens": given, "output_tokens": output}
+
+
+@pytest.mark.parametrize(
+    "name", ["{} (1)", "{} - Copy", "{} copy 2", "{} (conflicted copy 2026-11-20)", "renamed"]
+)
+def test_a_copy_of_a_file(root: Path, name: str) -> None:
+    file = answers(1, 10)
+    file.write(root)
+    file.lines += answers(1, 10, 100).lines[4:]
+    file.write(root, name.format(file.session))
+    assert spent(root).total == 111
+
+
+def test_a_copy_in_another_project(root: Path) -> None:
+    file = answers(1, 10)
+    file.write(root)
+    file.lines += answers(1, 10, 100).lines[4:]
+    file.write(root.parent / "-elsewhere", OTHER)
+    whole = spent(root)
+    assert (whole.total, whole.answers, whole.copies) == (111, 3, 2)
+
+
+def test_a_gateway_numbers_the_answers_of_each_session(root: Path) -> None:
+    for place, session in enumerate((File().session, OTHER)):
+        file = File(session)
+        file.user("hi")
+        file.assistant("hello", id="msg_1", requestId=f"req_{place}", usage=usage(5))
+        file.assistant("hello", id="msg_1", requestId=f"again_{place}", usage=usage(5))
+        file.write(root)
+    whole = spent(root)
+    assert (whole.total, whole.answers, whole.copies) == (20, 4, 0)
+
+
+def test_a_gateway_without_requests_is_told_apart_by_time_and_words(root: Path) -> None:
+    for place, session in enumerate((File().session, OTHER)):
+        file = File(session)
+        file.at += place * 60_000
+        file.user("hi")
+        file.assistant(f"hello {place}", id="msg_1", usage=usage(5))
+        file.write(root)
+    assert spent(root).total == 10
+
+
+def test_a_copy_that_has_lost_its_request(root: Path) -> None:
+    file = answers(1, 10)
+    file.write(root)
+    for line in file.lines:
+        line.pop("requestId", None)
+        line["uuid"] += "-copied"
+        line["parentUuid"] = line["parentUuid"] and line["parentUuid"] + "-copied"
+        line["sessionId"] = OTHER
+    file.write(root, OTHER)
+    assert spent(root).total == 11
+
+
+def test_a_resumed_copy_with_new_times_and_no_requests(root: Path) -> None:
+    for place, session in enumerate((File().session, OTHER)):
+        file = File(session, version="0.2.126")
+        file.at += place * 600_000
+        file.user("hi")
+        file.assistant("hello", id="msg_abc", usage=usage(5))
+        if place:
+            file.user("more")
+            file.assistant("sure", id="msg_def", usage=usage(7))
+        file.write(root)
+    assert spent(root).total == 12
+
+
+def test_an_answer_is_counted_with_its_largest_usage(root: Path) -> None:
+    file = answers(1)
+    file.assistant("cut", id="msg_2", requestId="req_2", usage=usage(1))
+    file.write(root, OTHER)
+    file.lines[-1]["message"]["usage"] = usage(50)
+    file.write(root)
+    assert spent(root).total == 51
+
+
+def test_a_helper_that_repeats_an_answer_of_its_parent(root: Path) -> None:
+    file = answers(1, 10)
+    file.write(root)
+    helper = answers(1, 10)
+    for line in helper.lines:
+        line |= {"isSidechain": True, "agentId": "aprompt_suggestion-1"}
+    helper.user("suggest")
+    helper.assistant("next", id="msg_3", requestId="req_3", usage=usage(100))
+    helper.write(root / file.session / "subagents", "agent-aprompt_suggestion-1")
+    whole = spent(root)
+    assert (whole.total, whole.copies) == (111, 2)
+
+
+def test_a_replayed_conversation_in_one_file(root: Path) -> None:
+    file = answers(1, 10)
+    first = file.lines[:]
+    file.last = None
+    for line in answers(1, 10, 100).lines:
+        file.at += 1000
+        copied = {key: value for key, value in line.items() if key not in ("uuid", "parentUuid")}
+        kind = copied.pop("type")
+        file.row(kind, **{key: copied[key] for key in ("message", "requestId") if key in copied})
+    assert len(file.lines) == len(first) + 6
+    file.write(root)
+    whole = spent(root)
+    assert (whole.total, whole.answers, whole.copies) == (111, 3, 2)
+
+
+def fork(file: File, session: str = OTHER, *, marked: bool = True) -> File:
+    """Return a session that has the rows of another, as ``--fork-session`` writes it.
+
+    Args:
+        file: The parent.
+        session: The fork's id.
+        marked: Whether answers name the session that asked for them.
+    """
+    copied = File(session)
+    copied.at, copied.last = file.at, file.last
+    copied.lines = [{**line, "sessionId": session} for line in file.lines if "uuid" in line]
+    for line in copied.lines if marked else ():
+        if line["type"] == "assistant":
+            line["requestSessionId"] = file.session
+    return copied
+
+
+@pytest.mark.parametrize("marked", [True, False])
+class TestRunningTotals:
+    def cost(self, root: Path, *files: File) -> dict[str, float]:
+        for file in files:
+            file.write(root)
+        db = synced(root.parents[1])
+        (whole,) = spending(db)
+        titles = {group.group: group.cost_usd for group in spending(db, by="session")}
+        sessions = dict(db.connection.execute(
+            "SELECT json_extract(metadata_json, '$.source.id'), id FROM chat_sessions"
+        ))  # fmt: skip
+        alone = {
+            name: group.cost_usd
+            for name, own in sessions.items()
+            for group in spending(db, session_ids=[own])
+        }
+        db.close()
+        assert alone == pytest.approx({name: titles[own] for name, own in sessions.items()})
+        return {"all": round(whole.cost_usd, 6)} | {
+            name: round(value, 6) for name, value in alone.items()
+        }
+
+    def test_a_fork_goes_on_with_its_parents_total(self, root: Path, marked: bool) -> None:
+        parent = answers(1, 10)
+        parent.note("cost-state", totalCostUSD=0.5, startTime=7)
+        child = fork(parent, marked=marked)
+        child.user("own")
+        child.assistant("own", id="msg_own", requestId="req_own", usage=usage(2))
+        child.note("cost-state", totalCostUSD=0.75, startTime=7)
+        assert self.cost(root, parent, child) == {
+            "all": 0.75, parent.session: 0.5, OTHER: 0.25
+        }  # fmt: skip
+
+    def test_both_go_on(self, root: Path, marked: bool) -> None:
+        parent = answers(1)
+        parent.note("cost-state", totalCostUSD=0.5, startTime=7)
+        child = fork(parent, marked=marked)
+        for file, name in ((parent, "a"), (child, "b")):
+            file.user("own")
+            file.assistant("own", id=f"msg_{name}", requestId=f"req_{name}", usage=usage(2))
+        parent.note("cost-state", totalCostUSD=0.9, startTime=7)
+        child.note("cost-state", totalCostUSD=0.6, startTime=7)
+        assert self.cost(root, parent, child) == {
+            "all": 1.0, parent.session: 0.9, OTHER: 0.1
+        }  # fmt: skip
+
+    def test_without_the_parent_the_fork_costs_its_total(self, root: Path, marked: bool) -> None:
+        parent = answers(1)
+        parent.note("cost-state", totalCostUSD=0.5, startTime=7)
+        child = fork(parent, marked=marked)
+        child.user("own")
+        child.assistant("own", id="msg_own", requestId="req_own", usage=usage(2))
+        child.note("cost-state", totalCostUSD=0.75, startTime=7)
+        assert self.cost(root, child) == {"all": 0.75, OTHER: 0.75}
+
+    def test_a_new_counter_begins_at_nothing(self, root: Path, marked: bool) -> None:
+        file = answers(1)
+        file.note("cost-state", totalCostUSD=0.5, startTime=7)
+        file.user("more")
+        file.assistant("more", id="msg_2", requestId="req_2", usage=usage(2))
+        file.note("cost-state", totalCostUSD=0.25, startTime=8)
+        assert self.cost(root, file) == {"all": 0.75, file.session: 0.75}
+
+
+def test_a_call_in_an_answer_without_an_id_of_the_api(root: Path) -> None:
+    file = File()
+    file.user("run it")
+    for place in range(2):
+        file.row("assistant", message={"role": "assistant", "content": [tool("t", command="ls")],
+                                       "usage": usage(3)})  # fmt: skip
+        file.result("t", f"out {place}")
+    file.write(root)
+    shutil.copy(root / f"{file.session}.jsonl", root / f"{OTHER}.jsonl")
+    whole = spent(root)
+    assert (whole.total, whole.answers, whole.copies) == (6, 2, 2)
