@@ -16,7 +16,7 @@ def test_json_has_what_was_spent_and_what_is_in_context(run: Run, demo: Path) ->
 def test_a_table_for_people(run: Run, demo: Path) -> None:
     lines = run("stats", "--by", "agent").out.splitlines()
     assert lines[0].split()[:2] == ["sessions", "answers"]
-    assert lines[-2].startswith("all") and "copies in forks, counted once" in lines[-1]
+    assert lines[-2].startswith("all") and "copies of others and not counted again" in lines[-1]
 
 
 def test_unknown_sessions_are_refused(run: Run, demo: Path) -> None:
