@@ -11,6 +11,7 @@ from store.exports.encoding import encode
 from store.exports.reading import MessageReading, Row, SessionReading
 from store.exports.tool_line import tool_name, tool_output, tool_state, tool_subject
 from store.neutral import neutral
+from store.speakers import speaker_of
 
 OUTPUT_LINES = 40
 _BACKTICKS = re.compile("`+")
@@ -51,9 +52,7 @@ def _head(reading: SessionReading) -> Iterator[str]:
 def _message(item: MessageReading, workspace: str | None) -> Iterator[str]:
     row = item.message
     metadata = row["metadata"] if isinstance(row["metadata"], dict) else {}
-    who = {"user": "You", "assistant": "Assistant", "system": "System"}.get(
-        row["role"], _line(row["role"])
-    )
+    who = _line(speaker_of(row["role"], metadata))
     origin = metadata.get("origin")
     if row["role"] == "user" and isinstance(origin, str) and origin != "human":
         who = _line(origin).capitalize()
@@ -99,7 +98,13 @@ def _other(kind: str, data: Mapping[str, Any]) -> Iterator[str]:
     if kind == "data-compaction" and isinstance(content, dict):
         yield "\n---\n\n*The conversation was compacted here. Its summary:*\n"
         yield f"\n{neutral(str(content.get('summary', '')))}\n\n---\n"
-    elif kind == "file":
+    elif kind == "steering-message":
+        yield "\n**You**, sent while it worked:\n"
+        for part in data.get("parts") or ():
+            if isinstance(part, dict) and isinstance(part.get("text"), str):
+                quoted = neutral(part["text"]).strip().replace("\n", "\n> ")
+                yield f"\n> {quoted}\n"
+    elif kind in ("file", "reasoning-file"):
         name = data.get("filename") or "file"
         yield f"\n*{_line(name)}, {_line(data.get('mediaType', 'unknown type'))}*\n"
     else:

@@ -7,15 +7,15 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from store.database import Database
-from store.errors import Refused
+from store.errors import NotFound, Refused
 from store.readable import readable
 from store.recorder import writing
 from store.recorder.procedures import Procedure, drive, in_transaction
 from store.recorder.recording import Recording, user_message
-from store.recorder.wire import ChunkReader, EndOfTurn, Item, Received
+from store.recorder.wire import ORDERS, ChunkReader, EndOfTurn, Item, Received
 
 T = TypeVar("T")
 READ_SIZE = 1 << 16
@@ -128,13 +128,13 @@ class DirectRecorder:
 
     def _receive(self, item: Received) -> bool:
         recording, (value, size, line) = self._recording, item
-        if "type" not in value:
+        if type(value.get("type")) is not str:
             try:
-                self._insist(lambda: recording.add_message(value))
-            except Refused as error:
+                self._insist(lambda: take_line(recording, value))
+            except (NotFound, Refused) as error:
                 self._tell(line, str(error))
             return False
-        if recording.begins_message(value):
+        if recording.needs_store(value):
             return self._insist(lambda: recording.receive(value, size))
         return recording.absorb(value, size)
 
@@ -162,6 +162,28 @@ class DirectRecorder:
     def close(self) -> None:
         """Save what waits and say that nobody records any more."""
         self._insist(self._recording.close)
+
+
+def take_line(recording: Recording, value: dict[str, Any]) -> Procedure[str]:
+    """Carry out a line that is no chunk: a whole message, or an order about queued ones.
+
+    Raises:
+        NotFound: The session has no such queued message.
+        Refused: It is no message, or one that is there already or does not wait.
+    """
+    for order in ORDERS:
+        if order in value and "role" not in value:
+            given = value[order]
+            if order == "queue":
+                if isinstance(given, str):
+                    given = user_message(given)
+                if not isinstance(given, dict):
+                    raise Refused("queue takes a message or a text")
+                return recording.queue({"role": "user"} | given)
+            if given is not None and not isinstance(given, str):
+                raise Refused(f"{order} takes the id of a queued message, or null")
+            return recording.fire(given) if order == "fire" else recording.cancel(given)
+    return recording.add_message(value)
 
 
 def insist(

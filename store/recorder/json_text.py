@@ -34,6 +34,11 @@ def join_halves(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
+def storable(text: str) -> str:
+    """Return a text for a column of its own: lone halves, which SQLite refuses, replaced."""
+    return _SURROGATE.sub("\ufffd", text) if has_surrogate(text) else text
+
+
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 

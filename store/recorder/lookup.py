@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from store.database import Database
-from store.recorder.json_text import parse
+from store.recorder.json_text import parse, storable
 from store.recorder.parts import Part
 from store.recorder.reading import OWN_KEY
 
@@ -34,7 +34,7 @@ def by_name(db: Database, session_id: str, name: str) -> str | None:
         "SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND (m.id = $2 OR"
         f" json_extract(m.metadata_json, '$.{OWN_KEY}.sdk_message_id') = $2)"
         f" AND {db.form.shown('m')} ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
-        {"1": session_id, "2": name},
+        {"1": session_id, "2": storable(name)},
     ).fetchone()
     return None if found is None else str(found[0])
 
@@ -50,30 +50,30 @@ def last_by_name(db: Database, session_id: str, name: str) -> str | None:
         f"json_extract(m.metadata_json, '$.{OWN_KEY}.sdk_message_id') = $2, 0)"
         f" FROM chat_messages m WHERE m.session_id = $1 AND {db.form.shown('m')}"
         " ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
-        {"1": session_id, "2": name},
+        {"1": session_id, "2": storable(name)},
     ).fetchone()
     return str(found[0]) if found is not None and found[1] else None
 
 
-def by_call(db: Database, session_id: str, call_id: object) -> str | None:
+def by_call(db: Database, session_id: str, call_id: str) -> str | None:
     """Return the id of the newest visible message with this tool call."""
     found = db.connection.execute(
         "SELECT m.id FROM chat_parts p JOIN chat_messages m ON m.id = p.message_id"
         " WHERE p.tool_call_id = $2 AND p.session_id = $1"
         f" AND {db.form.shown('m')} ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
-        {"1": session_id, "2": call_id},
+        {"1": session_id, "2": storable(call_id)},
     ).fetchone()
     return None if found is None else str(found[0])
 
 
-def by_approval(db: Database, session_id: str, approval_id: object) -> str | None:
+def by_approval(db: Database, session_id: str, approval_id: str) -> str | None:
     """Return the id of the newest visible message with a request for this approval."""
     found = db.connection.execute(
         "SELECT m.id FROM chat_messages m JOIN chat_parts p ON p.message_id = m.id"
         " WHERE m.session_id = $1 AND p.tool_state IS NOT NULL"
         " AND json_extract(p.data_json, '$.approval.id') = $2"
         f" AND {db.form.shown('m')} ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
-        {"1": session_id, "2": approval_id},
+        {"1": session_id, "2": storable(approval_id)},
     ).fetchone()
     return None if found is None else str(found[0])
 

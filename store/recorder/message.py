@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from store.recorder.batch import MessageWrite, PartWrite
@@ -11,11 +12,12 @@ from store.recorder.part_list import Chunk
 from store.recorder.partial_json import MISSING
 from store.recorder.reading import OWN_KEY, own_of, sdk_metadata
 from store.recorder.reducer import MessageState
-from store.recorder.usage import Buckets, UsageSum, added
+from store.recorder.usage import Buckets, UsageSum, added, buckets_of
 
 _ENDINGS = ("aborted_at", "abort_reason", "interrupted_at", "error", "protocol_error",
             "finish_reason", "continues")
-_OWN_SUMS = ("usage", "usage_added", "metadata", "empty_metadata", "sdk_message_id")
+_OWN_SUMS = ("usage", "usage_added", "stream_usage", "metadata", "empty_metadata",
+             "sdk_message_id")
 
 
 class RecordedMessage:
@@ -23,7 +25,6 @@ class RecordedMessage:
 
     Attributes:
         own: Its keys under ``metadata_json.backscroll`` beyond usage and id.
-        failed: The reducer's complaint, after which the SDK takes no more of the stream.
         finished: Whether ``finish`` or ``abort`` came.
     """
 
@@ -35,7 +36,6 @@ class RecordedMessage:
         self.state = state
         self.usage = UsageSum()
         self.own: dict[str, Any] = {}
-        self.failed: str | None = None
         self.finished = False
         self._rolled: Buckets = added({}, {})
         self._stored = False
@@ -45,12 +45,11 @@ class RecordedMessage:
         """Take up what is stored of it."""
         own = own_of(stored.metadata)
         self.role = stored.role
-        self.usage = UsageSum(own.get("usage") if isinstance(own.get("usage"), dict) else None)
+        self.usage = UsageSum(_stored_usage(stored.metadata, own))
         self._rolled = dict(self.usage.total)
         self.own = {key: value for key, value in own.items() if key not in _OWN_SUMS}
         self.state.sdk_id = own.get("sdk_message_id", stored.id)
         self.state.metadata = sdk_metadata(stored.metadata)
-        self.usage.from_stream = not own.get("usage_added")
         after = 1 + max((part.index for part in stored.parts), default=-1)
         self.state.restore(stored.parts, max(after, int(own.get("next_index", 0))))
         self._stored, self._stale = True, False
@@ -91,7 +90,8 @@ class RecordedMessage:
             self.note(error=chunk.get("errorText"))
         elif kind == "abort":
             reason = {"abort_reason": chunk["reason"]} if chunk.get("reason") else {}
-            self.note(aborted_at=at, **reason)
+            settled = {"settled": before} if (before := self.state.settle()) else {}
+            self.note(aborted_at=at, **reason, **settled)
             self.finished = True
         elif kind == "reset-step":
             self.note(next_index=self.state.next_index)
@@ -100,7 +100,7 @@ class RecordedMessage:
 
     def report_usage(self, usage: object) -> bool:
         """Take a step's usage from the host; say whether it was one."""
-        known = self.usage.report(usage, stream=False)
+        known = self.usage.report(usage)
         self._stale = self._stale or known
         return known
 
@@ -133,19 +133,23 @@ class RecordedMessage:
         given = self.state.metadata
         own = dict(self.own)
         held: dict[str, Any] = {}
-        if isinstance(given, dict) and OWN_KEY not in given:
-            held = dict(given)
-            if not given:
+        if isinstance(given, dict):
+            held = {key: value for key, value in given.items() if key != OWN_KEY}
+            if OWN_KEY in given:
+                own["metadata"] = given
+            elif not given:
                 own["empty_metadata"] = True
         elif given is not MISSING:
             own["metadata"] = given
         if self.state.sdk_id is not None and self.state.sdk_id != self.id:
             own["sdk_message_id"] = self.state.sdk_id
-        if any(self.usage.total.values()):
-            own["usage"] = self.usage.total
-            if not self.usage.from_stream and "usage" not in held:
-                held["usage"] = self.usage.total
+        total = self.usage.total
+        if any(total.values()) and held.get("usage") != total:
+            if "usage" in held:
+                own["stream_usage"] = held["usage"]
+            else:
                 own["usage_added"] = True
+            held["usage"] = total
         return dump(held | {OWN_KEY: own} if own else held)
 
     # -- rows
@@ -205,3 +209,11 @@ class RecordedMessage:
             if write.part.row_id not in gone:
                 self.state.touch(write.part)
 
+
+def _stored_usage(metadata: Mapping[str, object], own: Mapping[str, object]) -> Buckets | None:
+    """Return the sum over the steps that a stored message has.
+
+    Rows of older versions keep it under ``backscroll.usage``, beside the stream's last one.
+    """
+    held = own.get("usage")
+    return buckets_of(held if isinstance(held, dict) else metadata.get("usage"))

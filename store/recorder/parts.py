@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.recorder.json_text import has_surrogate, join_halves
+from store.recorder.json_text import has_surrogate, join_halves, storable
 from store.recorder.partial_json import MISSING, PartialJson
 
 LONG = 65_536
 LONG_WAITS_MS = 250
 """Characters of a tool input past which it is parsed again at most that often."""
+
+SETTLED_KEYS = ("state", "errorText", "preliminary", "resultProviderMetadata")
+"""The keys of a part that settling it, after an abort, may change."""
 
 
 def assign(data: dict[str, Any], key: str, value: object) -> None:
@@ -129,8 +132,9 @@ class Part:
     @property
     def columns(self) -> tuple[str, str | None, str | None]:
         """(type, tool_call_id, tool_state) for its row."""
+        kind = storable(str(self._data["type"]))
         if not self.is_tool:
-            return str(self._data["type"]), None, None
+            return kind, None, None
         call_id, state = self._data.get("toolCallId"), self._data.get("state")
-        return (str(self._data["type"]), None if call_id is None else str(call_id),
-                None if state is None else str(state))
+        return (kind, None if call_id is None else storable(str(call_id)),
+                None if state is None else storable(str(state)))

@@ -8,18 +8,22 @@ from typing import Any
 from store.database import Database
 from store.recorder.json_text import parse
 from store.recorder.partial_json import MISSING, PartialJson
+from store.recorder.parts import SETTLED_KEYS
 from store.rows import MessageRow, PartRow
 
 OWN_KEY = "backscroll"
 """The key of ``metadata_json`` under which a recorder keeps what the stream did not send.
 
-``sdk_message_id``: the stream's id of the message. ``usage``: the sum over the steps;
-``usage_added``: whether ``metadata_json.usage`` is that sum and no key of the stream's.
+``sdk_message_id``: the stream's id of the message. ``usage_added``: ``metadata_json.usage``
+(always the sum over the steps) is no key of the stream's; ``stream_usage``: what the stream
+has there, where that is another value. ``usage``: the sum in rows of older versions, whose
+``metadata_json.usage`` is the stream's.
 ``metadata``: the stream's metadata where it is no object (or uses this key);
 ``empty_metadata``: it was ``{}``. ``finish_reason``, ``error``, ``aborted_at``,
 ``abort_reason``, ``protocol_error``, ``interrupted_at``: how it ended. ``continues``: the
 user answered an approval or a tool call, and the next stream goes on with this message.
-``next_index``: the index of the next part, after a step was reset.
+``settled``: what an abort ended, by the position of the part in its message: the values
+that the SDK has for it. ``next_index``: the index of the next part, after a step was reset.
 """
 
 
@@ -42,6 +46,8 @@ def sdk_metadata(metadata: Mapping[str, Any]) -> Any:
     if own.get("usage_added"):
         ours.add("usage")
     found = {key: value for key, value in metadata.items() if key not in ours}
+    if "stream_usage" in own:
+        found["usage"] = own["stream_usage"]
     return found if found or own.get("empty_metadata") else MISSING
 
 
@@ -64,11 +70,24 @@ def sdk_message(
     row_id: str, role: str, metadata: Mapping[str, Any], parts: Iterable[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return the UIMessage of decoded columns; its id is the stream's, else the row's."""
-    message: dict[str, Any] = {"id": own_of(metadata).get("sdk_message_id", row_id), "role": role}
+    own = own_of(metadata)
+    message: dict[str, Any] = {"id": own.get("sdk_message_id", row_id), "role": role}
     given = sdk_metadata(metadata)
     if given is not MISSING:
         message["metadata"] = given
-    return message | {"parts": [sdk_part(data) for data in parts]}
+    settled = own.get("settled")
+    before = settled if isinstance(settled, dict) else {}
+    return message | {"parts": [
+        sdk_part(_unsettled(data, before.get(str(position))))
+        for position, data in enumerate(parts)
+    ]}
+
+
+def _unsettled(data: dict[str, Any], before: object) -> dict[str, Any]:
+    """Return a part as it was before an abort settled it, which the SDK does not do."""
+    if not isinstance(before, dict):
+        return data
+    return {key: value for key, value in data.items() if key not in SETTLED_KEYS} | before
 
 
 def ui_message(row: MessageRow, parts: Iterable[PartRow]) -> dict[str, Any]:

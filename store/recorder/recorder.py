@@ -54,7 +54,6 @@ class Recorder:
         workspace: str | None = None,
         policy: SavePolicy | None = None,
         sdk: SdkVersion = 6,
-        keep_going: bool = False,
         problem: Callable[[str], None] = nothing,
         unknown: Callable[[str], None] = nothing,
     ) -> Self:
@@ -67,16 +66,17 @@ class Recorder:
             workspace: The folder of a new session.
             policy: When what was recorded is saved.
             sdk: The AI SDK version whose reducer is followed where 6 and 7 disagree.
-            keep_going: Pass over a chunk that the SDK refuses, instead of stopping there.
-            problem: Told, in one line, of each chunk that is refused.
-            unknown: Told the type of each chunk that is ignored.
+            problem: Called with one line for each chunk that the SDK's reader would refuse;
+                the chunk is kept as a data part.
+            unknown: Called with the type of each chunk that the SDK's reader would ignore;
+                kept likewise.
 
         Raises:
             NotFound: No session has this name.
             Refused: The store is read only, or another process records this session.
         """
         recording = Recording(
-            policy=policy, sdk=sdk, keep_going=keep_going, clock=store.clock, ids=store.ids,
+            policy=policy, sdk=sdk, clock=store.clock, ids=store.ids,
             problem=problem, unknown=unknown,
         )
         recorder = cls(store, recording)
@@ -109,6 +109,9 @@ class Recorder:
     ) -> str:
         """Store what the user said; it is on disk before this returns.
 
+        While an answer streams, the message waits behind it and is fired when the next
+        answer begins.
+
         Args:
             content: The text, or UIMessage parts.
             metadata: ``UIMessage.metadata``; ``origin`` is ``human`` where it says nothing.
@@ -118,6 +121,69 @@ class Recorder:
         """
         return await self.add_message(user_message(content, metadata))
 
+    async def queue(
+        self, content: str | list[dict[str, Any]], *, metadata: dict[str, Any] | None = None
+    ) -> str:
+        """Store a user's message that waits behind the running turn.
+
+        ``user_message`` during an answer does the same, and fires it with the next answer.
+
+        Args:
+            content: The text, or UIMessage parts.
+            metadata: ``UIMessage.metadata``.
+
+        Returns:
+            The id of the message's row, for ``fire`` and ``cancel``.
+        """
+        async with self._lock:
+            return await self._run(self._recording.queue(user_message(content, metadata)))
+
+    async def fire(self, message_id: str | None = None) -> str:
+        """Make a queued message the last one of the transcript: its turn has come.
+
+        Args:
+            message_id: The row's id or the host's own; None for the one that has waited
+                longest.
+
+        Returns:
+            The id of its row.
+
+        Raises:
+            NotFound: The session has no such message.
+            Refused: The message does not wait.
+        """
+        async with self._lock:
+            return await self._run(self._recording.fire(message_id))
+
+    async def cancel(self, message_id: str | None = None) -> str:
+        """Take a queued message out of the queue; its row stays, hidden.
+
+        Args:
+            message_id: As for ``fire``.
+
+        Returns:
+            The id of its row.
+
+        Raises:
+            NotFound: The session has no such message.
+            Refused: The message does not wait.
+        """
+        async with self._lock:
+            return await self._run(self._recording.cancel(message_id))
+
+    async def abort(self, reason: str | None = None) -> None:
+        """End the answer that is being recorded, as an ``abort`` chunk does.
+
+        Texts end as far as they came, open calls as interrupted. Nothing happens between
+        two messages.
+        """
+        chunk: Chunk = {"type": "abort"} if reason is None else {"type": "abort", "reason": reason}
+        async with self._lock:
+            if self._recording.message is not None:
+                self._stop_timer()
+                self._recording.absorb(chunk)
+                await self._run(self._recording.end_turn())
+
     async def add_message(self, message: dict[str, Any]) -> str:
         """Store a whole UIMessage (``{id?, role, parts, metadata?}``) as it is.
 
@@ -125,7 +191,7 @@ class Recorder:
             The id of its row.
 
         Raises:
-            Refused: The session has a message of this id already.
+            Refused: The session has a message of this id already, or it is no message.
         """
         async with self._lock:
             return await self._run(self._recording.add_message(message))
@@ -147,7 +213,7 @@ class Recorder:
             now = recording.waiting >= recording.full
         elif not isinstance(chunk.get("type"), str):
             raise ValueError("a chunk is an object with a type")
-        elif free and not recording.begins_message(chunk):
+        elif free and not recording.needs_store(chunk):
             now = recording.absorb(chunk, size)
         else:
             async with self._lock:

@@ -13,7 +13,7 @@ from typing import Any
 from store.recorder.json_text import can_merge, merge
 from store.recorder.part_list import Chunk, ProtocolError, SdkVersion, copy_given
 from store.recorder.partial_json import MISSING, Missing
-from store.recorder.parts import Part, ToolCall, assign
+from store.recorder.parts import SETTLED_KEYS, Part, ToolCall, assign
 from store.recorder.tool_chunks import ToolCalls
 
 
@@ -43,6 +43,7 @@ class MessageState(ToolCalls):
         self._texts: dict[str, Part] = {}
         self._reasonings: dict[str, Part] = {}
         self._left_open: list[Part] = []
+        self._odd: Part | None = None
         self._growing = {"text-delta": self._texts, "reasoning-delta": self._reasonings}
 
     def restore(self, parts: list[Part], next_index: int) -> None:
@@ -128,6 +129,80 @@ class MessageState(ToolCalls):
         found["parts"] = [part.data for part in self.parts]
         return found
 
+    def keep_odd(self, chunk: Chunk, name: str, reason: str) -> None:
+        """Keep a chunk that makes no part of its own as a ``data-event`` part.
+
+        Chunks of one kind that follow one another share a part.
+
+        Args:
+            chunk: The chunk as it came.
+            name: ``refused-chunk`` or ``unknown-chunk``.
+            reason: Why it is no part.
+        """
+        last = self.parts[-1] if self.parts else None
+        if last is not None and last is self._odd:
+            held = last.shape["data"]
+            if held["name"] == name and _alike(held["chunks"], chunk):
+                held["chunks"].append(chunk)
+                self.touch(last)
+                return
+        data = {"name": name, "reason": reason, "chunks": [chunk]}
+        self._odd = self._add({"type": "data-event", "data": data})
+
+    def begin_missing_block(self, chunk: Chunk) -> bool:
+        """Begin the block of a delta that came without one, so that its text is kept.
+
+        Returns:
+            Whether the chunk is such a delta, which ``apply`` takes now.
+        """
+        begin = _MISSING_STARTS.get(chunk["type"])
+        key, delta = chunk.get("id"), chunk.get("delta")
+        if begin is None or type(key) is not str or type(delta) is not str:
+            return False
+        begin(self, {"type": chunk["type"], "id": key})
+        return True
+
+    def has_call(self, call_id: object) -> bool:
+        """Tell whether a tool call with this id is in the message."""
+        return any(part.is_tool and part.shape.get("toolCallId") == call_id
+                   for part in self.parts)
+
+    def has_approval(self, approval_id: object) -> bool:
+        """Tell whether a tool call of the message waits for, or has, this approval."""
+        held = (part.shape.get("approval") for part in self.parts if part.is_tool)
+        return any(isinstance(one, dict) and one.get("id") == approval_id for one in held)
+
+    def settle(self) -> dict[str, dict[str, Any]]:
+        """End what is open, as an abort does: nothing more comes for it.
+
+        Texts are done as far as they came; calls without a result end as interrupted. The
+        SDK's reducer leaves both open; a store that did so would show them as running.
+
+        Returns:
+            By the position of each part that was settled, the values of ``SETTLED_KEYS``
+            that it had, for ``reading.sdk_message``.
+        """
+        before: dict[str, dict[str, Any]] = {}
+        self._forget_blocks()
+        self._calls.clear()
+        for position, part in enumerate(self.parts):
+            part.data  # noqa: B018 - what has streamed in is final now
+            part.call = None
+            shape = part.shape
+            held = {key: shape[key] for key in SETTLED_KEYS if key in shape}
+            if shape["type"] in ("text", "reasoning") and shape.get("state") == "streaming":
+                shape["state"] = "done"
+            elif part.is_tool and (shape.get("state") in _OPEN_STATES or shape.get("preliminary")):
+                shape.pop("preliminary", None)
+                shape |= {"state": "output-error", "errorText": INTERRUPTED}
+                shape["resultProviderMetadata"] = _with_status(
+                    shape.get("resultProviderMetadata"), "interrupted")
+            else:
+                continue
+            before[str(position)] = held
+            self.touch(part)
+        return before
+
     # -- text and reasoning
 
     def _text_start(self, chunk: Chunk) -> None:
@@ -206,8 +281,11 @@ class MessageState(ToolCalls):
         self._add(dict(chunk))
 
     def _start(self, chunk: Chunk) -> None:
-        if chunk.get("messageId") is not None:
-            self.sdk_id = chunk["messageId"]
+        name = chunk.get("messageId")
+        if name is not None:
+            if not isinstance(name, str):
+                raise ProtocolError("start chunk whose messageId is no text")
+            self.sdk_id = name
         self._merge_metadata(chunk)
 
     def _start_step(self, chunk: Chunk) -> None:
@@ -250,15 +328,33 @@ class MessageState(ToolCalls):
         """Take a chunk that makes no part and changes none."""
 
 
-_APPROVAL_FIELDS = (
-    ("approvalDescriptor", "descriptor"), ("signature", "signature"), ("reason", "requestReason"),
-)
+REFUSED, UNKNOWN = "refused-chunk", "unknown-chunk"
+"""The names of the ``data-event`` parts that keep odd chunks."""
+INTERRUPTED = "Interrupted before it had a result"
+"""The ``errorText`` of a call that an abort ended."""
+_OPEN_STATES = ("input-streaming", "input-available", "approval-requested", "approval-responded")
+_MOST_ODD = 64
+"""Odd chunks that share a part; more begin another, as a part is written whole each time."""
 _SOURCE_FIELDS = {
     "source-url": ("sourceId", "url", "title", "providerMetadata"),
     "source-document": ("sourceId", "mediaType", "title", "filename", "providerMetadata"),
     "custom": ("kind", "providerMetadata"),
     "steering-message": ("id", "parts"),
 }
+
+
+def _alike(held: list[Chunk], chunk: Chunk) -> bool:
+    """Tell whether an odd chunk belongs with those of a part: of one type, about one thing."""
+    first = held[0]
+    same = all(first.get(key) == chunk.get(key) for key in ("type", "id", "toolCallId"))
+    return same and len(held) < _MOST_ODD
+
+
+def _with_status(metadata: object, status: str) -> dict[str, Any]:
+    """Return provider metadata that says how a call ended, beside what it said already."""
+    held = metadata if isinstance(metadata, dict) else {}
+    own = held.get("backscroll")
+    return held | {"backscroll": (own if isinstance(own, dict) else {}) | {"status": status}}
 
 
 def is_known(kind: str) -> bool:
@@ -296,4 +392,8 @@ _HANDLERS: dict[str, Callable[[MessageState, Chunk], None]] = {
     "message-metadata": MessageState._merge_metadata,
     "error": MessageState._nothing,
     "abort": MessageState._nothing,
+}
+_MISSING_STARTS: dict[str, Callable[[MessageState, Chunk], None]] = {
+    "text-delta": MessageState._text_start,
+    "reasoning-delta": MessageState._reasoning_start,
 }

@@ -13,7 +13,7 @@ from store.recorder import writing
 from store.recorder.batch import Batch, SessionWrite
 from store.recorder.json_text import dump
 from store.recorder.message import RecordedMessage
-from store.recorder.part_list import SdkVersion
+from store.recorder.part_list import Chunk, SdkVersion
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import Operation, Procedure
 
@@ -35,7 +35,7 @@ class Saving:
     """
 
     def __init__(
-        self, *, policy: SavePolicy | None = None, sdk: SdkVersion = 6, keep_going: bool = False,
+        self, *, policy: SavePolicy | None = None, sdk: SdkVersion = 6,
         clock: Clock = system_clock, ids: IdMinter | None = None, problem: Problem = nothing,
         unknown: Problem = nothing,
     ) -> None:
@@ -44,18 +44,17 @@ class Saving:
         Args:
             policy: When it is saved.
             sdk: The AI SDK version whose reducer is followed where 6 and 7 disagree.
-            keep_going: Pass over a chunk that the SDK refuses, instead of stopping at it.
             clock: The present in epoch ms.
             ids: Mints the ids of rows.
-            problem: Told, in one line, of each chunk that is refused.
-            unknown: Told the type of each chunk that is ignored.
+            problem: Called with one line for each chunk that the SDK's reader would refuse.
+            unknown: Called with the type of each chunk that the SDK's reader would ignore.
         """
         self.policy = policy or SavePolicy()
         self._saves_now, self.full = self.policy.saves_now, self.policy.full
         self.session_id = ""
         self.message: RecordedMessage | None = None
         self.waiting = 0
-        self._sdk, self._keep_going = sdk, keep_going
+        self._sdk = sdk
         self._clock, self._ids = clock, ids or IdMinter(clock)
         self._problem, self._unknown = problem, unknown
         self._process: Process = this_process()
@@ -63,6 +62,9 @@ class Saving:
         self._newest_at = 0
         self._activity, self._activity_moved = "idle", False
         self._touch = False
+        self._held: list[tuple[Chunk, str]] = []
+        self._fire_next: list[str] = []
+        self._reported = ""
         self._model: object = None
         self._model_moved = False
 
@@ -96,7 +98,7 @@ class Saving:
         if message.waits_for == "waiting-approval":
             return "waiting-approval"
         reason = message.own.get("finish_reason")
-        if reason == "error" or message.failed or (not reason and message.own.get("error")):
+        if reason == "error" or (not reason and message.own.get("error")):
             return "error"
         if "aborted_at" in message.own or not message.finished:
             return "interrupted"
@@ -167,7 +169,3 @@ class Saving:
     def _activity_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {"state": self._activity, "from": "stored", "since": self._clock()}
         return found | self._process.as_json() if self._activity == "running" else found
-
-    def _set_model(self, model: dict[str, Any]) -> None:
-        if isinstance(model.get("provider_id"), str) and model != self._model:
-            self._model, self._model_moved = model, True

@@ -66,13 +66,11 @@ class UsageSum:
 
     Attributes:
         total: What earlier runs recorded of this message, and this run's steps.
-        from_stream: Whether the stream's own metadata brought a usage.
     """
 
     def __init__(self, earlier: Mapping[str, int] | None = None) -> None:
         """Start with what is stored of the message already."""
         self.total: Buckets = added(earlier or {}, {})
-        self.from_stream = False
         self._steps = 0
         self._step: Buckets = {}
         self._counted = False
@@ -86,7 +84,7 @@ class UsageSum:
         self._steps += 1
         self._step = {}
 
-    def report(self, usage: object, *, stream: bool = True) -> bool:
+    def report(self, usage: object) -> bool:
         """Take the usage of the step that runs or has just ended.
 
         A second report for one step replaces the first. Where a stream has no steps each
@@ -101,7 +99,6 @@ class UsageSum:
         self.total = added(added(self.total, self._step, -1), found)
         self._step = found if self._steps else {}
         self._counted = True
-        self.from_stream = self.from_stream or stream
         return True
 
     def report_total(self, metadata: Mapping[str, Any]) -> bool:
@@ -110,7 +107,6 @@ class UsageSum:
         Returns:
             Whether it counted.
         """
-        self.from_stream = self.from_stream or buckets_of(metadata.get("usage")) is not None
         if self._counted:
             return False
         found = buckets_of(metadata.get("usage")) or buckets_of(metadata.get("totalUsage"))

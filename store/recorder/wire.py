@@ -22,8 +22,11 @@ _OTHER_FIELDS = (b"event:", b"id:", b"retry:", b":")
 Received = tuple[dict[str, Any], int, int]
 """One object of the stream, its bytes on the wire, and the number of its line, from 1.
 
-The object is a chunk (``type``), or a whole UIMessage (``role``).
+The object is a chunk (``type``), a whole UIMessage (``role``), or one of ``ORDERS``.
 """
+ORDERS = ("queue", "fire", "cancel")
+"""Keys of lines about queued messages: ``{"queue": message}``, ``{"fire": id}``,
+``{"cancel": id}``; the id null means the message that has waited longest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,5 +129,7 @@ class ChunkReader:
         if type(value.get("type")) is str:
             return value, len(body), self._line
         if isinstance(value.get("role"), str) and isinstance(value.get("parts"), list):
+            return value, len(body), self._line
+        if len(value) == 1 and next(iter(value)) in ORDERS:
             return value, len(body), self._line
         return Malformed(self._line, "neither a chunk (type) nor a message (role, parts)")

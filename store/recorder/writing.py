@@ -63,7 +63,7 @@ def insert_session(db: Database, session: NewSession) -> None:
                   session.metadata_json, session.at)
     numbered = {str(place): value for place, value in enumerate(parameters, 1)}
     db.connection.execute(_INSERT_SESSION, numbered)
-    _log(db, session.id, None, session.at)
+    log_change(db, session.id, None, session.at)
 
 
 def newest_message_at(db: Database, session_id: str) -> int:
@@ -91,7 +91,7 @@ def write(db: Database, batch: Batch) -> None:
         db.connection.execute(_TOUCH_MESSAGE, (batch.at, batch.message_id))
     for part in batch.parts:
         _write_part(db, batch, part)
-    _log(db, batch.session_id, batch.message_id, batch.at)
+    log_change(db, batch.session_id, batch.message_id, batch.at)
 
 
 def _write_part(db: Database, batch: Batch, write: PartWrite) -> None:
@@ -173,7 +173,7 @@ def mark_interrupted(db: Database, session_id: str, at: int) -> None:
     )
 
 
-def _log(db: Database, session_id: str, message_id: str | None, at: int) -> None:
+def log_change(db: Database, session_id: str, message_id: str | None, at: int) -> None:
     """Tell pollers of ours; other programs' files have no such table."""
     if db.form.name != "own":
         return

@@ -20,6 +20,8 @@ VECTORS: dict[str, dict[str, Any]] = {
     path.stem: json.loads(path.read_text("utf-8"))
     for path in sorted((DATA / "ai-sdk-v6").glob("*.json"))
 }
+REFUSED = "protocol-error-delta-without-start"
+"""The stream that the SDK's reader refuses in its middle; a store keeps its rest."""
 ACTIONS: list[dict[str, Any]] = json.loads((DATA / "ai-sdk-v6-client-actions.json").read_text())
 AT_ONCE = SavePolicy(save_buffer_ms=0)
 

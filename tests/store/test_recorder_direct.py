@@ -15,7 +15,7 @@ from store.database import Database, open_database
 from store.recorder.direct import DirectRecorder, insist
 from store.recorder.procedures import drive
 from store.recorder.recording import Recording
-from tests.store.recording import VECTORS, messages
+from tests.store.recording import REFUSED, VECTORS, messages
 
 TOOL = {"type": "tool-input-start", "toolCallId": "c", "toolName": "sh"}
 Told = list[tuple[int, str]]
@@ -55,7 +55,7 @@ def pump(recorder: DirectRecorder, data: bytes) -> None:
     recorder.close()
 
 
-@pytest.mark.parametrize("name", sorted(set(VECTORS) - {"empty-message"}))
+@pytest.mark.parametrize("name", sorted(set(VECTORS) - {"empty-message", REFUSED}))
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_reads_of_any_size_end_alike(
     name: str, size: int, database: Database, make: Make
@@ -98,14 +98,21 @@ def test_a_pipe_is_read_to_its_end(database: Database, make: Make) -> None:
     {"type": "tool-input-delta", "toolCallId": "none", "inputTextDelta": "x"},
     {"type": "tool-input-delta", "toolCallId": "c", "inputTextDelta": None},
 ])
-def test_a_delta_that_fits_nothing_ends_the_message_and_names_its_line(
+def test_a_delta_that_fits_nothing_is_named_and_the_rest_is_kept(
     wrong: dict[str, Any], database: Database, make: Make
 ) -> None:
     recorder, recording, told = make()
     good = {"type": "text-delta", "id": "1", "delta": "good"}
     pump(recorder, wire({"type": "text-start", "id": "1"}, good, TOOL, wrong, good))
     (message,) = messages(database, recording.session_id)
-    assert message["parts"][0]["text"] == "good"
+    assert message["parts"][0]["text"] == "goodgood"
+    text, call, odd = message["parts"]
+    if wrong.get("delta") == "x" and wrong["id"] == "2":
+        assert odd == {"type": "text", "text": "x", "state": "streaming"}
+    else:
+        assert odd["type"] == "data-event"
+        assert odd["data"]["name"] == "refused-chunk"
+        assert odd["data"]["chunks"] == [wrong]
     assert [line for line, _ in told] == [4]
 
 

@@ -320,3 +320,38 @@ def test_code_keeps_its_columns_in_narrow_panes() -> None:
     words = "```py\nvalue = {'one': 1,    'two': 2,    'three': 3}\n```"
     assert shown(block_of(text(words), width=24))[:3] == [
         "  value = {'one': 1,", "  'two': 2,    'three':", "  3}"]
+
+
+@pytest.mark.parametrize(("trigger", "name"), [
+    ({"source": "schedule"}, "Schedule"), ({"source": "mcp-event"}, "MCP event"),
+    ({"source": "api"}, "API"), ({"source": "self-schedule"}, "Self-schedule"),
+    ({"source": "nightly_job"}, "Nightly job"), ({}, "Trigger"), ({"source": 3}, "Trigger"),
+    (None, "You"), ("schedule", "You"),
+])
+def test_a_triggered_message_names_its_source(trigger: Any, name: str) -> None:
+    block = block_of(text("go"), "user", heads=True, metadata={"trigger": trigger})
+    assert block.lines[0].runs[0] == (name, "user b")
+
+
+def test_what_the_user_said_during_an_answer_reads_as_theirs() -> None:
+    block = block_of({"type": "steering-message", "id": "s", "parts": [
+        {"type": "text", "text": "use tabs\n[b]please[/b]"},
+        {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AAAA"}, 3]})
+    assert shown(block) == ["You  sent while it worked", "use tabs", "[b]please[/b]",
+                            "image/png  3 B"]
+    assert block.bar == "user"
+    assert shown(block_of({"type": "steering-message", "id": "s"})) == [
+        "You  sent while it worked"]
+
+
+def test_a_part_of_a_provider_goes_by_its_kind() -> None:
+    block = block_of({"type": "custom", "kind": "openai.web", "providerMetadata": {"p": {"k": 1}}})
+    assert shown(block)[0].lstrip("▸ ").startswith("openai.web")
+
+
+def test_a_chunk_that_was_kept_says_why() -> None:
+    block = block_of({"type": "data-event", "data": {
+        "name": "unknown-chunk", "reason": "chunk of unknown type media-frame",
+        "chunks": [{"type": "media-frame"}]}})
+    assert "unknown-chunk" in shown(block)[0]
+    assert "chunk of unknown type media-frame" in shown(block)[0]

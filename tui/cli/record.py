@@ -5,10 +5,13 @@ session's id, alone on the first line, before it reads anything. A line may also
 UIMessage ({"role", "parts", ...}), which is stored as it is.
 
 A line that is no chunk is named on stderr and passed over. A chunk that the SDK's reader
-refuses ends the recording of its message, as it ends it for that reader; --keep-going
-passes over it too. [DONE] ends a message; what comes next is another stream's. With
---session, a stream that begins in its middle goes on with the message of a run that broke
-off.
+would refuse, or does not know, is kept as a data part; the rest of the answer is recorded.
+[DONE] ends a message; what comes next is another stream's. With --session, a stream that
+begins in its middle goes on with the message of a run that broke off.
+
+A user's message that comes while an answer streams waits behind it. Lines {"queue": message},
+{"fire": id} and {"cancel": id} say so themselves; null stands for the message that has waited
+longest.
 """
 
 from __future__ import annotations
@@ -45,8 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         metavar="BYTES", help="how many may wait (default: %(default)s)")
     parser.add_argument("--sdk", type=int, choices=(6, 7), default=6,
                         help="whose reader is followed where the two disagree")
-    parser.add_argument("--keep-going", action="store_true",
-                        help="pass over chunks that the SDK's reader refuses")
+    parser.add_argument("--keep-going", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--verbose", action="store_true",
                         help="name chunks of unknown types on stderr")
 
@@ -76,7 +78,7 @@ def _record(options: argparse.Namespace, database: Database, policy: SavePolicy)
         if options.verbose:
             problem(f"chunk of unknown type {kind}")
 
-    recording = Recording(policy=policy, sdk=options.sdk, keep_going=options.keep_going,
+    recording = Recording(policy=policy, sdk=options.sdk,
                           problem=problem, unknown=unknown)
     workspace = os.path.abspath(options.workspace or os.getcwd())
     session_id = insist(database, lambda: recording.start(

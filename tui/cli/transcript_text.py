@@ -11,6 +11,7 @@ from typing import Any
 from store.exports.encoding import encode
 from store.exports.reading import MessageReading, Row
 from store.rows import MessageRow, PartRow
+from store.speakers import speaker_of
 from store.streams import Painted, joined
 from tui.cli.output import Printer, local_time
 from tui.transcript.call import Call, ended_in
@@ -24,7 +25,6 @@ from tui.transcript.plain import as_dict, media_line, readable, strip_tags
 OUTPUT_LINES = 8
 REASONING_LINES = 3
 LINE_LENGTH = 400
-_SPEAKERS = {"user": "You", "assistant": "Assistant", "system": "System"}
 _ASIDES = {"meta": "Context"}
 _MARKS = {
     "ok": ("✔", "ok"), "failed": ("✗", "error"), "denied": ("✗", "error"),
@@ -185,7 +185,7 @@ def _speaker(role: str, metadata: Mapping[str, Any]) -> str:
     origin = metadata.get("origin")
     if role == "user" and isinstance(origin, str) and origin != "human":
         return _ASIDES.get(origin, origin.capitalize())
-    return _SPEAKERS.get(role, role)
+    return speaker_of(role, metadata)
 
 
 def _said(text: str, metadata: Mapping[str, Any]) -> str:

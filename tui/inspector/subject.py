@@ -7,12 +7,12 @@ from typing import Any
 
 from store.queries.inspection import PartDetail
 from store.queries.reading import decoded
+from store.speakers import speaker_of
 from tui.inspector.tree import Node, open_at_first
 from tui.text import one_line
 from tui.transcript.call import Call
 from tui.transcript.calls import describe
 
-_ROLE_NAMES = {"user": "You", "assistant": "Assistant", "system": "System"}
 _ROLE_LOOKS = {"user": "user", "assistant": "assistant", "system": "fork"}
 _VERDICTS = {
     "ok": ("✔", "done", "ok"),
@@ -108,7 +108,7 @@ class Subject:
             return self.call.name
         if self.type == "text":
             role = self.detail.message.role
-            return _ROLE_NAMES.get(role, one_line(role, 40))
+            return one_line(speaker_of(role, self.metadata), 40)
         return one_line(self.type.removeprefix("data-"), 60).replace("-", " ").capitalize()
 
     @property

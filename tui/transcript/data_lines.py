@@ -15,7 +15,7 @@ from tui.transcript.call import shortened
 from tui.transcript.item import Item, Setting
 from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
 from tui.transcript.markdown import layout, plain_lines
-from tui.transcript.plain import as_dict, media_line, readable
+from tui.transcript.plain import as_dict, as_list, media_line, readable
 from tui.transcript.prose import CAP_CHARACTERS, capped_lines, indented
 from tui.transcript.tools import todo_items
 
@@ -147,6 +147,27 @@ def _named(item: Item, setting: Setting, name: str, text: str) -> Laid:
     return lines, "faint", False
 
 
+def _steering(item: Item, setting: Setting) -> Laid:
+    """What the user said to an answer while it was made (AI SDK 7's ``steering-message``)."""
+    head = Line([("You", "user b"), ("  sent while it worked", "faint")])
+    lines = [head]
+    for part in as_list(item.data.get("parts")):
+        given = as_dict(part)
+        text = given.get("text")
+        if given.get("type") == "text" and isinstance(text, str):
+            shown = text[: CAP_CHARACTERS * item.pages].strip("\n")
+            lines += plain_lines(shown, setting.measure, "text")
+        elif given:
+            lines.append(Line(fitted([(clean(media_line(given)), "muted")], setting.width)))
+    return capped_lines(lines, item.pages), "user", False
+
+
+def _custom(item: Item, setting: Setting) -> Laid:
+    """A provider's own part (AI SDK 7's ``custom``), by its kind."""
+    rest = {key: value for key, value in item.data.items() if key not in ("type", "kind")}
+    return _named(item, setting, str(item.data.get("kind") or "custom"), readable(rest))
+
+
 def _todo(item: Item, setting: Setting) -> Laid:
     data = item.data.get("data")
     given = data if isinstance(data, list) else (
@@ -207,6 +228,7 @@ def _plan(item: Item, setting: Setting) -> Laid:
 
 
 _MAKERS: dict[str, Callable[[Item, Setting], Laid]] = {
+    "steering-message": _steering, "custom": _custom,
     "file": _file, "reasoning-file": _file, "source-url": _source, "source-document": _source,
     "data-error": _error, "data-retry": _retry, "data-compaction": _compaction,
     "data-event": _event, "data-todo": _todo, "data-plan": _plan, "data-patch": _patch,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from store.speakers import speaker_of
 from tui.glyphs import glyphs
 from tui.text import clean, one_line
 from tui.transcript.calls import describe
@@ -17,7 +18,6 @@ from tui.transcript.prose import first_line, reasoning_lines, text_lines
 from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED, SILENT
 from tui.transcript.tool_lines import tool_lines
 
-_NAMES = {"user": "You", "assistant": "Assistant", "system": "System"}
 _BARS = {"user": "user", "assistant": "assistant", "system": "muted"}
 _ASIDE = {"meta": "context", "notification": "notification"}
 
@@ -77,7 +77,8 @@ def _content(item: Item, setting: Setting, block: Block) -> None:
     elif item.type not in SILENT:
         block.lines, block.bar, block.folded = data_lines(item, setting)
         if item.around.heads and role == "user":
-            block.lines.insert(0, _head(item, setting, "You", "user b"))
+            name = one_line(speaker_of(role, item.metadata))
+            block.lines.insert(0, _head(item, setting, name, "user b"))
     if item.around.last:
         block.lines += _ending(item, setting)
 
@@ -119,7 +120,7 @@ def _text(item: Item, setting: Setting, block: Block, role: str, origin: str) ->
     if not lines and not item.around.heads:
         return
     if item.around.heads:
-        name = _NAMES.get(role, one_line(role))
+        name = one_line(speaker_of(role, item.metadata))
         block.lines = [_head(item, setting, name, f"{_BARS.get(role, 'muted')} b"), *lines]
     else:
         block.lines = lines
@@ -171,7 +172,7 @@ def _queued(item: Item, setting: Setting, block: Block) -> None:
 
 
 def _empty(item: Item, setting: Setting, block: Block) -> None:
-    name = _NAMES.get(item.message.role, one_line(item.message.role))
+    name = one_line(speaker_of(item.message.role, item.metadata))
     line = _head(item, setting, name, f"{_BARS.get(item.message.role, 'muted')} b")
     block.lines = [line, Line([("no content", "faint i")])]
 

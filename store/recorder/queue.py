@@ -1,0 +1,104 @@
+"""Messages that wait behind a running turn: fired when their turn comes, or cancelled.
+
+A queued message is a row with a number in ``metadata_json.queued_at`` and no part of the
+transcript yet. Firing it clears that key, keeps the value as ``queue_enqueued_at`` and moves
+the row to the end of the transcript; cancelling it hides the row and stamps it with
+``queue_canceled_at``. Source: the contract's "queued sends".
+"""
+
+from __future__ import annotations
+
+from store.database import Database
+from store.errors import NotFound, Refused
+from store.recorder.json_text import storable
+from store.recorder.reading import OWN_KEY
+from store.recorder.writing import log_change, newest_message_at
+
+
+def find(db: Database, session_id: str, name: str | None) -> str:
+    """Return the row id of a queued message.
+
+    Args:
+        db: The store.
+        session_id: Its session.
+        name: The row's id or the id that the host gave the message; None for the one that
+            has waited longest.
+
+    Raises:
+        NotFound: The session has no such message.
+        Refused: The message does not wait any more.
+    """
+    queued, cancelled = db.form.queued("m"), db.form.cancelled("m")
+    if name is None:
+        found = db.connection.execute(
+            f"SELECT m.id, 1 FROM chat_messages m WHERE m.session_id = $1 AND {queued}"
+            f" AND NOT {cancelled} ORDER BY m.created_at, m.id LIMIT 1",
+            {"1": session_id},
+        ).fetchone()
+        if found is None:
+            raise NotFound(f"session {session_id} has no queued message")
+    else:
+        found = db.connection.execute(
+            f"SELECT m.id, {queued} AND NOT {cancelled} FROM chat_messages m"
+            " WHERE m.session_id = $1 AND (m.id = $2 OR"
+            f" {db.form.fact('m', f'{OWN_KEY}.sdk_message_id')} = $2)"
+            " ORDER BY m.created_at DESC, m.id DESC LIMIT 1",
+            {"1": session_id, "2": storable(name)},
+        ).fetchone()
+        if found is None:
+            raise NotFound(f"session {session_id} has no message {name}")
+    if not found[1]:
+        raise Refused(f"message {name} is not queued")
+    return str(found[0])
+
+
+def fire(db: Database, session_id: str, message_id: str, at: int) -> int:
+    """Make a queued message the last one of the transcript.
+
+    Args:
+        db: A writing connection, in a transaction.
+        session_id: Its session.
+        message_id: The row's id, as ``find`` returns it.
+        at: Epoch ms.
+
+    Returns:
+        The message's new ``created_at``, later than every other message's.
+    """
+    created_at = max(at, newest_message_at(db, session_id) + 1)
+    db.connection.execute(
+        "UPDATE chat_messages SET created_at = $2, updated_at = $3, metadata_json ="
+        " json_set(json_remove(metadata_json, '$.queued_at'), '$.queue_enqueued_at',"
+        " json_extract(metadata_json, '$.queued_at')) WHERE id = $1",
+        {"1": message_id, "2": created_at, "3": at},
+    )
+    _touch_session(db, session_id, message_id, at)
+    return created_at
+
+
+def cancel(db: Database, session_id: str, message_id: str, at: int) -> None:
+    """Take a queued message out of the queue; its row stays, hidden.
+
+    Args:
+        db: A writing connection, in a transaction.
+        session_id: Its session.
+        message_id: The row's id, as ``find`` returns it.
+        at: Epoch ms.
+    """
+    hidden = "hidden_at = $2, " if db.form.hidden_column else ""
+    hidden_key = "" if db.form.hidden_column else ", '$.hidden_at', $2"
+    db.connection.execute(
+        f"UPDATE chat_messages SET {hidden}updated_at = $2, metadata_json ="
+        " json_set(json_remove(metadata_json, '$.queued_at'), '$.queue_enqueued_at',"
+        " json_extract(metadata_json, '$.queued_at'), '$.queue_canceled_at', $2"
+        f"{hidden_key}) WHERE id = $1",
+        {"1": message_id, "2": at},
+    )
+    _touch_session(db, session_id, message_id, at)
+
+
+def _touch_session(db: Database, session_id: str, message_id: str, at: int) -> None:
+    db.connection.execute(
+        "UPDATE chat_sessions SET updated_at = max(updated_at, $2) WHERE id = $1",
+        {"1": session_id, "2": at},
+    )
+    log_change(db, session_id, message_id, at)
