@@ -44,3 +44,15 @@ def test_a_compaction_is_a_divider_with_its_summary(demo: Database) -> None:
 def test_a_part_of_an_unknown_kind_is_shown(demo: Database) -> None:
     text = exported(demo, "odd-text", "markdown", "display")
     assert '**data-weather-report**\n\n```json\n{"city":"Bern"' in text
+
+
+def test_words_sent_during_an_answer_are_quoted_and_triggers_named() -> None:
+    from store.exports.markdown import _message, _other
+    from store.exports.reading import MessageReading
+
+    part = {"type": "steering-message", "parts": [
+        {"type": "text", "text": "use tabs\nplease"}, {"type": "file"}, 3]}
+    assert "".join(_other("steering-message", part)) == (
+        "\n**You**, sent while it worked:\n\n> use tabs\n> please\n")
+    row = {"role": "user", "created_at": None, "metadata": {"trigger": {"source": "webhook"}}}
+    assert "".join(_message(MessageReading(row, []), None)) == "\n## Webhook · \n"
