@@ -23,6 +23,8 @@ from store.sync.session_rows import PartTuple as PartTuple
 from store.sync.session_rows import PreparedSession as PreparedSession
 
 UNKNOWN_MODEL = {"provider_id": "unknown", "model_id": "unknown"}
+TAIL_KEYS = ("tail_start_id", "tail_end_id")
+"""What a compaction's part names messages of its session by."""
 USAGE_BUCKETS = ("input", "output", "reasoning", "cache_read", "cache_write")
 
 
@@ -223,12 +225,13 @@ def _add_refs(prepared: PreparedSession, message: MessageDraft, message_id: str)
 
 
 def _name_tails(prepared: PreparedSession, ids: Mapping[str, str]) -> None:
-    """Turn the source ids in ``tail_start_id`` of compactions into ids of this session."""
+    """Turn the source ids that compactions name into ids of this session."""
     for position, row in enumerate(prepared.parts):
         if row[4] != "data-compaction":
             continue
         part = orjson.loads(row[5])
         data = part.get("data")
-        if isinstance(data, dict) and data.get("tail_start_id") is not None:
-            data["tail_start_id"] = ids.get(data["tail_start_id"])
+        named = [key for key in TAIL_KEYS if isinstance(data, dict) and data.get(key) is not None]
+        if named:
+            data |= {key: ids.get(data[key]) for key in named}
             prepared.parts[position] = (*row[:5], json_text(part), *row[6:])

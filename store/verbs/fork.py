@@ -231,10 +231,13 @@ def _copy_parts(db: Database, new_session: str, first_tick: int) -> None:
 
 def _remap_compactions(db: Database, new_session: str) -> None:
     """Point copied compaction markers at the copies; text surgery keeps the rest verbatim."""
+    named = ", ".join(
+        f"CASE WHEN json_valid(p.data_json) THEN json_extract(p.data_json, '$.data.{key}') END"
+        for key in ("tail_start_id", "tail_end_id")
+    )
     rows = db.connection.execute(
         "SELECT p.id, f.old_id, f.new_id FROM chat_parts p JOIN temp.fork_messages f"
-        " ON f.old_id = CASE WHEN json_valid(p.data_json)"
-        " THEN json_extract(p.data_json, '$.data.tail_start_id') END"
+        f" ON f.old_id IN ({named})"
         " WHERE p.session_id = $1 AND p.type = 'data-compaction'",
         {"1": new_session},
     ).fetchall()

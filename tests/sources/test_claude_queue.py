@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
+from store.database import open_database
+from store.sources.claude_code import ClaudeCodeSource
+from store.sources.claude_code.neighbours import Neighbours
+from store.sources.claude_code.reader import SessionReader
 from store.sources.drafts import SessionDraft
+from store.sync.engine import Sync
+from store.sync.targets import Target
 from tests.sources.cases import case_drafts
 from tests.sources.claude_rows import File, iso, read, read_one, said, shape, tool
 
@@ -221,9 +227,6 @@ def test_a_prompt_hidden_by_a_rewind_goes_with_its_turn(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pairs", [1, 4])
 def test_following_gives_what_reading_at_once_does(pairs: int, tmp_path: Path) -> None:
-    from store.sources.claude_code.neighbours import Neighbours
-    from store.sources.claude_code.reader import SessionReader
-
     file = begin()
     for number in range(pairs):
         queue(file, "enqueue", f"p{number}")
@@ -240,3 +243,33 @@ def test_following_gives_what_reading_at_once_does(pairs: int, tmp_path: Path) -
         grown.build()
     whole.main.push(file.text().encode())
     assert grown.build() == whole.build()
+
+
+@pytest.mark.parametrize("way", ["dequeue", "absorbed", "attachment"])
+def test_a_prompt_that_was_synced_while_it_waited_stands_once(way: str, tmp_path: Path) -> None:
+    file = begin()
+    queue(file, "enqueue", "meanwhile")
+    file.result("t1")
+    folder = tmp_path / "projects" / "-w"
+    file.write(folder)
+    db = open_database(tmp_path / "store.db", create=True)
+    count = "SELECT count(*) FROM chat_parts WHERE json_extract(data_json, '$.text') = 'meanwhile'"
+    count += " AND (SELECT json_extract(metadata_json, '$.queued_at') IS {} NULL"
+    count += " FROM chat_messages m WHERE m.id = message_id)"
+
+    def counted() -> tuple[int, int]:
+        Sync(db).run([Target(ClaudeCodeSource(), tmp_path)])
+        found = [db.connection.execute(count.format(word)).fetchone()[0] for word in ("", "NOT")]
+        return found[0], found[1]
+
+    assert counted() == (0, 1)
+    if way == "dequeue":
+        queue(file, "dequeue")
+        file.user("meanwhile")
+    else:
+        queue(file, "remove", "meanwhile", reason="absorbed_mid_turn")
+    if way == "attachment":
+        file.row("attachment", attachment={**QUEUED, "prompt": "meanwhile"})
+    end(file)
+    file.write(folder)
+    assert counted() == (1, 0)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from store.sources.claude_code.rows import Row, mapping, number, text_of
+from store.sources.claude_code.rows import Row, mapping, number, string, text_of
 from store.sources.drafts import MessageDraft
 from store.sources.plain_parts import data_part
 
@@ -43,22 +43,59 @@ def add_summary(message: MessageDraft, row: Row) -> None:
     part.updated_at = message.updated_at = max(row.at, message.updated_at)
 
 
-def set_tail(message: MessageDraft, row: Row, owner: Mapping[str, MessageDraft]) -> None:
-    """Name the first of the messages that a compaction left standing before its summary.
+def is_boundary(row: Row) -> bool:
+    """Tell whether a row begins a compaction."""
+    return row.type == "system" and row.data.get("subtype") == "compact_boundary"
 
-    Sets ``tail_start_id`` to a source id; sync replaces it by the message's id.
+
+def segment_ends(row: Row) -> tuple[str | None, str | None]:
+    """Return the uuids of the first and the last row that a compaction preserved."""
+    metadata = mapping(row.data.get("compactMetadata"))
+    segment = mapping(metadata.get("preservedSegment"))
+    return string(segment.get("headUuid")), string(segment.get("tailUuid"))
+
+
+def preserved_uuids(row: Row) -> list[str]:
+    """Return the uuids of the rows that a compaction preserved, as its boundary names them."""
+    preserved = mapping(mapping(row.data.get("compactMetadata")).get("preservedMessages"))
+    uuids = preserved.get("allUuids") or preserved.get("uuids")
+    if isinstance(uuids, list):
+        return [uuid for uuid in uuids if isinstance(uuid, str)]
+    return [uuid for uuid in segment_ends(row) if uuid is not None]
+
+
+def set_tail(
+    message: MessageDraft,
+    row: Row,
+    owner: Mapping[str, MessageDraft],
+    messages: Sequence[MessageDraft],
+) -> None:
+    """Name the first and the last of the messages that a compaction left standing.
+
+    Sets ``tail_start_id``, and ``tail_end_id`` where more stands between them and the
+    marker, to source ids; sync replaces them by the messages' ids.
 
     Args:
         message: The compaction's message.
         row: Its boundary row.
         owner: The message that each row's uuid went into.
+        messages: All messages in order.
     """
-    metadata = mapping(row.data.get("compactMetadata"))
-    segment = mapping(metadata.get("preservedSegment"))
-    preserved = mapping(metadata.get("preservedMessages"))
-    uuids = preserved.get("allUuids") or preserved.get("uuids")
-    if not isinstance(uuids, list):
-        uuids = [segment.get("headUuid"), segment.get("tailUuid")]
-    kept = [owner[uuid] for uuid in uuids if isinstance(uuid, str) and uuid in owner]
+    data = message.parts[0].data["data"]
+    kept = [owner[uuid] for uuid in preserved_uuids(row) if uuid in owner]
+    logical = owner.get(string(row.data.get("logicalParentUuid")) or "")
+    if not kept and data.get("direction") == "up_to" and logical is not None:
+        after = messages[_place(messages, logical) + 1 : _place(messages, message)]
+        kept = [one for one in after if "hidden_at" not in one.metadata]
     if kept:
-        message.parts[0].data["data"]["tail_start_id"] = kept[0].source_id
+        data["tail_start_id"] = kept[0].source_id
+        if data.get("direction") == "from":
+            data["tail_end_id"] = kept[-1].source_id
+
+
+def _place(messages: Sequence[MessageDraft], wanted: MessageDraft) -> int:
+    """Return where a message is, searched from the end."""
+    for place in reversed(range(len(messages))):
+        if messages[place] is wanted:
+            return place
+    return -1

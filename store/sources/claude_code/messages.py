@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.sources.claude_code.blocks import plain_part, reasoning_part
-from store.sources.claude_code.compaction import add_summary, compaction_message, set_tail
+from store.sources.claude_code.compaction import (
+    add_summary,
+    compaction_message,
+    is_boundary,
+    set_tail,
+)
 from store.sources.claude_code.events import event_message, is_quiet, queued_prompt
 from store.sources.claude_code.origins import (
     asks_model,
@@ -120,7 +125,7 @@ class Thread:
         elif row.type == "attachment" and is_queued_prompt(row):
             self._take_out(row)
             self._add(queued_prompt(row), row)
-        elif row.type == "system" and row.data.get("subtype") == "compact_boundary":
+        elif is_boundary(row):
             self._compaction = self._add(compaction_message(row), row)
             self._boundaries.append((self._compaction, row))
         elif is_quiet(row):
@@ -366,7 +371,7 @@ class Thread:
         if early:
             self.messages.sort(key=_first_record)
         for message, row in self._boundaries:
-            set_tail(message, row, self.owner)
+            set_tail(message, row, self.owner, self.messages)
 
 
 def _api_answer(row: Row) -> ApiAnswer | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from store.sources.claude_code.compaction import is_boundary, preserved_uuids, segment_ends
+from store.sources.claude_code.origins import is_summary
 from store.sources.claude_code.rows import Row, mapping, string
 
 
@@ -68,10 +70,15 @@ class _Tree:
         """Tell whether a row begins a turn: a user's words, not results or what was put in."""
         if row.type == "attachment":
             return is_queued_prompt(row) and not row.beside
-        return row.type == "user" and not row.data.get("isMeta") and not row.has_result
+        if row.type != "user" or row.data.get("isMeta") or row.has_result:
+            return False
+        return not is_summary(row)
 
     def abandoned(self, leaf: str | None) -> dict[str, int]:
         current = self._branch(self.position.get(leaf or "", len(self.rows) - 1))
+        for index in sorted(current):
+            if is_boundary(self.rows[index]):
+                current.update(self._preserved(index))
         self._add_parallel(current)
         self._add_side_rows(current)
         hidden = [index for index in range(len(self.rows)) if index not in current]
@@ -97,8 +104,7 @@ class _Tree:
         The head's own parent stands before the segment, unless the file was written
         anew with the segment relinked: then the row before it in the file.
         """
-        metadata = mapping(self.rows[boundary].data.get("compactMetadata"))
-        head = string(mapping(metadata.get("preservedSegment")).get("headUuid"))
+        head, _ = segment_ends(self.rows[boundary])
         if head not in self.position:
             return -1
         above = self.parents[self.position[head]]
@@ -108,6 +114,36 @@ class _Tree:
         while before in branch:
             before -= 1
         return before
+
+    def _preserved(self, boundary: int) -> set[int]:
+        """Return the rows that a compaction left standing, though its own parent is elsewhere.
+
+        The next prompt hangs off the summary in the file, and off these when it is sent.
+        """
+        row = self.rows[boundary]
+        found = [self.position[uuid] for uuid in preserved_uuids(row) if uuid in self.position]
+        head, tail = segment_ends(row)
+        first = self.position.get(head or "", -1)
+        index = self.position.get(tail or "", -1)
+        if head is None and self._is_up_to(boundary):
+            # Nothing names them: they are what came between the boundary's parent and it.
+            first, index = self.parents[boundary], boundary - 1
+        seen: set[int] = set()
+        while index >= 0 and index not in seen and not is_boundary(self.rows[index]):
+            seen.add(index)
+            if index == first:
+                break
+            index = self.parents[index]
+        return {*found, *(seen if first in seen else ())}
+
+    def _is_up_to(self, boundary: int) -> bool:
+        """Tell whether a boundary's summary covers what came before a point, not all."""
+        uuid = self.rows[boundary].uuid
+        return any(
+            row.parent == uuid
+            and mapping(row.data.get("summarizeMetadata")).get("direction") == "up_to"
+            for row in self.rows[boundary + 1 : boundary + 4]
+        )
 
     def _add_parallel(self, current: set[int]) -> None:
         """Add what parallel calls hide: rows of the same API message, and results below them."""
@@ -139,7 +175,8 @@ class _Tree:
                 continue
             above = self.parents[index]
             if row.type == "user":
-                if above in current and self.rows[above].has_result and not row.has_result:
+                beside = self.rows[above].has_result and not row.has_result
+                if above in current and (beside or is_summary(row)):
                     current.add(index)
             elif above in current or above < 0:
                 current.add(index)

@@ -1,0 +1,101 @@
+"""Compactions of a part of the talk: what they preserve is no abandoned branch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.queries.context import context_ids
+from store.sources.claude_code import ClaudeCodeSource
+from tests.sources.claude_rows import File, read_one, shape
+from tests.sources.grown import synced
+
+
+def talk(file: File, count: int, first: int = 0) -> list[str]:
+    uuids = []
+    for number in range(first, first + count):
+        uuids.append(file.user(f"q{number}"))
+        uuids.append(file.assistant(f"a{number}", id=f"msg_{number}"))
+    return uuids
+
+
+def compact(file: File, direction: str, logical: str, segment: dict[str, Any] | None) -> str:
+    metadata: dict[str, Any] = {"trigger": "manual", "preTokens": 9}
+    if segment is not None:
+        metadata["preservedSegment"] = segment
+    file.row("system", parent=None, logicalParentUuid=logical, subtype="compact_boundary",
+             content="Conversation compacted", compactMetadata=metadata)
+    return file.user("SUMMARY", isCompactSummary=True, isVisibleInTranscriptOnly=True,
+                     summarizeMetadata={"messagesSummarized": 4, "direction": direction})
+
+
+@pytest.mark.parametrize("next_off", ["summary", "tail"])
+@pytest.mark.parametrize("named", [True, False])
+def test_up_to_here_keeps_what_came_after_the_point(
+    named: bool, next_off: str, tmp_path: Path
+) -> None:
+    file = File()
+    rows = talk(file, 4)
+    segment = {"headUuid": rows[4], "anchorUuid": "summary", "tailUuid": rows[7]}
+    summary = compact(file, "up_to", rows[3], segment if named else None)
+    file.user("next", parent=summary if next_off == "summary" else rows[7])
+    file.assistant("re next", id="msg_9")
+    draft = read_one(file, tmp_path)
+    assert [text for _, text in shape(draft)] == [
+        *(f"{kind}{number}" for number in range(4) for kind in "qa"),
+        "data-compaction", "next", "re next",
+    ]
+
+
+def test_a_rewound_branch_before_it_stays_hidden(tmp_path: Path) -> None:
+    file = File()
+    rows = talk(file, 2)
+    talk(file, 1, first=7)
+    file.last = rows[3]
+    later = talk(file, 1, first=2)
+    segment = {"headUuid": later[0], "anchorUuid": "summary", "tailUuid": later[1]}
+    compact(file, "up_to", rows[3], segment)
+    file.user("next")
+    draft = read_one(file, tmp_path)
+    assert [text for _, text in shape(draft)] == [
+        "q0", "a0", "q1", "a1", "q2", "a2", "data-compaction", "next",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("direction", "context"),
+    [
+        ("up_to", ["SUMMARY", "q2", "a2", "q3", "a3", "next", "re next"]),
+        ("from", ["q0", "a0", "q1", "a1", "SUMMARY", "next", "re next"]),
+    ],
+)
+def test_the_context_is_what_the_next_request_held(
+    direction: str, context: list[str], tmp_path: Path
+) -> None:
+    file = File()
+    rows = talk(file, 4)
+    if direction == "up_to":
+        segment = {"headUuid": rows[4], "anchorUuid": "summary", "tailUuid": rows[7]}
+        compact(file, direction, rows[3], segment)
+    else:
+        segment = {"headUuid": rows[0], "anchorUuid": "boundary", "tailUuid": rows[3]}
+        compact(file, direction, rows[7], segment)
+    file.user("next")
+    file.assistant("re next", id="msg_9")
+    file.write(tmp_path / "projects" / "-w")
+    assert context_of(tmp_path) == context
+
+
+def context_of(folder: Path) -> list[str]:
+    """Sync a root and return the texts of its only session's context."""
+    db = synced(ClaudeCodeSource(), folder, folder / "store.db")
+    ((session,),) = db.connection.execute("SELECT id FROM chat_sessions").fetchall()
+    texts = "SELECT coalesce(json_extract(data_json, '$.text'),"
+    texts += " json_extract(data_json, '$.data.summary')) FROM chat_parts WHERE message_id = ?"
+    return [
+        text
+        for name in context_ids(db, session)
+        for (text,) in db.connection.execute(texts, [name])
+    ]
