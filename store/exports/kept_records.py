@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from store.database import Database
 from store.exports.encoding import NotJson, decode
-from store.queries.originals import records_of_session
+from store.queries.originals import numbered_records
 
 _SESSIONS_HELD = 4
 """A fork's messages lead to a few sessions in turn; each is read once."""
@@ -41,7 +41,7 @@ class KeptRecords:
             kind: Of the source whose records are wanted.
         """
         self._db, self._kind = db, kind
-        self._records: dict[str, list[bytes]] = {}
+        self._records: dict[str, dict[int, bytes]] = {}
 
     def of(self, message_id: str) -> Kept:
         """Return the records of a message, or of the nearest one that it is a copy of."""
@@ -71,14 +71,14 @@ class KeptRecords:
     def _rows(self, session_id: str, groups: list[list[int]]) -> list[dict[str, Any]]:
         records = self._records_of(session_id)
         numbers = sorted({number for group in groups for number in group})
-        rows = (_decoded(records[number]) for number in numbers if number < len(records))
+        rows = (_decoded(records[number]) for number in numbers if number in records)
         return [row for row in rows if row is not None]
 
-    def _records_of(self, session_id: str) -> list[bytes]:
+    def _records_of(self, session_id: str) -> dict[int, bytes]:
         if session_id not in self._records:
             if len(self._records) == _SESSIONS_HELD:
                 del self._records[next(iter(self._records))]
-            self._records[session_id] = list(records_of_session(self._db, session_id))
+            self._records[session_id] = dict(numbered_records(self._db, session_id))
         return self._records[session_id]
 
 

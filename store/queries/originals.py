@@ -56,14 +56,22 @@ def record_count(database: Database, session_id: str) -> int:
 
 
 def records_of_session(database: Database, session_id: str) -> Iterator[bytes]:
-    """Yield every kept record of a session as its source wrote it, in order."""
+    """Yield every kept record of a session as its source wrote it, in order.
+
+    Those that the source no longer has come last.
+    """
+    return (record for _, record in numbered_records(database, session_id))
+
+
+def numbered_records(database: Database, session_id: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the same with the numbers that ``record_refs`` has for them."""
     if database.form.name != "own":
         return
-    for count, body in database.connection.execute(
-        "SELECT count, body FROM original_records WHERE session_id = $1 ORDER BY first",
+    for first, count, body in database.connection.execute(
+        "SELECT first, count, body FROM original_records WHERE session_id = $1 ORDER BY first",
         {"1": session_id},
     ):
-        yield from _unpack(count, body)
+        yield from enumerate(_unpack(count, body), first)
 
 
 def attachment(database: Database, session_id: str, name: str) -> bytes:

@@ -123,6 +123,8 @@ class SessionDraft:
         records: The original records in order, as bytes without their newline.
         system_prompts: Bodies by their SHA-256 (hex), as messages name them.
         archived_at: Epoch ms where the source itself has the session archived.
+        names_count: Whether the messages' ``source_id`` only say which one of the session each
+            is, so that another one has it where something before it was taken out.
     """
 
     source_id: str
@@ -141,3 +143,4 @@ class SessionDraft:
     attachments: list[AttachmentDraft] = field(default_factory=list)
     system_prompts: dict[str, str] = field(default_factory=dict)
     archived_at: int | None = None
+    names_count: bool = False

@@ -42,8 +42,14 @@ ROW_ERRORS = (
 
 @dataclass(slots=True)
 class Batch:
-    """Units that were read and wait to be written; ``size`` in source bytes."""
+    """Units that were read and wait to be written.
 
+    Attributes:
+        keep_gone: Whether messages that their source no longer has stay.
+        size: Source bytes.
+    """
+
+    keep_gone: bool = True
     units: list[tuple[Job, ReadUnit]] = field(default_factory=list)
     size: int = 0
     started: float = field(default_factory=time.monotonic)
@@ -99,7 +105,8 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
                 if not _same_files(job, now_stored):
                     outcome.overtaken.append((job, now_stored))
                 continue
-            changed = _write_unit(database, job, result, outcome, clock) or changed
+            written = _write_unit(database, job, result, outcome, clock, batch.keep_gone)
+            changed = written or changed
         if changed:
             trim_changes(database)
     return outcome
@@ -110,7 +117,12 @@ def _same_files(job: Job, stored: str | None) -> bool:
 
 
 def _write_unit(
-    database: Database, job: Job, result: ReadUnit, outcome: Outcome, clock: Clock
+    database: Database,
+    job: Job,
+    result: ReadUnit,
+    outcome: Outcome,
+    clock: Clock,
+    keep_gone: bool,
 ) -> bool:
     changed = False
     found = list(result.problems)
@@ -122,7 +134,7 @@ def _write_unit(
         try:
             written = write_prepared(
                 database, prepared, clock=clock,
-                before=result.before.get(prepared.id), read_from=files,
+                before=result.before.get(prepared.id), read_from=files, keep_gone=keep_gone,
             )  # fmt: skip
         except ROW_ERRORS as error:
             database.connection.execute("ROLLBACK TO session")

@@ -15,6 +15,9 @@ from store.sync.jsontext import clean
 BLOCK_BYTES = 192 * 1024
 """Raw bytes after which a block is closed: one is read to show one record."""
 LEVEL = 1
+KEPT_FROM = 1 << 40
+"""Numbers from here on are of records that the source no longer has, so that what a session
+grows by changes none of them."""
 
 # One compressor for the process: each holds some megabytes, and making one costs more
 # than a small block does. Nothing here runs on two threads at once.
@@ -45,6 +48,20 @@ class Block:
             self.body = _compressor.compress(self.raw)
             self.raw = None
         return self.body
+
+
+    def records(self) -> list[bytes]:
+        """Return its records."""
+        if self.raw is None:
+            assert self.body is not None
+            return unpacked(self.count, self.body)
+        return [self.raw] if self.count == 1 else self.raw.split(b"\n")
+
+
+def unpacked(count: int, body: bytes) -> list[bytes]:
+    """Return the records of a stored block."""
+    raw = zstandard.ZstdDecompressor().decompress(body)
+    return [raw] if count == 1 else raw.split(b"\n")
 
 
 @dataclass(slots=True)

@@ -51,7 +51,8 @@ class Settings:
 
     Attributes:
         keep_originals: Whether original records are kept.
-        keep_deleted: Whether sessions stay when their source's file goes away.
+        keep_deleted: Whether sessions stay when their source's file goes away, and messages
+            that their file no longer has.
         excludes: Says which workspaces stay out; one that can be pickled.
         helpers: Processes that share the work where there is much to read; 0 does it here.
         exclusive: Whether to wait for another sync of the same store.
@@ -237,7 +238,7 @@ class Sync:
         for done in pool.work(jobs):
             again += self._note(done.jobs, done.outcome)
             if done.lost is not None:
-                batch, job = Batch(), done.lost
+                batch, job = self._batch(), done.lost
                 reason = Problem(path_of(job.root, job.unit), 0, ENDED_EARLY)
                 batch.add(job, ReadUnit([], [reason]))
                 again += self._write(batch)
@@ -246,16 +247,19 @@ class Sync:
     def _work(self, jobs: list[Job]) -> list[Job]:
         """Do the jobs here; return those that another sync wrote meanwhile."""
         again: list[Job] = []
-        batch = Batch()
+        batch = self._batch()
         for job, result in self.reading(jobs, self.settings):
             leave_out(result, self.settings.excludes)
             batch.add(job, result)
             if batch.is_full:
                 again += self._write(batch)
-                batch = Batch()
+                batch = self._batch()
             if self.stopped():
                 break
         return again + self._write(batch)
+
+    def _batch(self) -> Batch:
+        return Batch(self.settings.keep_deleted)
 
     def _write(self, batch: Batch) -> list[Job]:
         if not batch.units:

@@ -26,6 +26,7 @@ class Start:
     store: Path
     keep_originals: bool
     excludes: Excludes
+    keep_deleted: bool = True
 
 
 @dataclass(frozen=True, slots=True)

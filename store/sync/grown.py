@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from store.sync.gone import grew, misses_parts
 from store.sync.session_rows import PreparedSession
 
 MOST_MESSAGES = 500
@@ -17,7 +18,8 @@ def what_differs(now: PreparedSession, before: PreparedSession) -> PreparedSessi
     A session grows at its end: what both have in common from the beginning is left out.
 
     Returns:
-        None where a message went away, or so many may differ that it is no growing session.
+        None where a message, part or record went away, or so many may differ that it is no
+        growing session.
     """
     same = _same_from_start(now.messages, before.messages)
     ends = {row[0] for row in now.messages[same:]}
@@ -27,7 +29,7 @@ def what_differs(now: PreparedSession, before: PreparedSession) -> PreparedSessi
     ends.update(part[1] for part in (*now.parts[same:], *before.parts[same:]))
     same = _same_from_start(now.refs, before.refs)
     ends.update(ref[0] for ref in (*now.refs[same:], *before.refs[same:]))
-    if len(ends) > MOST_MESSAGES:
+    if len(ends) > MOST_MESSAGES or not _only_grew(now, before, ends):
         return None
     positions = [position for position, row in enumerate(now.messages) if row[0] in ends]
     return replace(
@@ -42,6 +44,15 @@ def what_differs(now: PreparedSession, before: PreparedSession) -> PreparedSessi
         parts=[part for part in now.parts if part[1] in ends],
         refs=[ref for ref in now.refs if ref[0] in ends],
         attachments=[one for one in now.attachments if one not in before.attachments],
+    )
+
+
+def _only_grew(now: PreparedSession, before: PreparedSession, ends: Collection[str]) -> bool:
+    """Say whether the messages that may differ have all their parts, and records all stand."""
+    stored = {block.first: (block.count, block.checksum) for block in before.blocks}
+    there = (part for part in now.parts if part[1] in ends)
+    return grew(stored, now) and not misses_parts(
+        (part for part in before.parts if part[1] in ends), there
     )
 
 

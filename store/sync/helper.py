@@ -46,8 +46,12 @@ class Helper:
     answers: IO[bytes]
     tasks: queue.SimpleQueue[Task | None] = field(default_factory=queue.SimpleQueue)
     _sources: dict[str, Source] = field(default_factory=dict)
-    _batch: Batch = field(default_factory=Batch)
+    _batch: Batch = field(init=False)
     _numbers: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Start with nothing read."""
+        self._batch = Batch(self.start.keep_deleted)
 
     def run(self) -> None:
         """Work until stdin closes.
@@ -82,7 +86,7 @@ class Helper:
 
     def _write(self) -> None:
         batch, numbers = self._batch, self._numbers
-        self._batch, self._numbers = Batch(), []
+        self._batch, self._numbers = Batch(self.start.keep_deleted), []
         with turn(self.database.path):
             outcome = write_batch(self.database, batch, system_clock)
         number_of = {id(job): n for (job, _), n in zip(batch.units, numbers, strict=True)}

@@ -8,6 +8,7 @@ store whenever either side is written.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import orjson
@@ -165,18 +166,21 @@ def _child_of(text: str) -> str | None:
     return child if isinstance(child, str) else None
 
 
-def follow_moved(connection: sqlite3.Connection, session_id: str, moved: dict[str, str]) -> None:
+def follow_moved(
+    connection: sqlite3.Connection, session_id: str, moved: Mapping[str, str]
+) -> None:
     """Give messages whose id changed their new one where users refer to them.
 
     An id changes when the source puts a message before others of its millisecond. Forks
     that a user made and the labels of the session name messages by id.
     """
-    for old, new in moved.items():
-        connection.execute(
-            "UPDATE chat_sessions SET parent_message_id = ? "
-            "WHERE parent_id = ? AND parent_message_id = ?",
-            (new, session_id, old),
-        )
+    children = connection.execute(
+        "SELECT id, parent_message_id FROM chat_sessions WHERE parent_id = ?", (session_id,)
+    ).fetchall()
+    connection.executemany(
+        "UPDATE chat_sessions SET parent_message_id = ? WHERE id = ?",
+        [(moved[message], child) for child, message in children if message in moved],
+    )
     (text,) = connection.execute(
         "SELECT metadata_json FROM chat_sessions WHERE id = ?", (session_id,)
     ).fetchone()

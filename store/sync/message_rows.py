@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from store.database import Database
 from store.sync import keeping, links
@@ -34,6 +34,7 @@ def write_messages(
     found: links.Links,
     new: bool,
     only: Collection[str] | None = None,
+    moved: Mapping[str, str] | None = None,
 ) -> tuple[list[str], bool, bool]:
     """Return the messages that changed, whether any went, and whether any came.
 
@@ -43,20 +44,24 @@ def write_messages(
         found: What the session refers to.
         new: Whether the session is not in the store yet.
         only: The ids of the only messages whose rows may differ; None for all.
+        moved: Stored ids of messages that have another one now; None where names tell.
     """
     if new:
         return [], False, _write_new(database, prepared, found)
     connection = database.connection
     stored, names = _stored_messages(database, prepared.id, only)
-    texts = {name: stored[message_id][3] for name, message_id in names.items()}
+    if moved is None:
+        moved = {
+            names[name]: row[0]
+            for row, name in zip(prepared.messages, prepared.message_names, strict=True)
+            if names.get(name, row[0]) != row[0]
+        }
+    texts = {moved.get(message_id, message_id): row[3] for message_id, row in stored.items()}
     messages = _linked(prepared, found, texts)
-    kept = {row[0]: name for row, name in zip(messages, prepared.message_names, strict=True)}
-    gone = [message_id for message_id in stored if message_id not in kept]
-    if gone:
-        moved = {names[name]: new_id for new_id, name in kept.items() if name in names}
-        links.follow_moved(
-            connection, prepared.id, {old: new_id for old, new_id in moved.items() if old in gone}
-        )
+    now = {row[0] for row in messages}
+    gone = [message_id for message_id in stored if message_id not in now]
+    if moved:
+        links.follow_moved(connection, prepared.id, moved)
     connection.executemany("DELETE FROM chat_messages WHERE id = ?", ((one,) for one in gone))
     different = [row for row in messages if stored.get(row[0]) != row]
     connection.executemany(INSERT_MESSAGE, different)
@@ -130,16 +135,22 @@ def _stored_messages(
 
 
 def _linked(
-    prepared: PreparedSession, found: links.Links, names: dict[str, str]
+    prepared: PreparedSession, found: links.Links, texts: Mapping[str, str]
 ) -> list[MessageTuple]:
-    """Lay the parent's ids and the user's marks over the messages."""
-    if not names and not found.originals:
+    """Lay the parent's ids and the user's marks over the messages.
+
+    Args:
+        prepared: The rows.
+        found: What the session refers to.
+        texts: ``metadata_json`` of the stored messages by the ids that they have now.
+    """
+    if not texts and not found.originals:
         return prepared.messages
     originals = found.originals or {}
     result = []
     for position, row in enumerate(prepared.messages):
         copied_from = originals.get(prepared.inherited.get(position, ""))
-        stored = names.get(prepared.message_names[position])
+        stored = texts.get(row[0])
         metadata = keeping.message_metadata(row[3], stored, copied_from)
         result.append(row if metadata is row[3] else (*row[:3], metadata, *row[4:]))
     return result

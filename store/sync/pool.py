@@ -125,7 +125,10 @@ class Pool:
                 helper.kill()
 
     def _start(self) -> _Helper:
-        start = Start(self.store, self.settings.keep_originals, self.settings.excludes)
+        settings = self.settings
+        start = Start(
+            self.store, settings.keep_originals, settings.excludes, settings.keep_deleted
+        )
         return _Helper(start, self._heard)
 
     def _take(self, helper: _Helper, frame: Frame | None, jobs: list[Job]) -> Iterator[Done]:

@@ -7,7 +7,7 @@ draft alone: a session that was followed live and one that was read once come ou
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -64,6 +64,8 @@ def prepare(
         parent_message=lineage.parent_message_source_id if lineage else None,
         lineage_kind=lineage.kind if lineage else None,
         system_prompts={digest: clean(body) for digest, body in draft.system_prompts.items()},
+        keeps_records=keep_originals,
+        names_count=draft.names_count,
     )
     _lay_out(prepared, kind, draft, keep_originals, memory)
     if keep_originals:
@@ -77,22 +79,25 @@ def rollups(messages: list[MessageDraft]) -> tuple[int, int, int, int, int, int,
 
     Source: the contract's column descriptions of ``chat_sessions``.
     """
-    sums, cost = [0] * len(USAGE_BUCKETS), 0.0
-    for message in messages:
-        if message.role != "assistant":
-            continue
-        usage = message.metadata.get("usage")
+    return sums(message.metadata for message in messages if message.role == "assistant")
+
+
+def sums(answers: Iterable[Mapping[str, Any]]) -> tuple[int, int, int, int, int, int, float]:
+    """Return the same of the metadata of assistant messages."""
+    totals, cost = [0] * len(USAGE_BUCKETS), 0.0
+    for metadata in answers:
+        usage = metadata.get("usage")
         if isinstance(usage, dict):
             for position, bucket in enumerate(USAGE_BUCKETS):
                 value = usage.get(bucket)
                 if type(value) is int:
-                    sums[position] += value
+                    totals[position] += value
                 elif isinstance(value, float) and math.isfinite(value):
-                    sums[position] += int(value)
-        spent = message.metadata.get("cost_usd")
+                    totals[position] += int(value)
+        spent = metadata.get("cost_usd")
         if spent is not None and isinstance(spent, int | float):
             cost += spent
-    return sums[0], sums[1], sums[2], sums[3], sums[4], sum(sums), cost
+    return totals[0], totals[1], totals[2], totals[3], totals[4], sum(totals), cost
 
 
 def _session_metadata(kind: str, draft: SessionDraft) -> dict[str, Any]:

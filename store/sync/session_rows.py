@@ -23,6 +23,8 @@ class PreparedSession:
         messages: In display order.
         message_names: The source ids of ``messages``, one each.
         inherited: Position in ``messages`` to the source id of the original, for copies.
+        keeps_records: Whether ``blocks`` holds the original records; else none are kept.
+        names_count: Whether ``message_names`` only say which message of the session one is.
         refs: Message id and ``records_json``, for messages that name records.
     """
 
@@ -48,3 +50,5 @@ class PreparedSession:
     blocks: list[Block] = field(default_factory=list)
     attachments: list[Attachment] = field(default_factory=list)
     system_prompts: dict[str, str] = field(default_factory=dict)
+    keeps_records: bool = True
+    names_count: bool = False

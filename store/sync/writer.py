@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from store.clock import Clock, system_clock
 from store.database import Database
 from store.sources.drafts import SessionDraft
-from store.sync import keeping, links
+from store.sync import gone, keeping, links
 from store.sync.blocks import write_attachments, write_blocks
 from store.sync.grown import what_differs
 from store.sync.message_rows import write_messages
@@ -50,6 +50,7 @@ def write_session(
     *,
     clock: Clock = system_clock,
     keep_originals: bool = True,
+    keep_gone: bool = True,
 ) -> Written:
     """Make the store's session what the draft says; call it in a transaction.
 
@@ -59,9 +60,10 @@ def write_session(
         draft: The session as its source has it now.
         clock: For the log of changes alone; no row of the session asks it.
         keep_originals: Whether the original records are kept.
+        keep_gone: Whether what the source no longer has stays, marked so.
     """
     prepared = prepare(kind, draft, keep_originals=keep_originals, compress=False)
-    return write_prepared(database, prepared, clock=clock)
+    return write_prepared(database, prepared, clock=clock, keep_gone=keep_gone)
 
 
 def write_prepared(
@@ -71,6 +73,7 @@ def write_prepared(
     clock: Clock = system_clock,
     before: PreparedSession | None = None,
     read_from: Collection[str] = (),
+    keep_gone: bool = True,
 ) -> Written:
     """Write a session whose rows are ready; call it in a transaction.
 
@@ -82,6 +85,7 @@ def write_prepared(
             rows that differ from it are looked at.
         read_from: The files that it was read from: what the store has of one of them is
             what this reading replaces, never another copy.
+        keep_gone: Whether messages that the source no longer has stay, marked so.
     """
     connection = database.connection
     reason = _forgotten(database, prepared) or _older_copy(database, prepared, read_from)
@@ -89,12 +93,17 @@ def write_prepared(
         return Written(prepared.id, skipped=reason)
     # First of all: what was written before was adopted too, and is compared with this.
     links.adopt_exported(database, prepared)
-    if before is not None and _path_in_store(connection, prepared.id) == prepared.path:
-        return _write_grown(database, prepared, before, clock)
+    path, has_gone = _in_store(connection, prepared.id)
+    if before is not None and path == prepared.path and not has_gone:
+        return _write_grown(database, prepared, before, clock, keep_gone)
+    renamed: Mapping[str, str] | None = None
+    if keep_gone and path is not None:
+        merged = gone.merged(connection, prepared)
+        prepared, renamed = merged.prepared, merged.moved
     found = links.resolve(connection, prepared)
     new, moved = _write_session_row(database, prepared, found)
     _write_prompts(database, prepared)
-    touched, removed, added = write_messages(database, prepared, found, new)
+    touched, removed, added = write_messages(database, prepared, found, new, moved=renamed)
     if prepared.blocks or not new:
         write_blocks(connection, prepared.id, prepared.blocks)
     files = write_attachments(connection, prepared.id, prepared.attachments)
@@ -123,14 +132,18 @@ def _relink_calls(
 
 
 def _write_grown(
-    database: Database, prepared: PreparedSession, before: PreparedSession, clock: Clock
+    database: Database,
+    prepared: PreparedSession,
+    before: PreparedSession,
+    clock: Clock,
+    keep_gone: bool,
 ) -> Written:
     """Write what a session has more, or otherwise, than it was written with before."""
     if prepared == before:
         return Written(prepared.id)
     grown = what_differs(prepared, before)
     if grown is None:
-        return write_prepared(database, prepared, clock=clock)
+        return write_prepared(database, prepared, clock=clock, keep_gone=keep_gone)
     connection = database.connection
     found = links.resolve(connection, prepared)
     _, moved = _write_session_row(database, prepared, found)
@@ -185,12 +198,18 @@ def _forgotten(database: Database, prepared: PreparedSession) -> str | None:
     return None
 
 
-def _path_in_store(connection: sqlite3.Connection, session_id: str) -> str | None:
+def _in_store(connection: sqlite3.Connection, session_id: str) -> tuple[str | None, bool]:
+    """Return the path that a session was read from, None for one that is not there.
+
+    And whether it has messages that its source no longer has.
+    """
     row = connection.execute(
-        "SELECT json_extract(metadata_json, '$.source.path') FROM chat_sessions WHERE id = ?",
+        "SELECT coalesce(json_extract(metadata_json, '$.source.path'), ''), "
+        f"json_extract(metadata_json, '$.source.{gone.GONE_MESSAGES}') IS NOT NULL "
+        "FROM chat_sessions WHERE id = ?",
         (session_id,),
     ).fetchone()
-    return None if row is None else row[0]
+    return (None, False) if row is None else (row[0], bool(row[1]))
 
 
 def _older_copy(

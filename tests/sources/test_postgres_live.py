@@ -197,7 +197,13 @@ def test_a_watcher_brings_in_what_is_written(hub_server: Database, tmp_path: Pat
         assert "more and more" in texts(library, BUSY) and "more" not in texts(library, BUSY)
         hub_server.execute("DELETE FROM parts WHERE id = 'prt_0000b00000001'")
         watcher.until("synced")
-        assert "more and more" not in texts(library, BUSY)
+        # What the hub no longer has stays, and is marked.
+        assert "more and more" in texts(library, BUSY)
+        (marked,) = library.connection.execute(
+            "SELECT count(*) FROM chat_messages "
+            "WHERE json_extract(metadata_json, '$.source.gone_parts') IS NOT NULL"
+        ).fetchone()
+        assert marked == 1
         hub_server.execute(f"UPDATE sessions SET status = 'archived' WHERE id = '{BUSY}'")
         watcher.until("synced")
         (archived,) = library.connection.execute(

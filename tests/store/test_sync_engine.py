@@ -101,7 +101,7 @@ def test_a_replaced_or_shortened_file_is_read_again(database: Database, root: Pa
     new = root / "new"
     new.write_text(line(1, "other"))
     new.replace(root / "s2.lines")
-    assert run(database, root).updated == 2
+    assert run(database, root, keep_deleted=False).updated == 2
     counts = dict(
         database.connection.execute(
             "SELECT session_id, count(*) FROM chat_messages GROUP BY session_id"

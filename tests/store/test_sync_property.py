@@ -1,4 +1,7 @@
-"""However a session grew, the store holds what one reading of its end gives."""
+"""However a session grew, the store holds what one reading of its end gives.
+
+Where what a source no longer has is not kept; ``test_sync_gone.py`` has what holds where it is.
+"""
 
 from __future__ import annotations
 
@@ -68,14 +71,15 @@ HISTORIES = st.lists(
 def write_all(path: Path, history: list[SessionDraft]) -> dict[str, list[Any]]:
     database = open_database(path, create=True)
     for draft in history:
-        in_transaction(database, write_session, "fake", draft)
+        in_transaction(database, write_session, "fake", draft, keep_gone=False)
     rows = dump(database, TABLES + SIDE_TABLES)
     database.connection.execute("PRAGMA foreign_key_check")
     for name in {draft.source_id for draft in history}:
         _check_order(rows, name, next(d for d in reversed(history) if d.source_id == name))
     before = database.connection.total_changes
     for draft in {draft.source_id: draft for draft in history}.values():
-        assert in_transaction(database, write_session, "fake", draft).changed == []
+        again = in_transaction(database, write_session, "fake", draft, keep_gone=False)
+        assert again.changed == []
     assert database.connection.total_changes == before
     database.close()
     return rows

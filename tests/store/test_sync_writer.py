@@ -287,7 +287,7 @@ def test_growth_edits_and_removal_touch_only_what_differs(database: Database) ->
     changed = session("one", message("a"), message("b", START + 1, "new text"),
                       message("d", START + 3))  # fmt: skip
     gone, edited = message_id(database, "c"), message_id(database, "b")
-    write(database, changed)
+    write(database, changed, keep_gone=False)
     added = message_id(database, "d")
     assert {row[1] for row in changes(database)[seen:]} == {gone, edited, added}
     # One session row, a removed message (its part and refs go with it), a changed part,

@@ -205,6 +205,7 @@ def session_draft(
         model=chat.model,
         messages=chat.messages,
         records=records,
+        names_count=True,
     )
     draft.title = _title(chat.messages)
     draft.title_from = "first-prompt" if draft.title else None

@@ -1,0 +1,542 @@
+"""Keeps what a source no longer has: messages and parts, in their place and marked.
+
+A reading that lacks a stored message may have lost it, or may call it otherwise now: a newer
+mapping, another order, ids that changed. Names cannot tell the two apart, the records that
+the message was made of can: where each of them is still among the records that were read,
+the message is there under another name; where one is not, the source no longer has it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_tail
+from store.sync.blocks import KEPT_FROM, cut_blocks, unpacked
+from store.sync.jsontext import json_text
+from store.sync.prepared import sums
+from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
+
+GONE = "gone"
+"""In ``metadata_json.source`` of a message: true where the source no longer has it."""
+GONE_PARTS = "gone_parts"
+"""There: the indexes of the parts that the source no longer has, of a message that it has."""
+GONE_MESSAGES = "gone_messages"
+"""In ``metadata_json.source`` of a session: how many messages have either mark."""
+_STAMPED = len("msg_") + 12
+"""Characters of an id before its tail."""
+
+
+@dataclass(slots=True)
+class Merged:
+    """A session as it is to be written.
+
+    Attributes:
+        moved: Stored ids of messages to the ids that they have now, where these differ.
+    """
+
+    prepared: PreparedSession
+    moved: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Old:
+    """A stored message, with what is needed to find it again.
+
+    Attributes:
+        records: Digests of the records of each part, and last those of the whole message.
+        gone: Indexes of its parts that were missing before.
+        now: Positions of the messages of the reading that it is now.
+    """
+
+    row: MessageTuple
+    metadata: dict[str, Any]
+    parts: list[PartTuple]
+    groups: list[list[int]]
+    records: list[list[bytes]]
+    gone: list[int]
+    now: list[int] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return str(_source(self.metadata).get("id"))
+
+    def digests(self) -> set[bytes]:
+        return {digest for group in self.records for digest in group}
+
+
+def merged(connection: sqlite3.Connection, prepared: PreparedSession) -> Merged:
+    """Return a session with what the store has of it and its source no longer has.
+
+    Args:
+        connection: In a transaction.
+        prepared: What was read. It is returned as it is where nothing is missing, which
+            costs a look at the ids of the stored rows and the checksums of their records.
+    """
+    stored = _stored_blocks(connection, prepared.id)
+    kept_before = any(first >= KEPT_FROM for first in stored)
+    if not kept_before and grew(stored, prepared) and not _misses(connection, prepared):
+        return Merged(prepared)
+    return _Merge(connection, prepared).result()
+
+
+def grew(stored: Mapping[int, tuple[int, int]], prepared: PreparedSession) -> bool:
+    """Say whether stored records are the first ones of those that were read.
+
+    Args:
+        stored: Count and checksum of each block by the number of its first record.
+        prepared: What was read; True where its records are not kept.
+    """
+    if not prepared.keeps_records:
+        return True
+    now = {block.first: block for block in prepared.blocks}
+    last = max(stored, default=0)
+    for first, (count, checksum) in stored.items():
+        block = now.get(first)
+        if block is None:
+            return False
+        if (block.count, block.checksum) == (count, checksum):
+            continue
+        if first != last or block.count < count:
+            return False
+        if zlib.crc32(b"\n".join(block.records()[:count])) != checksum:
+            return False
+    return True
+
+
+def misses_parts(before: Iterable[PartTuple], now: Iterable[PartTuple]) -> bool:
+    """Say whether a part is missing, or another one stands in its place."""
+    there = {part[0]: _kind_of(part[4], part[6]) for part in now}
+    return any(there.get(part[0]) != _kind_of(part[4], part[6]) for part in before)
+
+
+def _kind_of(part_type: str, call_id: str | None) -> str:
+    return part_type if call_id is None else f"call {call_id}"
+
+
+def _misses(connection: sqlite3.Connection, prepared: PreparedSession) -> bool:
+    ids = {row[0] for row in prepared.messages}
+    for (message_id,) in connection.execute(
+        "SELECT id FROM chat_messages WHERE session_id = ?", (prepared.id,)
+    ):
+        if message_id not in ids:
+            return True
+    there = {part[0]: _kind_of(part[4], part[6]) for part in prepared.parts}
+    rows = connection.execute(
+        "SELECT id, type, tool_call_id FROM chat_parts WHERE session_id = ?", (prepared.id,)
+    )
+    return any(there.get(part) != _kind_of(kind, call) for part, kind, call in rows)
+
+
+def _stored_blocks(
+    connection: sqlite3.Connection, session_id: str
+) -> dict[int, tuple[int, int]]:
+    return {
+        first: (count, checksum)
+        for first, count, checksum in connection.execute(
+            "SELECT first, count, checksum FROM original_records WHERE session_id = ?",
+            (session_id,),
+        )
+    }
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A message on its way into the merged session.
+
+    Attributes:
+        gone: Indexes of its parts that the source no longer has.
+    """
+
+    row: MessageTuple
+    name: str
+    inherited: str | None
+    parts: list[PartTuple]
+    groups: list[list[int]] | None
+    gone: list[int] = field(default_factory=list)
+
+    def insert(self, index: int, part: PartTuple, numbers: list[int]) -> None:
+        """Add a part that is kept, before the part that has its index now."""
+        at = min(index, len(self.parts))
+        self.parts.insert(at, part)
+        if self.groups is not None:
+            self.groups.insert(min(at, len(self.groups) - 1), numbers)
+        self.gone = sorted([*(each + (each >= at) for each in self.gone), at])
+
+
+class _Merge:
+    """Compares a stored session with a reading of it, and puts the two together."""
+
+    def __init__(self, connection: sqlite3.Connection, prepared: PreparedSession) -> None:
+        self._new = prepared
+        # Where records are no longer kept, those that were say nothing of what is there.
+        kept = prepared.keeps_records
+        self._records = dict(_numbered(connection, prepared.id)) if kept else {}
+        self._digests = {number: _digest(record) for number, record in self._records.items()}
+        read = [_digest(each) for block in prepared.blocks for each in block.records()]
+        self._read: dict[bytes, int] = {}
+        for number, digest in enumerate(read):
+            self._read.setdefault(digest, number)
+        now = Counter(read)
+        counts = Counter(self._digests.values())
+        self._lost = {digest for digest, count in counts.items() if now[digest] < count}
+        self._old = _stored_messages(connection, prepared.id, self._digests)
+        parts: dict[str, list[PartTuple]] = {}
+        for part in prepared.parts:
+            parts.setdefault(part[1], []).append(part)
+        groups = {message: orjson.loads(text) for message, text in prepared.refs}
+        self._entries = [
+            _Entry(row, name, prepared.inherited.get(place), parts.get(row[0], []),
+                   groups.get(row[0]))
+            for place, (row, name) in enumerate(
+                zip(prepared.messages, prepared.message_names, strict=True)
+            )
+        ]  # fmt: skip
+        self._extra: dict[int, int] = {}
+        self._match(read)
+
+    def result(self) -> Merged:
+        """Return what both come to."""
+        gone = {index for index, old in enumerate(self._old) if self._is_gone(old)}
+        missing = {
+            index: parts
+            for index, old in enumerate(self._old)
+            if (parts := self._gone_parts(old))
+        }
+        if not gone and not missing:
+            return Merged(self._new, self._moved({}))
+        before = {id(entry): entry.row[0] for entry in self._entries}
+        kept = {index: self._kept(self._old[index]) for index in sorted(gone)}
+        for index, parts in missing.items():
+            old = self._old[index]
+            for at in parts:
+                numbers = self._numbers([old.groups[at]] if at < len(old.groups) else [[]])
+                self._entries[old.now[0]].insert(at, old.parts[at], numbers[0])
+        entries = self._in_order(kept)
+        _lay_out(entries)
+        ids = {before[id(entry)]: entry.row[0] for entry in self._entries}
+        moved = self._moved(kept)
+        prepared = self._assembled(entries, {**moved, **ids})
+        _count(prepared, [self._old[index] for index in kept], len(kept) + len(missing))
+        return Merged(prepared, moved)
+
+    def _moved(self, kept: Mapping[int, _Entry]) -> dict[str, str]:
+        """Return the stored ids of messages that have other ones now."""
+        moved = {self._old[index].row[0]: entry.row[0] for index, entry in kept.items()}
+        for old in self._old:
+            if old.now:
+                moved[old.row[0]] = self._entries[old.now[0]].row[0]
+        return {before: now for before, now in moved.items() if before != now}
+
+    def _match(self, read: Sequence[bytes]) -> None:
+        """Find for each message that was read the stored one that it is."""
+        owners: dict[bytes, list[int]] = {}
+        for index, old in enumerate(self._old):
+            for digest in old.digests():
+                owners.setdefault(digest, []).append(index)
+        unmatched: list[int] = []
+        part_of: dict[int, int] = {}
+        for place, entry in enumerate(self._entries):
+            numbers = {number for group in entry.groups or () for number in group}
+            digests = {read[number] for number in numbers if number < len(read)}
+            found = Counter(index for digest in digests for index in owners.get(digest, ()))
+            if not found:
+                unmatched.append(place)
+                continue
+            name = entry.name
+            best = max(found, key=lambda i: (self._old[i].name == name, found[i], -i))
+            self._old[best].now.append(place)
+            for index in found:
+                if self._old[index].digests() <= digests:
+                    part_of.setdefault(index, place)
+        for index, place in part_of.items():
+            # Two messages of an older mapping may be one now.
+            if not self._old[index].now:
+                self._old[index].now.append(place)
+        self._match_by_name(unmatched)
+
+    def _match_by_name(self, places: Sequence[int]) -> None:
+        """Match what shares no record by its name, and what has another one by its words."""
+        names: dict[str, int] = {}
+        for index, old in enumerate(self._old):
+            names.setdefault(old.name, index)
+        said: dict[object, list[int]] = {}
+        for place in places:
+            entry = self._entries[place]
+            known = names.get(entry.name)
+            if known is None:
+                said.setdefault(_words(entry.row, entry.parts), []).append(place)
+            elif not self._old[known].now and not self._is_another(self._old[known], entry):
+                self._old[known].now.append(place)
+        for old in self._old:
+            twins = said.get(_words(old.row, old.parts)) if said and not old.now else None
+            if twins:
+                old.now.append(twins.pop(0))
+
+    def _is_another(self, old: _Old, entry: _Entry) -> bool:
+        """Say whether one name stands for two messages, which share no record."""
+        return self._new.names_count and bool(old.digests()) and any(entry.groups or ())
+
+    def _is_gone(self, old: _Old) -> bool:
+        if old.now:
+            return False
+        digests = old.digests()
+        return not digests or not digests.isdisjoint(self._lost)
+
+    def _gone_parts(self, old: _Old) -> list[int]:
+        """Return the indexes of a message's parts that the reading no longer has."""
+        if not old.now:
+            return []
+        there = [part for place in old.now for part in self._entries[place].parts]
+        return [
+            index
+            for index in _unmatched(old.parts, there)
+            if index < len(old.records) - 1 and not self._lost.isdisjoint(old.records[index])
+        ]
+
+    def _kept(self, old: _Old) -> _Entry:
+        """Return a stored message as one that the source no longer has."""
+        name = old.name
+        if any(entry.name == name for entry in self._entries):
+            # Some sources name messages by their place, which another one has now.
+            known = b"".join(sorted(old.digests()))
+            name = f"{name}~{hashlib.blake2b(known, digest_size=6).hexdigest()}"
+        source = {**_source(old.metadata), "id": name, GONE: True}
+        metadata = {**old.metadata, "source": source}
+        metadata.pop("inherited_from", None)
+        tail = derived_tail(self._new.kind, str(_source(self._new.metadata).get("id")), name)
+        message_id = old.row[0] if name == old.name else old.row[0][:_STAMPED] + tail
+        row = (message_id, *old.row[1:3], json_text(metadata), *old.row[4:])
+        inherited = source.get("inherited_from")
+        return _Entry(
+            row, name, inherited if isinstance(inherited, str) else None, list(old.parts),
+            self._numbers(old.groups), list(old.gone),
+        )  # fmt: skip
+
+    def _in_order(self, kept: Mapping[int, _Entry]) -> list[_Entry]:
+        """Return all messages in order: a kept one after the one that it stood after.
+
+        What is new and older stands before it.
+        """
+        after: dict[int, list[_Entry]] = {}
+        times = [entry.row[4] for entry in self._entries]
+        known = {place for old in self._old for place in old.now}
+        anchor = -1
+        for index, old in enumerate(self._old):
+            if old.now:
+                anchor = max(old.now)
+            elif index in kept:
+                place = anchor
+                while place + 1 < len(times) and times[place + 1] < old.row[4]:
+                    if place + 1 in known:
+                        break
+                    place += 1
+                after.setdefault(place, []).append(kept[index])
+        order = after.get(-1, [])
+        for place, entry in enumerate(self._entries):
+            order += [entry, *after.get(place, ())]
+        return order
+
+    def _numbers(self, groups: Sequence[Sequence[int]]) -> list[list[int]]:
+        """Return stored record numbers as they are from now on."""
+        return [[self._number(number) for number in group] for group in groups]
+
+    def _number(self, number: int) -> int:
+        read = self._read.get(self._digests.get(number, b""))
+        if read is not None:
+            return read
+        return self._extra.setdefault(number, KEPT_FROM + len(self._extra))
+
+    def _assembled(self, entries: Sequence[_Entry], ids: Mapping[str, str]) -> PreparedSession:
+        """Return the session of all messages, with the records of those that are kept."""
+        records = [self._records.get(number, b"") for number in self._extra]
+        blocks = cut_blocks(records, compress=False)
+        return replace(
+            self._new,
+            metadata=dict(self._new.metadata),
+            messages=[entry.row for entry in entries],
+            message_names=[entry.name for entry in entries],
+            inherited={
+                place: entry.inherited
+                for place, entry in enumerate(entries)
+                if entry.inherited is not None
+            },
+            parts=[_tail_named(part, ids) for entry in entries for part in entry.parts],
+            refs=[
+                (entry.row[0], json_text(entry.groups))
+                for entry in entries
+                if entry.groups is not None
+            ],
+            blocks=[
+                *self._new.blocks,
+                *(replace(block, first=block.first + KEPT_FROM) for block in blocks),
+            ],
+        )
+
+
+def _lay_out(entries: Sequence[_Entry]) -> None:
+    """Give each message and part the id and the time of its place, as in ``prepared``."""
+    at, position = -1, 0
+    for entry in entries:
+        said = _said_at(entry.row)
+        if said > at:
+            at, position = said, 0
+        elif position == IDS_PER_MILLISECOND - 1:
+            at, position = at + 1, 0
+        else:
+            position += 1
+        ticks, tail = at * IDS_PER_MILLISECOND, entry.row[0][_STAMPED:]
+        row = entry.row
+        message_id = f"msg_{(ticks + position) & STAMP_MASK:012x}{tail}"
+        metadata = _timed(row[3], said, at) if at != row[4] else row[3]
+        if entry.gone:
+            metadata = _with_gone_parts(metadata, entry.gone)
+        entry.row = (message_id, row[1], row[2], metadata, at, max(at, row[5]))
+        names = (
+            f"prt_{(ticks + index) & STAMP_MASK:012x}{tail}" for index in range(len(entry.parts))
+        )
+        entry.parts = [
+            (name, message_id, part[2], index, *part[4:])
+            for index, (name, part) in enumerate(zip(names, entry.parts, strict=True))
+        ]
+
+
+def _said_at(row: MessageTuple) -> int:
+    """Return when a message was made by its source's word."""
+    if '"true_created_at"' not in row[3]:
+        return row[4]
+    own = orjson.loads(row[3]).get("backscroll")
+    said = own.get("true_created_at") if isinstance(own, dict) else None
+    return said if isinstance(said, int) else row[4]
+
+
+def _timed(text: str, said: int, at: int) -> str:
+    metadata = orjson.loads(text)
+    own = {k: v for k, v in (metadata.get("backscroll") or {}).items() if k != "true_created_at"}
+    if at != said:
+        own["true_created_at"] = said
+    metadata.pop("backscroll", None)
+    return json_text({**metadata, "backscroll": own} if own else metadata)
+
+
+def _with_gone_parts(text: str, gone: Sequence[int]) -> str:
+    metadata = orjson.loads(text)
+    return json_text({**metadata, "source": {**_source(metadata), GONE_PARTS: list(gone)}})
+
+
+def _tail_named(part: PartTuple, ids: Mapping[str, str]) -> PartTuple:
+    """Return a part that names the message which a compaction left standing by its id of now."""
+    if part[4] != "data-compaction":
+        return part
+    value = orjson.loads(part[5])
+    data = value.get("data")
+    tail = data.get("tail_start_id") if isinstance(data, dict) else None
+    if not isinstance(tail, str) or ids.get(tail, tail) == tail:
+        return part
+    data["tail_start_id"] = ids[tail]
+    return (*part[:5], json_text(value), *part[6:])
+
+
+def _count(prepared: PreparedSession, kept: Sequence[_Old], marked: int) -> None:
+    """Let the session's sums and times take in what is kept, and say how much that is."""
+    prepared.metadata["source"] = {**_source(prepared.metadata), GONE_MESSAGES: marked}
+    more = sums(old.metadata for old in kept if old.row[2] == "assistant")
+    before = prepared.rollups
+    prepared.rollups = (
+        before[0] + more[0], before[1] + more[1], before[2] + more[2], before[3] + more[3],
+        before[4] + more[4], before[5] + more[5], before[6] + more[6],
+    )  # fmt: skip
+    for old in kept:
+        prepared.updated_at = max(prepared.updated_at, old.row[4])
+        if "inherited_from" not in _source(old.metadata):
+            prepared.created_at = min(prepared.created_at, old.row[4])
+
+
+def _source(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    source = metadata.get("source")
+    return source if isinstance(source, dict) else {}
+
+
+def _digest(record: bytes) -> bytes:
+    return hashlib.blake2b(record, digest_size=16).digest()
+
+
+def _words(row: MessageTuple, parts: Sequence[PartTuple]) -> object:
+    """Return what two readings of one message have in common, however they name it."""
+    return row[2], _said_at(row), tuple((part[4], part[5]) for part in parts)
+
+
+def _unmatched(before: Sequence[PartTuple], now: Sequence[PartTuple]) -> list[int]:
+    """Return the indexes of the parts of one message that are not among those of now.
+
+    A call is known by its id, anything else by its type: the first text of a message is
+    its first text, however far it grew.
+    """
+    left = Counter(_kind_of(part[4], part[6]) for part in now)
+    same = Counter((part[4], part[5]) for part in now)
+    missing: list[int] = []
+    later: list[int] = []
+    for index, part in enumerate(before):
+        said = (part[4], part[5])
+        if same[said] > 0:
+            same[said] -= 1
+            left[_kind_of(part[4], part[6])] -= 1
+        else:
+            later.append(index)
+    for index in later:
+        kind = _kind_of(before[index][4], before[index][6])
+        if left[kind] > 0:
+            left[kind] -= 1
+        else:
+            missing.append(index)
+    return missing
+
+
+def _numbered(connection: sqlite3.Connection, session_id: str) -> Iterable[tuple[int, bytes]]:
+    """Yield the stored records of a session with their numbers."""
+    for first, count, body in connection.execute(
+        "SELECT first, count, body FROM original_records WHERE session_id = ? ORDER BY first",
+        (session_id,),
+    ):
+        yield from enumerate(unpacked(count, body), first)
+
+
+def _stored_messages(
+    connection: sqlite3.Connection, session_id: str, digests: Mapping[int, bytes]
+) -> list[_Old]:
+    """Return the stored messages of a session in order."""
+    parts: dict[str, list[PartTuple]] = {}
+    for part in connection.execute(
+        'SELECT id, message_id, session_id, "index", type, data_json, tool_call_id, tool_state, '
+        'created_at, updated_at FROM chat_parts WHERE session_id = ? ORDER BY message_id, "index"',
+        (session_id,),
+    ):
+        parts.setdefault(part[1], []).append(part)
+    found: list[_Old] = []
+    for *row, text in connection.execute(
+        "SELECT m.id, m.session_id, m.role, m.metadata_json, m.created_at, m.updated_at, "
+        "r.records_json FROM chat_messages m LEFT JOIN record_refs r ON r.message_id = m.id "
+        "WHERE m.session_id = ? ORDER BY m.created_at, m.id",
+        (session_id,),
+    ):
+        message_id, _, role, metadata_json, created, updated = row
+        metadata = orjson.loads(metadata_json)
+        groups = orjson.loads(text) if text is not None else []
+        found.append(
+            _Old(
+                (message_id, session_id, role, metadata_json, created, updated),
+                metadata,
+                parts.get(message_id, []),
+                groups,
+                [[digests[n] for n in group if n in digests] for group in groups],
+                list(_source(metadata).get(GONE_PARTS) or ()),
+            )
+        )
+    return found
