@@ -11,20 +11,11 @@ import errno
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from io import FileIO
-from typing import Any
 
 from store.sources.collection import paused_collection
 from store.sources.drafts import SessionDraft
-from store.sources.json_lines import (
-    CHUNK,
-    LINE_LIMIT,
-    TOO_LONG,
-    LineError,
-    LineSplitter,
-    parse_line,
-)
+from store.sources.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record
 from store.sources.protocol import FileStamp, Problem, Reading, Unit
 
 CHECKED = 4096
@@ -34,20 +25,6 @@ SIDE_FILE_LIMIT = 64 * 1024 * 1024
 LINES = ".jsonl"
 FACT = "#"
 """Begins the name of a stamp that is no file's, but of a fact that its unit depends on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line that is a JSON object.
-
-    Attributes:
-        number: Into the file's records.
-        line: From 1, for problems.
-    """
-
-    number: int
-    line: int
-    data: dict[str, Any]
 
 
 def open_regular(path: str) -> FileIO:
@@ -94,9 +71,7 @@ class GrowingFile:
     """A file of JSON lines, as far as it was read.
 
     Attributes:
-        records: Every line that is not blank, as it was.
-        lines: Those of them that are JSON objects.
-        problems: Lines that could not be read.
+        lines: Its records that are JSON objects.
     """
 
     def __init__(self, path: str, line_limit: int = LINE_LIMIT) -> None:
@@ -106,13 +81,21 @@ class GrowingFile:
         self._restart()
 
     def _restart(self) -> None:
-        self.records: list[bytes] = []
-        self.lines: list[Line] = []
-        self.problems: list[Problem] = []
-        self._splitter = LineSplitter(self._line_limit)
+        self.lines: list[Record] = []
+        self._content = JsonLines(self.path, self._line_limit)
         self._inode = self._size = self._mtime_ns = 0
         self._end = b""
         self._took_tail = False
+
+    @property
+    def records(self) -> list[bytes]:
+        """Every record as it was, and every line that holds none."""
+        return self._content.records
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What could not be read, or only by repairing it."""
+        return self._content.problems
 
     def read(self, torn: list[Problem]) -> FileStamp:
         """Read what is there and was not read yet.
@@ -132,7 +115,7 @@ class GrowingFile:
         self._inode, self._mtime_ns = status.st_ino, status.st_mtime_ns
         self._finish(torn)
         return FileStamp(
-            self.path, status.st_ino, status.st_size, status.st_mtime_ns, self._splitter.consumed
+            self.path, status.st_ino, status.st_size, status.st_mtime_ns, self._content.consumed
         )
 
     def _goes_on(self, file: FileIO, status: os.stat_result) -> bool:
@@ -157,40 +140,16 @@ class GrowingFile:
             self._size += len(chunk)
             self._end = (self._end + chunk)[-CHECKED:]
             self._took_tail = False
-            first = self._splitter.lines + 1
-            self._feed(self._splitter.push(chunk), first)
-            while self._splitter.skipped:
-                self._problem(self._splitter.skipped.pop(0), TOO_LONG)
+            self.lines += self._content.push(chunk)
 
     def _finish(self, torn: list[Problem]) -> None:
         """Take the last line though no newline ends it, when it is whole."""
-        tail, number = self._splitter.tail, self._splitter.lines + 1
-        if not tail.strip():
-            return
-        try:
-            parse_line(tail)
-        except LineError as error:
-            torn.append(Problem(self.path, number, f"unfinished last line: {error}"))
-            return
-        self._feed([self._splitter.take_tail()], number)
-        self._took_tail = True
-
-    def _feed(self, lines: list[bytes], first: int) -> None:
-        for position, line in enumerate(lines):
-            if not line or line.isspace():
-                continue
-            self.records.append(line)
-            try:
-                data, repaired = parse_line(line)
-            except LineError as error:
-                self._problem(first + position, str(error))
-                continue
-            if repaired:
-                self._problem(first + position, repaired)
-            self.lines.append(Line(len(self.records) - 1, first + position, data))
-
-    def _problem(self, line: int, reason: str) -> None:
-        self.problems.append(Problem(self.path, line, reason))
+        had_tail = self._content.has_tail
+        found, problem = self._content.finish()
+        self.lines += found
+        if problem is not None:
+            torn.append(problem)
+        self._took_tail = self._took_tail or (had_tail and not self._content.has_tail)
 
 
 class UnitFiles:

@@ -71,7 +71,7 @@ LINES = good().text().encode().splitlines(keepends=True)
         (b"\0\0\0\0\n", "binary data"),
         (b"\x89PNG\r\x1a\xff\xfe\n", "binary data"),
         (b"[" * 100_000 + b"\n", "no JSON"),
-        (b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"\n", "no JSON"),
+        (b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"\n", "nested deeper than 100 levels"),
         (b'{"k":"' + b"x" * (1 << 20) + b'"}\n', "longer than"),
     ],
 )

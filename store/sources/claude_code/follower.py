@@ -167,7 +167,7 @@ def _push(
         left -= len(chunk)
         grown.size += len(chunk)
         grown.end = (grown.end + chunk)[-CHECKED:] if len(chunk) < CHECKED else chunk[-CHECKED:]
-    tail = transcript.splitter.tail
+    had_tail = transcript.has_tail
     grown.torn = transcript.finish()
-    grown.took_tail = bool(tail) and not transcript.splitter.tail
+    grown.took_tail = had_tail and not transcript.has_tail
     grown.offset = transcript.offset

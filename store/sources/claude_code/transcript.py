@@ -8,14 +8,7 @@ from store.sources.claude_code.costs import CostNote, cost_note
 from store.sources.claude_code.queue import PromptQueue
 from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.rows import Row, make_row, string
-from store.sources.json_lines import (
-    CHUNK,
-    LINE_LIMIT,
-    TOO_LONG,
-    LineError,
-    LineSplitter,
-    parse_line,
-)
+from store.sources.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record
 from store.sources.protocol import Problem
 
 UNREAD_NOTES = (b'{"type":"api-request', b'{"type":"file-history-snapshot"')
@@ -30,7 +23,6 @@ class Transcript:
 
     Attributes:
         path: The file, for problems.
-        records: Every line that is not blank, as it was.
         rows: The rows in file order, each uuid once; among them rows made of notes that
             hold a prompt's only words.
         notes: The last note of each type.
@@ -38,35 +30,44 @@ class Transcript:
         summaries: ``(leafUuid, summary)`` of the old summary lines.
         queue: The prompts that wait.
         leaf: The row that a last-prompt note after the last row names, else None.
-        problems: Lines that could not be read.
     """
 
     def __init__(self, path: str, line_limit: int = LINE_LIMIT) -> None:
         """Start with nothing read."""
         self.path = path
-        self.records: list[bytes] = []
         self.rows: list[Row] = []
         self.notes: dict[str, dict[str, Any]] = {}
         self.costs: list[CostNote] = []
         self.summaries: list[tuple[str, str]] = []
         self.queue = PromptQueue()
         self.leaf: str | None = None
-        self.problems: list[Problem] = []
-        self.splitter = LineSplitter(line_limit)
+        self._content = JsonLines(path, line_limit, UNREAD_NOTES)
         self._uuids: dict[str, int] = {}
+        self._doubled: list[Problem] = []
+
+    @property
+    def records(self) -> list[bytes]:
+        """Every record as it was, and every line that holds none."""
+        return self._content.records
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What could not be read, or only by repairing it."""
+        return self._content.problems + self._doubled
 
     @property
     def offset(self) -> int:
         """Bytes that were consumed."""
-        return self.splitter.consumed
+        return self._content.consumed
+
+    @property
+    def has_tail(self) -> bool:
+        """Whether the last line is unfinished, and held back."""
+        return self._content.has_tail
 
     def push(self, chunk: bytes) -> None:
         """Take appended bytes; an unfinished last line waits for its rest."""
-        first = self.splitter.lines + 1
-        lines = self.splitter.push(chunk)
-        self.feed(lines, first)
-        while self.splitter.skipped:
-            self._problem(self.splitter.skipped.pop(0), TOO_LONG)
+        self._feed(self._content.push(chunk))
 
     def finish(self) -> Problem | None:
         """Take the last line though no newline ends it, when it is whole.
@@ -74,36 +75,15 @@ class Transcript:
         Returns:
             What is wrong with a last line that is torn; it stays unread.
         """
-        tail = self.splitter.tail
-        if not tail.strip():
-            return None
-        try:
-            parse_line(tail)
-        except LineError as error:
-            return Problem(self.path, self.splitter.lines + 1, f"unfinished last line: {error}")
-        self.feed([self.splitter.take_tail()], self.splitter.lines + 1)
-        return None
+        found, torn = self._content.finish()
+        self._feed(found)
+        return torn
 
-    def feed(self, lines: list[bytes], first: int) -> None:
-        """Parse whole lines.
-
-        Args:
-            lines: Without their newlines.
-            first: The line number of the first, from 1.
-        """
-        records = self.records
-        for position, line in enumerate(lines):
-            if not line or line.isspace():
-                continue
-            records.append(line)
-            if line.startswith(UNREAD_NOTES) and line.endswith(b"}"):
-                continue
-            data = self._parse(line, first + position)
-            if data is None:
-                continue
-            row = make_row(len(records) - 1, data, self.rows[-1] if self.rows else None)
+    def _feed(self, found: list[Record]) -> None:
+        for number, line, data in found:
+            row = make_row(number, data, self.rows[-1] if self.rows else None)
             if row is None:
-                self._note(data, len(records) - 1)
+                self._note(data, number)
                 continue
             place = self._uuids.setdefault(row.uuid, len(self.rows))
             if place == len(self.rows):
@@ -111,20 +91,7 @@ class Transcript:
                 self.queue.row(row)
                 self.rows.append(row)
             elif self.rows[place].data != data:
-                self._problem(first + position, SAME_UUID)
-
-    def _parse(self, line: bytes, number: int) -> dict[str, Any] | None:
-        try:
-            data, repaired = parse_line(line)
-        except LineError as error:
-            self._problem(number, str(error))
-            return None
-        if repaired:
-            self._problem(number, repaired)
-        return data
-
-    def _problem(self, line: int, reason: str) -> None:
-        self.problems.append(Problem(self.path, line, reason))
+                self._doubled.append(Problem(self.path, line, SAME_UUID))
 
     def _note(self, data: dict[str, Any], record: int) -> None:
         kind = data.get("type")
@@ -143,7 +110,7 @@ class Transcript:
             if row is not None:
                 self.rows.append(row)
         elif kind == "cost-state":
-            found = cost_note(len(self.records) - 1, data)
+            found = cost_note(record, data)
             self.costs += [found] if found is not None else []
         self.notes[kind] = data
 

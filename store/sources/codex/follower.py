@@ -135,6 +135,6 @@ class ThreadFollower:
             left -= len(chunk)
             grown.size += len(chunk)
             grown.end = (grown.end + chunk)[-CHECKED:]
-        tail = rollout.splitter.tail
+        had_tail = rollout.has_tail
         grown.torn = rollout.finish()
-        grown.took_tail = bool(tail) and not rollout.splitter.tail
+        grown.took_tail = had_tail and not rollout.has_tail

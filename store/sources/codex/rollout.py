@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.sources.codex.names import rollout_name
-from store.sources.json_lines import LINE_LIMIT, TOO_LONG, LineError, LineSplitter, parse_line
+from store.sources.json_lines import LINE_LIMIT, JsonLines, Record
 from store.sources.protocol import Problem
 from store.sources.values import epoch_ms, mapping, string
 
@@ -47,10 +47,8 @@ class Rollout:
     Attributes:
         path: The file.
         key: Its physical key, from its name, else its first line.
-        records: Every line that is not blank, as it was.
-        lines: Those that could be read.
+        lines: Its lines that could be read.
         meta: The first ``session_meta`` payload; empty before it came.
-        problems: Lines that could not be read.
     """
 
     def __init__(self, path: str, line_limit: int = LINE_LIMIT) -> None:
@@ -58,24 +56,34 @@ class Rollout:
         self.path = path
         name = rollout_name(path)
         self.key = name.key if name else ""
-        self.records: list[bytes] = []
         self.lines: list[Line] = []
         self.meta: dict[str, Any] = {}
-        self.problems: list[Problem] = []
-        self.splitter = LineSplitter(line_limit)
+        self._content = JsonLines(path, line_limit)
         self._last_at = 0
+
+    @property
+    def records(self) -> list[bytes]:
+        """Every record as it was, and every line that holds none."""
+        return self._content.records
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What could not be read, or only by repairing it."""
+        return self._content.problems
 
     @property
     def offset(self) -> int:
         """Bytes that were consumed."""
-        return self.splitter.consumed
+        return self._content.consumed
+
+    @property
+    def has_tail(self) -> bool:
+        """Whether the last line is unfinished, and held back."""
+        return self._content.has_tail
 
     def push(self, chunk: bytes) -> None:
         """Take appended bytes; an unfinished last line waits for its rest."""
-        first = self.splitter.lines + 1
-        self._feed(self.splitter.push(chunk), first)
-        while self.splitter.skipped:
-            self.problems.append(Problem(self.path, self.splitter.skipped.pop(0), TOO_LONG))
+        self._feed(self._content.push(chunk))
 
     def finish(self) -> Problem | None:
         """Take the last line though no newline ends it, when it is whole.
@@ -83,16 +91,9 @@ class Rollout:
         Returns:
             What is wrong with a last line that is torn; it stays unread.
         """
-        tail = self.splitter.tail
-        if not tail.strip():
-            return None
-        try:
-            parse_line(tail)
-        except LineError as error:
-            reason = f"unfinished last line: {error}"
-            return Problem(self.path, self.splitter.lines + 1, reason)
-        self._feed([self.splitter.take_tail()], self.splitter.lines + 1)
-        return None
+        found, torn = self._content.finish()
+        self._feed(found)
+        return torn
 
     def metas(self) -> Iterator[dict[str, Any]]:
         """Yield the ``session_meta`` payloads at the beginning: its own, then copied ones."""
@@ -101,21 +102,11 @@ class Rollout:
                 return
             yield line.payload
 
-    def _feed(self, lines: list[bytes], first: int) -> None:
-        for position, raw in enumerate(lines):
-            if not raw or raw.isspace():
-                continue
-            self.records.append(raw)
-            try:
-                data, repaired = parse_line(raw)
-            except LineError as error:
-                self.problems.append(Problem(self.path, first + position, str(error)))
-                continue
-            if repaired:
-                self.problems.append(Problem(self.path, first + position, repaired))
-            self._take(data)
+    def _feed(self, found: list[Record]) -> None:
+        for record in found:
+            self._take(record.data, record.number)
 
-    def _take(self, data: dict[str, Any]) -> None:
+    def _take(self, data: dict[str, Any], number: int) -> None:
         kind, payload = data.get("type"), data.get("payload")
         if not isinstance(payload, dict):
             kind, payload = _bare(data)
@@ -126,7 +117,7 @@ class Rollout:
         if kind == "session_meta" and not self.meta:
             self.meta = payload
             self.key = self.key or string(payload.get("id")) or ""
-        number, ordinal = len(self.records) - 1, data.get("ordinal")
+        ordinal = data.get("ordinal")
         self.lines.append(
             Line(
                 number,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from store.sources.growing import Line
+from store.sources.json_lines import Record
 from store.sources.values import epoch_ms, mapping, string
 
 QUIET_STARTS = (
@@ -56,7 +56,7 @@ class EventReader:
         self._at = 0
         self._seen: set[str] = set()
 
-    def events(self, lines: Iterable[Line]) -> Iterator[Event]:
+    def events(self, lines: Iterable[Record]) -> Iterator[Event]:
         """Yield the events of the next lines."""
         for line in lines:
             self._at = epoch_ms(line.data.get("timestamp")) or self._at

@@ -10,7 +10,7 @@ from store.sources.copilot.event import Event, EventReader
 from store.sources.copilot.thread import Thread
 from store.sources.copilot.usage import TYPES, Spent, unanswered
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
-from store.sources.growing import Line
+from store.sources.json_lines import Record
 from store.sources.titles import shortened
 from store.sources.values import epoch_ms, mapping, string
 
@@ -32,7 +32,7 @@ class Session:
             where the last turn ended well.
     """
 
-    def __init__(self, lines: list[Line]) -> None:
+    def __init__(self, lines: list[Record]) -> None:
         """Start before the first line."""
         self.lines = lines
         self._taken = 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
-from store.sources.growing import Line
+from store.sources.json_lines import Record
 from store.sources.pi.messages import Messages, words_of
 from store.sources.pi.siblings import Siblings
 from store.sources.pi.tree import Tree
@@ -31,12 +31,12 @@ class Kept:
         left: ``Tree.left`` of that time.
     """
 
-    lines: list[Line] | None = None
+    lines: list[Record] | None = None
     tree: Tree = field(default_factory=Tree)
     left: dict[str, int] = field(default_factory=dict)
     built: Messages | None = None
 
-    def bring_up(self, lines: list[Line]) -> Messages:
+    def bring_up(self, lines: list[Record]) -> Messages:
         """Take what the lines are more than before; return the session's messages."""
         if lines is not self.lines or len(lines) < self.tree.lines:
             self.lines, self.tree, self.built = lines, Tree(), None
@@ -49,7 +49,7 @@ class Kept:
 
 
 def session_draft(
-    path: str, lines: list[Line], records: list[bytes], kept: Kept, siblings: Siblings
+    path: str, lines: list[Record], records: list[bytes], kept: Kept, siblings: Siblings
 ) -> SessionDraft | None:
     """Return the draft of a file's session; None where no line names one.
 

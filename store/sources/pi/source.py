@@ -123,7 +123,7 @@ def _build(
         draft = session_draft(path, file.lines, file.records, kept[path], siblings)
         if draft is not None:
             drafts.append(draft)
-        elif file.records:
+        elif file.lines:
             problems.append(Problem(path, 0, "no line names its session"))
     return drafts
 

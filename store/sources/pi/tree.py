@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.sources.growing import Line
+from store.sources.json_lines import Record
 from store.sources.values import epoch_ms, mapping, string
 
 
@@ -56,7 +56,7 @@ class Tree:
     _known: dict[str, Entry] = field(default_factory=dict)
     _at: int = 0
 
-    def grow(self, lines: list[Line]) -> None:
+    def grow(self, lines: list[Record]) -> None:
         """Take what a file's lines are more than before; find the active path anew."""
         for line in lines[self.lines :]:
             self._take(line)
@@ -65,7 +65,7 @@ class Tree:
         _walk(self, self._known)
         _leave(self, self._known)
 
-    def _take(self, line: Line) -> None:
+    def _take(self, line: Record) -> None:
         data = line.data
         if data.get("type") == "session" and not self.header:
             self.header, self.header_number = data, line.number
