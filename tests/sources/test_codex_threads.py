@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -434,3 +435,69 @@ def test_the_first_versions_had_no_envelope(tmp_path: Path) -> None:
     assert problems == []
     assert shape(drafts[A]) == [("user", "hi"), ("assistant", "ho")]
     assert list(drafts[A].system_prompts.values()) == ["be kind"]
+
+
+def extra_key(line: dict[str, Any]) -> dict[str, Any]:
+    """Return a copied line as 0.98 writes it: the parent's meta with one more key."""
+    if line["type"] != "session_meta":
+        return line
+    return {**line, "payload": {**line["payload"], "multi_agent_version": 2}}
+
+
+def with_events(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return copied lines as newer versions write them: events stand between them."""
+    found = []
+    for line in lines:
+        settings = {"type": "thread_settings_applied", "thread_settings": {"model": "m"}}
+        event = {**line, "type": "event_msg", "payload": settings}
+        found += [line, event] if line["type"] == "response_item" else [line]
+    return found
+
+
+@pytest.mark.parametrize("parent_there", [True, False])
+@pytest.mark.parametrize("events", [True, False])
+@pytest.mark.parametrize("counted", ["by records", "by totals"])
+def test_a_copied_prefix_is_told_by_what_it_says(
+    tmp_path: Path, parent_there: bool, events: bool, counted: str
+) -> None:
+    parent = Lines(A, None)
+    for place, text in enumerate(("one", "two"), start=1):
+        if counted == "by records":
+            parent.turn(text, f"re {text}", f"r{place}")
+        else:
+            parent.user(text)
+            parent.says(f"re {text}")
+            parent.count(100 * place, 100)
+    if parent_there:
+        parent.write(tmp_path)
+    fork = Lines(B, None, START + 9000, forked_from_id=A)
+    copies = [extra_key({**line, "timestamp": fork.lines[0]["timestamp"]}) for line in parent.lines]
+    fork.lines += with_events(copies) if events else copies
+    if counted == "by records":
+        fork.turn("mine", "re mine", "r3")
+    else:
+        fork.user("mine")
+        fork.says("re mine")
+        fork.count(300, 100)
+    fork.write(tmp_path)
+    drafts, _ = read(tmp_path)
+    copied = [said(m) for m in drafts[B].messages if m.inherited_from is not None]
+    assert copied == ["one", "re one", "two", "re two"]
+    assert [said(m) for m in drafts[B].messages[4:]] == ["mine", "re mine"]
+
+
+def test_the_owner_of_a_count_ends_the_copies(tmp_path: Path) -> None:
+    """What the parent's file says otherwise is still the parent's, as its counts say so."""
+    parent = two_turns()
+    (prompt, *_) = [line for line in parent.lines if line["type"] == "response_item"]
+    prompt["payload"]["content"][0]["text"] = "edited since"
+    parent.write(tmp_path)
+    fork = Lines(B, None, START + 9000, forked_from_id=A)
+    fork.lines += [{**line, "timestamp": fork.lines[0]["timestamp"]} for line in two_turns().lines]
+    for line in fork.lines:
+        line.pop("ordinal", None)
+    fork.turn("mine", "re mine", "r3")
+    fork.write(tmp_path)
+    drafts, _ = read(tmp_path)
+    own = [said(m) for m in drafts[B].messages if m.inherited_from is None]
+    assert own == ["mine", "re mine"]

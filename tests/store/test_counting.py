@@ -14,9 +14,11 @@ from store.sources.registry import source
 from store.sync.engine import Sync
 from store.sync.targets import Target
 from tests.sources.claude_rows import File, tool
+from tests.sources.codex_lines import START, Lines, thread_id
 
 OTHER = "22222222-2222-4222-8222-222222222222"
 SAMPLES = Path(__file__).parents[1] / "data"
+A, B, C = thread_id(1), thread_id(2), thread_id(3)
 
 
 @pytest.fixture
@@ -255,3 +257,45 @@ def test_a_call_in_an_answer_without_an_id_of_the_api(root: Path) -> None:
     shutil.copy(root / f"{file.session}.jsonl", root / f"{OTHER}.jsonl")
     whole = spent(root)
     assert (whole.total, whole.answers, whole.copies) == (6, 2, 2)
+
+
+class TestCodexForks:
+    """A fork by Codex 0.98, whose parent's ``session_meta`` got one more key."""
+
+    def total(self, tmp_path: Path, *forks: str, parent: bool) -> int:
+        home = tmp_path / "codex"
+        lines = Lines(A, None)
+        for place in (1, 2):
+            lines.user(f"prompt {place}")
+            lines.says(f"answer {place}")
+            lines.count(1000 * place, 10**place)
+        if parent:
+            lines.write(home)
+        for number, name in enumerate(forks):
+            fork = Lines(name, None, START + 60_000 * (number + 1), forked_from_id=A)
+            fork.at -= 100
+            for line in lines.lines:
+                payload = dict(line["payload"])
+                if line["type"] == "session_meta":
+                    payload["multi_agent_version"] = 2
+                fork.add(line["type"], payload)
+                fork.at -= 100
+            fork.at += 5000
+            fork.user("mine")
+            fork.says("yours")
+            fork.count(5000 + number, 1000)
+            fork.write(home)
+        db = synced(home, "codex")
+        (whole,) = spending(db)
+        db.close()
+        return whole.total
+
+    def test_with_its_parent(self, tmp_path: Path) -> None:
+        assert self.total(tmp_path, B, parent=True) == 1110
+
+    def test_without_its_parent(self, tmp_path: Path) -> None:
+        assert self.total(tmp_path, B, parent=False) == 1110
+
+    @pytest.mark.parametrize("parent", [True, False])
+    def test_two_forks(self, tmp_path: Path, parent: bool) -> None:
+        assert self.total(tmp_path, B, C, parent=parent) == 2110

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from store.sources.codex.copies import Resolve, began_at, copied_from
 from store.sources.codex.facts import Facts
-from store.sources.codex.lineage import History, Resolve, began_at, copied_from, history_of
+from store.sources.codex.lineage import History, history_of
 from store.sources.codex.messages import Thread
 from store.sources.codex.names import rollout_name
 from store.sources.codex.queue import queued_messages

@@ -3,29 +3,24 @@
 Source: the Codex format page, section 3.3. A segment goes on from
 ``history_base{thread_id, end_ordinal_exclusive}``, where ``thread_id`` is the physical key
 of a file; what its base holds from that ordinal on was rewound where it is the thread's
-own. Files of the legacy mode hold copies of their parent's lines instead, and rewinds as
-``thread_rolled_back`` events.
+own. Files of the legacy mode hold copies of their parent's lines instead
+(``store.sources.codex.copies``), and rewinds as ``thread_rolled_back`` events.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from store.sources.codex.copies import Resolve, base_of, began_at, copied_lines
 from store.sources.codex.items import message_text
-from store.sources.codex.names import rollout_name, uuid7_ms
+from store.sources.codex.names import rollout_name
 from store.sources.codex.origins import origin_of
 from store.sources.codex.rollout import Line, Rollout
-from store.sources.values import epoch_ms, mapping, number, string
+from store.sources.values import number
 
-Resolve = Callable[[str], Rollout | None]
-"""Finds a rollout by its physical key."""
 ENDLESS = 1 << 62
 MOST_BASES = 1000
-LINE_WRITTEN_MS = 250
-"""How much later than a fork began its parent's last line before it may say that it was."""
-COPIED_WITHIN_MS = 5
-"""Copied lines are written at once; only used where the parent's file is gone."""
 
 
 @dataclass(slots=True)
@@ -58,14 +53,6 @@ class History:
     parent: str | None = None
 
 
-def base_of(rollout: Rollout) -> tuple[str, int] | None:
-    """Return the physical key and end ordinal that a segment goes on from."""
-    base = mapping(rollout.meta.get("history_base"))
-    key = string(base.get("thread_id"))
-    end = base.get("end_ordinal_exclusive")
-    return (key.lower(), end) if key and type(end) is int else None
-
-
 def history_of(segments: Sequence[Rollout], head: str | None, resolve: Resolve) -> History:
     """Return the lines of a thread.
 
@@ -83,7 +70,7 @@ def history_of(segments: Sequence[Rollout], head: str | None, resolve: Resolve) 
         ends = [view.get(rollout.key, (rollout, 0))[1] for view in views]
         is_own = rollout.key in own
         first = segments.index(rollout) if is_own else 0
-        copied = _copied(rollout, resolve, missing) if is_own else []
+        copied = copied_lines(rollout, resolve, missing) if is_own else []
         whole = ends[chosen] == ENDLESS
         for index, line in enumerate(rollout.lines):
             inherited = not is_own
@@ -124,14 +111,6 @@ def _hidden_at(line: Line, ends: Sequence[int], first: int, segments: Sequence[R
     return segments[-1].lines[-1].at
 
 
-def began_at(rollout: Rollout) -> int:
-    """Return when a segment was begun, epoch ms."""
-    stamp = epoch_ms(rollout.meta.get("timestamp"))
-    if stamp is not None:
-        return stamp
-    return rollout.lines[0].at if rollout.lines else 0
-
-
 View = dict[str, tuple[Rollout, int]]
 """By physical key the file, and the ordinal at which it is cut."""
 
@@ -161,95 +140,6 @@ def _files(views: Sequence[View], own: dict[str, Rollout]) -> list[Rollout]:
             if key not in own:
                 foreign.setdefault(key, rollout)
     return [*foreign.values(), *own.values()]
-
-
-def _copied(rollout: Rollout, resolve: Resolve, missing: list[str]) -> list[Line]:
-    """Return the lines at a file's beginning that are copies, each as its original.
-
-    Its own ``session_meta``, which comes first, counts as one of them.
-    """
-    parent_id = copied_from(rollout)
-    if parent_id is None:
-        return []
-    parent = resolve(parent_id)
-    if parent is None or parent is rollout:
-        if parent_id not in missing:
-            missing.append(parent_id)
-        return _guessed_copies(rollout, parent_id)
-    earlier = _copied(parent, _once(resolve, rollout), [])
-    originals = [*earlier, *parent.lines[len(earlier) :]]
-    # What its parent went on with later is no original, though it may say the same.
-    began = max(began_at(rollout), uuid7_ms(rollout.key) or 0)
-    if len(list(rollout.metas())) < 2:
-        # A fork made by hand has the one line that names it changed, and no other before it.
-        originals, began = originals[1:], ENDLESS
-    found = [rollout.lines[0]]
-    for line, original in zip(rollout.lines[1:], originals, strict=False):
-        same = line.type == original.type and line.payload == original.payload
-        if not same or original.at > began + LINE_WRITTEN_MS:
-            break
-        place, at = original.place, min(original.at, line.at)
-        found.append(replace(line, place=place, at=at))
-    return found if len(found) > 1 else []
-
-
-def _once(resolve: Resolve, seen: Rollout) -> Resolve:
-    """Return ``resolve`` without a file that was gone through, so that no circle is followed."""
-
-    def without(key: str) -> Rollout | None:
-        return None if key == seen.key else resolve(key)
-
-    return without
-
-
-def copied_from(rollout: Rollout) -> str | None:
-    """Return the thread whose lines a file begins with copies of."""
-    if base_of(rollout) is not None or not rollout.lines:
-        return None
-    metas = list(rollout.metas())
-    if len(metas) > 1:
-        copied = string(metas[1].get("id"))
-        if copied and copied != metas[0].get("id"):
-            return copied.lower()
-    said = string(rollout.meta.get("forked_from_id")) or _counted_for(rollout)
-    return said.lower() if said else None
-
-
-def _counted_for(rollout: Rollout) -> str | None:
-    """Return the thread that a file's first count of tokens is of, where that is another one.
-
-    A fork made by hand names its parent nowhere else.
-    """
-    records = (line.payload for line in rollout.lines if line.type == "token_usage_record")
-    thread = string(next(records, {}).get("thread_id"))
-    own = (str(rollout.meta.get("id")).lower(), rollout.key)
-    return thread if thread and thread.lower() not in own else None
-
-
-def _guessed_copies(rollout: Rollout, parent_id: str) -> list[Line]:
-    """Tell copies without their originals: written at once, of turns before this thread."""
-    began = uuid7_ms(rollout.key) or began_at(rollout)
-    first = rollout.lines[0].at
-    found = [rollout.lines[0]]
-    if len(list(rollout.metas())) < 2:
-        return _counted_copies(rollout, parent_id)
-    for line in rollout.lines[1:]:
-        turn = uuid7_ms(string(line.payload.get("turn_id")) or "")
-        if (turn is not None and turn > began) or line.at > first + COPIED_WITHIN_MS:
-            break
-        found.append(replace(line, place=(parent_id, line.number - 1)))
-    return found
-
-
-def _counted_copies(rollout: Rollout, parent_id: str) -> list[Line]:
-    """Tell copies by the counts of tokens that name another thread: all up to the last one."""
-    last = 0
-    for place, line in enumerate(rollout.lines):
-        named = line.payload.get("thread_id") if line.type == "token_usage_record" else None
-        if str(named).lower() == parent_id:
-            last = place
-    copied = rollout.lines[: last + 1] if last else []
-    return [replace(line, place=(parent_id, line.number)) for line in copied]
 
 
 def _roll_back(entries: Sequence[Entry]) -> None:

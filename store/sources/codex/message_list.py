@@ -7,7 +7,7 @@ from typing import Any
 
 from store.sources.codex.lineage import Entry
 from store.sources.codex.rollout import Line
-from store.sources.drafts import MessageDraft, Role
+from store.sources.drafts import ApiAnswer, MessageDraft, Role
 from store.sources.values import string
 
 
@@ -28,6 +28,7 @@ class MessageList:
     state: tuple[bool, int | None] = (False, None)
     _names: set[str] = field(default_factory=set)
     _parted: bool = False
+    _answers: int = 0
 
     def part(self, state: tuple[bool, int | None]) -> None:
         """Begin lines that are inherited or rewound otherwise than those before."""
@@ -57,6 +58,10 @@ class MessageList:
         message = MessageDraft(name, role, line.at, line.at, metadata)
         if entry.inherited:
             message.inherited_from = name
+        if role == "assistant":
+            # Until its count of tokens names the response; older versions never do.
+            self._answers += 1
+            message.answer = ApiAnswer(f"{line.place[0]}:{self._answers}")
         if entry.hidden_at is not None:
             metadata["hidden_at"] = entry.hidden_at
         if not self._parted:

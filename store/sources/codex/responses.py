@@ -15,7 +15,7 @@ from store.sources.codex.message_list import MessageList
 from store.sources.codex.setting import Setting
 from store.sources.codex.usage import Counting, Usage
 from store.sources.codex.words import Words
-from store.sources.drafts import MessageDraft
+from store.sources.drafts import ApiAnswer, MessageDraft
 from store.sources.values import string
 
 
@@ -111,6 +111,7 @@ class Responses(MessageList):
         response = string(entry.line.payload.get("response_id"))
         if response:
             message.metadata.setdefault("backscroll", {})["response_id"] = response
+            message.answer = ApiAnswer(response, string(entry.line.payload.get("thread_id")))
         if early and message is self.opened and self.words.told(message):
             self._items_follow = True
         if not self._items_follow:
