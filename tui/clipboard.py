@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -17,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from store.errors import Refused
 from store.neutral import neutral
+from store.programs import CommandLine, find, run
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -85,18 +85,18 @@ class Clipboard:
         return self._to_file(text, told_terminal=not remote)
 
     def _to_tmux(self, text: str) -> Copied | None:
-        if not self.environment.get("TMUX") or shutil.which("tmux") is None:
+        if not self.environment.get("TMUX") or find("tmux", self.environment) is None:
             return None
         # -w hands it on to the outer terminal whatever set-clipboard says (tmux 3.2).
         for extra, told in ((["-w"], "tmux clipboard"), ([], "tmux buffer (prefix ] pastes it)")):
             try:
-                done = subprocess.run(
-                    ["tmux", "load-buffer", *extra, "-"], input=text.encode(), timeout=TMUX_SECONDS,
-                    env=dict(self.environment), capture_output=True, check=False,
+                done = run(
+                    CommandLine.of("tmux", "load-buffer", *extra, "-"), given=text.encode(),
+                    environment=self.environment, timeout_s=TMUX_SECONDS,
                 )
-            except (OSError, subprocess.TimeoutExpired):
+            except (Refused, TimeoutError):
                 return None
-            if done.returncode == 0:
+            if done.code == 0:
                 return Copied("tmux", f"copied {amount(text)} to the {told}")
         return None
 

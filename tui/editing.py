@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from textual.app import App, SuspendNotSupported
+from textual.app import App
 
 from store.errors import Refused
-from tui.external import editor_command
+from store.programs import CommandLine
+from tui.external import editor_command, run_in_terminal
 
 
 def edit_text(app: App[Any], text: str, suffix: str = ".md") -> str:
@@ -34,15 +34,9 @@ def edit_text(app: App[Any], text: str, suffix: str = ".md") -> str:
     try:
         path = folder / f"prompt{suffix}"
         path.write_text(text, encoding="utf-8", errors="replace")
-        try:
-            with app.suspend():
-                done = subprocess.run([*command, str(path)], check=False)
-        except SuspendNotSupported as error:
-            raise Refused("this terminal cannot be handed to another program") from error
-        except OSError as error:
-            raise Refused(f"{command[0]} could not be started: {error.strerror}") from error
-        if done.returncode != 0:
-            raise Refused(f"{command[0]} ended with exit code {done.returncode}; nothing is taken")
+        code = run_in_terminal(app, CommandLine.of_user(command).path(path))
+        if code != 0:
+            raise Refused(f"{command[0]} ended with exit code {code}; nothing is taken")
         return path.read_text(encoding="utf-8", errors="replace").rstrip("\n")
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from textual.app import App, SuspendNotSupported
 
 from store.errors import Refused
 from store.neutral import neutral
+from store.programs import CommandLine, find, run
 
 Program = Callable[[App[Any], str, str], None]
 """Shows a text with a file suffix; raises ``Refused`` with the reason when it cannot."""
@@ -47,7 +47,6 @@ def _command(
     kind: str, wanted: Sequence[str | None], variable: str, defaults: Sequence[str],
     environment: Mapping[str, str],
 ) -> list[str]:
-    path = environment.get("PATH")
     for text in wanted:
         if not text or not text.strip():
             continue
@@ -55,12 +54,12 @@ def _command(
             words = shlex.split(text)
         except ValueError as error:
             raise Refused(f"{variable} cannot be read as a command: {error}") from error
-        if shutil.which(words[0], path=path) is None:
+        if find(words[0], environment) is None:
             raise Refused(f"the {kind} {words[0]} (from {variable}) is not installed")
         return words
     for default in defaults:
         words = shlex.split(default)
-        if shutil.which(words[0], path=path) is not None:
+        if find(words[0], environment) is not None:
             return words
     raise Refused(f"no {kind} is installed; set {variable}")
 
@@ -101,7 +100,7 @@ def open_in_pager(app: App[Any], text: str, suffix: str = ".txt") -> None:
     # Keeps less from running commands, editors and other files on the text's behalf.
     environment = {**os.environ, "LESSSECURE": "1"}
     with private_copy(neutral(text), suffix) as path:
-        _run(app, [*command, str(path)], environment)
+        _show(app, CommandLine.of_user(command).path(path), environment)
 
 
 def open_in_editor(app: App[Any], text: str, suffix: str = ".txt") -> None:
@@ -112,19 +111,35 @@ def open_in_editor(app: App[Any], text: str, suffix: str = ".txt") -> None:
     """
     command = editor_command(os.environ)
     with private_copy(text, suffix) as path:
-        _run(app, [*command, str(path)], dict(os.environ))
+        _show(app, CommandLine.of_user(command).path(path), os.environ)
 
 
-def _run(app: App[Any], command: Sequence[str], environment: Mapping[str, str]) -> None:
+def run_in_terminal(
+    app: App[Any], command: CommandLine, *, folder: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> int:
+    """Hand the terminal to a program until it ends, and return its exit code.
+
+    Args:
+        app: Gives the terminal away and takes it back.
+        command: The program.
+        folder: Where it runs; None for this process's own folder.
+        environment: Its variables; None for those of this process.
+
+    Raises:
+        Refused: It cannot be started, or the terminal cannot be handed over.
+    """
     try:
         with app.suspend():
-            done = subprocess.run(command, env=environment, check=False)
+            return run(command, folder=folder, environment=environment).code
     except SuspendNotSupported as error:
         raise Refused("this terminal cannot be handed to another program") from error
-    except OSError as error:
-        raise Refused(f"{command[0]} could not be started: {error.strerror}") from error
-    if done.returncode not in (0, 130):
-        raise Refused(f"{command[0]} ended with exit code {done.returncode}")
+
+
+def _show(app: App[Any], command: CommandLine, environment: Mapping[str, str]) -> None:
+    code = run_in_terminal(app, command, environment=environment)
+    if code not in (0, 130):
+        raise Refused(f"{command.program} ended with exit code {code}")
 
 
 def save_text(path: Path, text: str, *, overwrite: bool = False, raw: bool = False) -> int:

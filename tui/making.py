@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Sequence
 
 from store.errors import StoreError
+from store.programs import NOWHERE, PIPE, CommandLine, start
 from store.sync.children import child_environment
 
 
@@ -18,12 +17,14 @@ class Making:
         words: What it does, such as ``Making the demo store``.
     """
 
-    def __init__(self, words: str, module: str, arguments: Sequence[str]) -> None:
-        """Start ``python -m module arguments``."""
+    def __init__(self, words: str, module: str, paths: Sequence[str]) -> None:
+        """Start ``python -m module`` with absolute paths as its arguments."""
         self.words = words
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module, *arguments], env=child_environment(),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        command = CommandLine.python(module)
+        for path in paths:
+            command = command.path(path)
+        self._process = start(
+            command, environment=child_environment(), stdin=NOWHERE, stdout=NOWHERE, stderr=PIPE
         )
 
     async def done(self) -> None:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import StoreError
+from store.programs import PIPE, CommandLine, TooSlow
+from store.programs import start as start_program
 from store.sync.batch import BATCH_BYTES, Outcome
 from store.sync.children import child_environment
 from store.sync.dealing import Dealer
@@ -36,8 +36,7 @@ DEALT_BYTES = 2 * BATCH_BYTES
 MOST_DEATHS = 3
 """A sync ends when so many helpers in a row end while they are at no unit."""
 ENDED_EARLY = "cannot be read: the process that read it ended (too little memory?)"
-# Without -P, a folder that has a queue.py or json.py of its own would lend it to the child.
-COMMAND = (sys.executable, "-P", "-m", "store.sync.helper")
+COMMAND = CommandLine.python("store.sync.helper")
 STOP_PATIENCE_S = 5.0
 POLL_S = 0.1
 
@@ -184,8 +183,8 @@ class _Helper:
     def __init__(
         self, start: Start, heard: queue.SimpleQueue[tuple[_Helper, Frame | None]]
     ) -> None:
-        self._process = subprocess.Popen(
-            COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=child_environment()
+        self._process = start_program(
+            COMMAND, environment=child_environment(), stdin=PIPE, stdout=PIPE
         )
         self.given: dict[int, Task] = {}
         self.at: int | None = None
@@ -218,7 +217,7 @@ class _Helper:
 
     def wait(self) -> None:
         """Wait until the helper has ended and all that it said is heard."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        with contextlib.suppress(TooSlow):
             self._process.wait(STOP_PATIENCE_S)
         self.kill()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import sys
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import orjson
 
 from store.errors import StoreError
+from store.programs import CommandLine, start_piped
 from store.sources.server_url import Root, ServerTrouble, ServerUrl
 from store.sync.children import child_environment
 from store.sync.progress import Progress, Summary
@@ -189,22 +189,15 @@ async def start_sync(
     for root in targets:
         if isinstance(root, ServerUrl) and root.fault is not None:
             raise ServerTrouble(root, root.fault)
-    # -P: modules of the folder that this runs in are not the child's.
-    arguments = [sys.executable, "-P", "-m", "store.sync"]
-    arguments += ["--store", str(store_path), "--json"]
-    arguments += ["--nice", str(NICE), "--until-stdin-closes"]
+    command = CommandLine.python("store.sync", "--json", "--until-stdin-closes")
+    command = command.option("--store", str(store_path)).option("--nice", str(NICE))
     if watch:
-        arguments.append("--watch")
+        command = command.flag("--watch")
     for kind in kinds:
-        arguments += ["--kind", kind]
-    process = await asyncio.create_subprocess_exec(
-        *arguments,
-        "--",
-        *(str(target) for target in targets),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        limit=LINE_LIMIT,
-        env=child_environment() | handed_over(targets),
+        command = command.option("--kind", kind)
+    for target in targets:
+        command = command.operand(str(target))
+    process = await start_piped(
+        command, environment=child_environment() | handed_over(targets), limit=LINE_LIMIT
     )
     return SyncProcess(process)
