@@ -1,7 +1,7 @@
 """Remove sessions, with their subagents, from the store for good.
 
 No later sync brings them back, and nothing undoes it; the agent's own files stay as they
-are. On a terminal it asks first, unless --yes.
+are. It asks first; without a terminal to ask on, --yes is needed.
 
 --json prints {"forgotten": [id, ...]}.
 """
@@ -9,13 +9,12 @@ are. On a terminal it asks first, unless --yes.
 from __future__ import annotations
 
 import argparse
-import sys
 
 from store.database import Database
-from store.errors import Refused
 from store.queries.sessions import resolve
 from store.rows import SessionRow
 from store.sync.forget import forget
+from tui.cli.confirming import confirm
 from tui.cli.output import Printer, print_json
 from tui.cli.stores import store_for_writing
 
@@ -34,8 +33,9 @@ def run(options: argparse.Namespace) -> int:
     """Forget them."""
     with store_for_writing(options) as database:
         rows = [resolve(database, name) for name in options.sessions]
-        if not options.yes and sys.stdin.isatty():
-            _ask(rows)
+        if not options.yes:
+            confirm([f"{row.id}  {row.title or 'untitled'}" for row in rows],
+                    "Remove for good?", otherwise="nothing was removed")
         gone = _forget(database, rows)
     if options.json:
         print_json({"forgotten": gone})
@@ -49,12 +49,3 @@ def run(options: argparse.Namespace) -> int:
 def _forget(database: Database, rows: list[SessionRow]) -> list[str]:
     return forget(database, [row.id for row in rows])
 
-
-def _ask(rows: list[SessionRow]) -> None:
-    printer = Printer(sys.stderr)
-    for row in rows:
-        printer.line(printer.paint(f"{row.id}  {row.title or 'untitled'}"))
-    sys.stderr.write("Remove for good? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise Refused("nothing was removed")

@@ -1,0 +1,32 @@
+"""Asking on the command line before something that cannot be taken back."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from store.errors import Refused
+from tui.cli.output import Printer
+
+
+def confirm(lines: Iterable[str], question: str, *, otherwise: str) -> None:
+    """Show what is about to happen on stderr, and ask.
+
+    Args:
+        lines: What is shown, of sessions perhaps; it is made harmless.
+        question: The question, answered with y or n.
+        otherwise: The refusal where the answer is no.
+
+    Raises:
+        Refused: The answer is no, or there is no terminal to ask on; ``--yes`` is then the
+            way to answer.
+    """
+    printer = Printer(sys.stderr)
+    for line in lines:
+        printer.line(printer.paint(line))
+    if not sys.stdin or not sys.stdin.isatty():
+        raise Refused(f"{otherwise}: there is no terminal to ask on; --yes answers yes")
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Refused(otherwise)
