@@ -15,10 +15,18 @@ from store.database import Database
 from store.errors import Refused
 from store.exports.claude_code.chain import ClaudeFile, claude_file
 from store.exports.reading import read_session
-from store.resume.planning import Place, planned
+from store.programs import CommandLine
+from store.resume.planning import UUID, Place, planned
 from store.rows import SessionRow
 
 _SLUG_LENGTH = 200
+_COMMANDS = frozenset((
+    "agents", "attach", "auth", "auto-mode", "completion", "config", "daemon", "doctor", "help",
+    "install", "kill", "logs", "mcp", "migrate-installer", "open", "plugin", "plugins", "project",
+    "ps", "rc", "remote-control", "rollback", "server", "setup-token", "ssh", "ultrareview",
+    "update", "upgrade",
+))  # fmt: skip
+"""Prompts that ``claude`` takes for a command of its own, wherever they stand."""
 
 
 def config_folder(environment: Mapping[str, str], home: Path) -> Path:
@@ -56,10 +64,12 @@ class ClaudeCode:
 
     kind = "claude-code"
     program = "claude"
+    ids = UUID
+    variables: tuple[str, ...] = ("CLAUDE_CONFIG_DIR",)
 
-    def as_it_is(self, source_id: str, path: Path, place: Place) -> tuple[str, ...] | None:
+    def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
         """Return what resumes its own file, which has to bear the session's id."""
-        return (self.program, "--resume", source_id) if path.stem == source_id else None
+        return _resume(source_id) if path.stem == source_id else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> ClaudeFile:
         """Return the session as a file."""
@@ -70,9 +80,20 @@ class ClaudeCode:
         folder = project_folder(config_folder(place.environment, place.home), place.cwd)
         return folder / f"{file.session_id}.jsonl"
 
-    def command(self, file: ClaudeFile, path: Path) -> tuple[str, ...]:
+    def before(self, file: ClaudeFile, path: Path) -> None:
+        """Return nothing: it finds the file."""
+
+    def command(self, file: ClaudeFile, path: Path, place: Place) -> CommandLine:
         """Return what goes on with the file."""
-        return (self.program, "--resume", file.session_id) if file.lines else (self.program,)
+        return _resume(file.session_id) if file.lines else CommandLine.of(self.program)
+
+    def say(self, command: CommandLine, prompt: str) -> CommandLine:
+        """Return a command with a prompt; a blank keeps one word from being a command."""
+        return command.operand(f"{prompt} " if prompt in _COMMANDS else prompt, lines=True)
+
+
+def _resume(session_id: str) -> CommandLine:
+    return CommandLine.of(ClaudeCode.program).separate("--resume", session_id)
 
 
 plan = partial(planned, ClaudeCode())

@@ -13,7 +13,8 @@ from pathlib import Path
 from store.database import Database
 from store.exports.codex.rollout import CodexFile, codex_file, file_name
 from store.exports.reading import read_session
-from store.resume.planning import Place, planned
+from store.programs import CommandLine
+from store.resume.planning import UUID, Place, planned
 from store.rows import SessionRow
 
 
@@ -35,12 +36,13 @@ class Codex:
 
     kind = "codex"
     program = "codex"
+    ids = UUID
+    variables: tuple[str, ...] = ("CODEX_HOME",)
 
-    def as_it_is(self, source_id: str, path: Path, place: Place) -> tuple[str, ...] | None:
+    def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
         """Return what resumes its own rollout, where that is none of its archive."""
         sessions = codex_home(place.environment, place.home) / "sessions"
-        resumed = (self.program, "resume", source_id)
-        return resumed if sessions.resolve() in path.resolve().parents else None
+        return _resume(source_id) if sessions.resolve() in path.resolve().parents else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> CodexFile:
         """Return the session as a rollout."""
@@ -50,9 +52,20 @@ class Codex:
         """Return where the rollout belongs."""
         return rollout_path(codex_home(place.environment, place.home), file)
 
-    def command(self, file: CodexFile, path: Path) -> tuple[str, ...]:
+    def before(self, file: CodexFile, path: Path) -> None:
+        """Return nothing: it finds the rollout."""
+
+    def command(self, file: CodexFile, path: Path, place: Place) -> CommandLine:
         """Return what goes on with the rollout."""
-        return (self.program, "resume", file.session_id) if file.lines else (self.program,)
+        return _resume(file.session_id) if file.lines else CommandLine.of(self.program)
+
+    def say(self, command: CommandLine, prompt: str) -> CommandLine:
+        """Return a command with a prompt."""
+        return command.operand(prompt, lines=True)
+
+
+def _resume(session_id: str) -> CommandLine:
+    return CommandLine.of(Codex.program, "resume").bare_operand(session_id)
 
 
 plan = partial(planned, Codex())

@@ -6,6 +6,7 @@ Source: the Gemini CLI format page, sections 4.1 (places) and 4.5 (resume).
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -13,11 +14,12 @@ from pathlib import Path
 import orjson
 
 from store.database import Database
-from store.errors import Refused
 from store.exports.agent_file import NamedFile
 from store.exports.gemini.session_file import gemini_file
 from store.exports.reading import read_session
-from store.resume.planning import Place, planned
+from store.locations import cache_dir
+from store.programs import CommandLine, absolute
+from store.resume.planning import UUID, Place, planned
 from store.rows import SessionRow
 
 
@@ -27,22 +29,17 @@ def config_folder(environment: Mapping[str, str], home: Path) -> Path:
     return (Path(named).expanduser() if named else home) / ".gemini"
 
 
-def chats_folder(config: Path, cwd: str) -> Path:
+def chats_folder(config: Path, cwd: str) -> Path | None:
     """Return the folder that holds the sessions of a working folder.
 
-    Its name is the program's own choice, so it is taken from what the program wrote.
-
-    Raises:
-        Refused: Gemini CLI has not been started in that folder yet.
+    Its name is the program's own choice, so it is taken from what the program wrote; None
+    where Gemini CLI has not been started in the working folder yet.
     """
     real = os.path.realpath(cwd)
     for slug, path in _projects(config):
         if os.path.realpath(path) == real:
             return config / "tmp" / slug / "chats"
-    raise Refused(
-        f"Gemini CLI has no folder for {cwd} yet; start gemini there once, or export to a"
-        " file with --out"
-    )
+    return None
 
 
 def _projects(config: Path) -> list[tuple[str, str]]:
@@ -66,10 +63,13 @@ class Gemini:
 
     kind = "gemini"
     program = "gemini"
+    ids = UUID
+    variables: tuple[str, ...] = ("GEMINI_CLI_HOME",)
 
-    def as_it_is(self, source_id: str, path: Path, place: Place) -> tuple[str, ...] | None:
-        """Return what resumes its own file."""
-        return (self.program, "--resume", source_id)
+    def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
+        """Return what resumes its own file, whose name has the beginning of the id."""
+        named = re.fullmatch(r"session-.+-([0-9a-f]{8})\.jsonl?", path.name)
+        return _resume(source_id) if named and named[1] == source_id[:8] else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> NamedFile:
         """Return the session as a file."""
@@ -77,13 +77,38 @@ class Gemini:
         return gemini_file(reading, cwd=os.path.realpath(place.cwd))
 
     def path(self, file: NamedFile, place: Place) -> Path:
-        """Return where the file belongs."""
-        config = config_folder(place.environment, place.home)
-        return chats_folder(config, place.cwd) / file.name
+        """Return where the file belongs; a folder of ours where Gemini CLI has none yet.
 
-    def command(self, file: NamedFile, path: Path) -> tuple[str, ...]:
+        Gemini CLI copies what lies there, and names its path in the copy: the file is named
+        by its id alone, by which sync knows what the copy was made of.
+        """
+        chats = self._chats(place)
+        if chats is None:
+            return cache_dir() / "exports" / f"{file.session_id}.jsonl"
+        return chats / file.name
+
+    def before(self, file: NamedFile, path: Path) -> None:
+        """Return nothing: it finds the file, or is given it."""
+
+    def command(self, file: NamedFile, path: Path, place: Place) -> CommandLine:
         """Return what goes on with the file."""
-        return (self.program, "--resume", file.session_id) if file.lines else (self.program,)
+        command = CommandLine.of(self.program)
+        if not file.lines:
+            return command
+        if self._chats(place) is None:
+            return command.option("--session-file", absolute(str(path)))
+        return _resume(file.session_id)
+
+    def say(self, command: CommandLine, prompt: str) -> CommandLine:
+        """Return a command with a prompt, after which it stays open."""
+        return command.option("--prompt-interactive", prompt, lines=True)
+
+    def _chats(self, place: Place) -> Path | None:
+        return chats_folder(config_folder(place.environment, place.home), place.cwd)
+
+
+def _resume(session_id: str) -> CommandLine:
+    return CommandLine.of(Gemini.program).separate("--resume", session_id)
 
 
 plan = partial(planned, Gemini())

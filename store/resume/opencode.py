@@ -6,6 +6,7 @@ database is never written from here: ``opencode import`` does that, in the sessi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -14,13 +15,11 @@ from store.database import Database
 from store.exports.opencode.session_file import OpencodeFile, opencode_file
 from store.exports.reading import read_session
 from store.locations import cache_dir
+from store.programs import CommandLine
 from store.resume.planning import Place, planned
 from store.rows import SessionRow
 
 PROGRAM = "opencode"
-_PROMPT = '${%d+--prompt "$%d"}'
-_IMPORTED = f'{PROGRAM} import "$1" && exec {PROGRAM} --session "$2" {_PROMPT % (3, 3)}'
-_FRESH = f"exec {PROGRAM} {_PROMPT % (1, 1)}"
 
 
 def data_folder(environment: Mapping[str, str], home: Path) -> Path:
@@ -39,11 +38,13 @@ class Opencode:
 
     kind = "opencode"
     program = PROGRAM
+    ids = re.compile(r"ses_[0-9A-Za-z]{1,64}")
+    variables: tuple[str, ...] = ("OPENCODE_DB", "XDG_DATA_HOME")
 
-    def as_it_is(self, source_id: str, path: Path, place: Place) -> tuple[str, ...] | None:
+    def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
         """Return what resumes a session of the database that the program opens."""
         in_use = _is_in_use(path, data_folder(place.environment, place.home))
-        return (PROGRAM, "--session", source_id) if in_use else None
+        return _resume(source_id) if in_use else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> OpencodeFile:
         """Return the session as a file to import."""
@@ -54,11 +55,21 @@ class Opencode:
         """Return where the file waits to be imported."""
         return cache_dir() / "exports" / f"{file.session_id}.json"
 
-    def command(self, file: OpencodeFile, path: Path) -> tuple[str, ...]:
-        """Return what imports the file and goes on; a prompt may follow as one more argument."""
-        if not file.lines:
-            return ("sh", "-c", _FRESH, PROGRAM)
-        return ("sh", "-c", _IMPORTED, PROGRAM, str(path), file.session_id)
+    def before(self, file: OpencodeFile, path: Path) -> CommandLine | None:
+        """Return what imports the file."""
+        return CommandLine.of(PROGRAM, "import").path(path) if file.lines else None
+
+    def command(self, file: OpencodeFile, path: Path, place: Place) -> CommandLine:
+        """Return what goes on with what was imported."""
+        return _resume(file.session_id) if file.lines else CommandLine.of(PROGRAM)
+
+    def say(self, command: CommandLine, prompt: str) -> CommandLine:
+        """Return a command with a prompt."""
+        return command.option("--prompt", prompt, lines=True)
+
+
+def _resume(session_id: str) -> CommandLine:
+    return CommandLine.of(PROGRAM).separate("--session", session_id)
 
 
 plan = partial(planned, Opencode())

@@ -11,12 +11,19 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+import orjson
+
 from store.database import Database
 from store.exports.agent_file import NamedFile
 from store.exports.pi.session_file import pi_file
 from store.exports.reading import read_session
-from store.resume.planning import Place, planned
+from store.programs import CommandLine, absolute
+from store.resume.planning import UUID, Place, planned
 from store.rows import SessionRow
+
+_HEADER_BYTES = 1 << 16
+_COMMANDS = frozenset(("config", "install", "list", "remove", "uninstall", "update"))
+"""Prompts that pi takes for a command of its own where they stand first."""
 
 
 def sessions_folder(environment: Mapping[str, str], home: Path) -> Path:
@@ -39,10 +46,12 @@ class Pi:
 
     kind = "pi"
     program = "pi"
+    ids = UUID
+    variables: tuple[str, ...] = ("PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR")
 
-    def as_it_is(self, source_id: str, path: Path, place: Place) -> tuple[str, ...] | None:
-        """Return what resumes its own file."""
-        return (self.program, "--session", str(path))
+    def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
+        """Return what resumes its own file; pi would write to any other that it is given."""
+        return _resume(path) if _begins_with(path, source_id) else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> NamedFile:
         """Return the session as a file."""
@@ -53,9 +62,36 @@ class Pi:
         sessions = sessions_folder(place.environment, place.home)
         return project_folder(sessions, place.cwd) / file.name
 
-    def command(self, file: NamedFile, path: Path) -> tuple[str, ...]:
+    def before(self, file: NamedFile, path: Path) -> None:
+        """Return nothing: it is given the file."""
+
+    def command(self, file: NamedFile, path: Path, place: Place) -> CommandLine:
         """Return what goes on with the file."""
-        return (self.program, "--session", str(path)) if file.lines else (self.program,)
+        return _resume(path) if file.lines else CommandLine.of(self.program)
+
+    def say(self, command: CommandLine, prompt: str) -> CommandLine:
+        """Return a command with a prompt; pi knows no ``--``, and ``@`` names a file to read.
+
+        A blank keeps one word from being a command of pi's.
+        """
+        said = f"{prompt} " if prompt in _COMMANDS else prompt
+        return command.bare_operand(said, lines=True, marks="@")
+
+
+def _resume(path: Path) -> CommandLine:
+    return CommandLine.of(Pi.program).separate("--session", absolute(str(path)))
+
+
+def _begins_with(path: Path, session_id: str) -> bool:
+    """Tell whether a file is a session of pi's with this id."""
+    try:
+        with path.open("rb") as file:
+            header = orjson.loads(file.readline(_HEADER_BYTES))
+    except (OSError, orjson.JSONDecodeError):
+        return False
+    return isinstance(header, dict) and (header.get("type"), header.get("id")) == (
+        "session", session_id
+    )
 
 
 plan = partial(planned, Pi())

@@ -6,18 +6,21 @@ Each agent's module says what its program takes; ``store.resume.registry`` knows
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, TypeVar
-
-import orjson
+from typing import Any, Protocol, TypeVar
 
 from store.database import Database
 from store.errors import Refused
 from store.exports.noting import note_export
+from store.programs import CommandLine, absolute, find, quoted, run
+from store.resume.provenance import doubt, metadata_of, source_of
 from store.rows import SessionRow
+
+UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+"""The shape of most agents' ids."""
 
 
 class ResumeFile(Protocol):
@@ -44,27 +47,57 @@ class ResumePlan:
     """What going on with a session takes.
 
     Attributes:
-        command: The program and its arguments.
-        cwd: The folder to start it in.
+        command: The program and its arguments, what it is told first among them.
+        cwd: The folder to start it in: an absolute path.
         file: A session file to write first; None where the session is resumed as it is.
         path: Where that file, or the agent's own, lies.
         program: Where the agent is on PATH, None where it is not there.
         kind: The agent, as sessions of it are named in ``metadata_json.source.kind``.
-        prompt: What is said to it first, the end of ``command``; None says nothing.
+        session_id: The id under which the session goes on at the agent; of a copy that the
+            agent makes itself, the id of what it copies.
+        before: A program to run before, which has to succeed.
+        prompt: What the agent is told first, the end of ``command``; None says nothing.
+        withheld: Why a prompt is not handed over, though there is one; None where it is.
+        base: ``command`` without that.
+        say: Gives the agent something to be told first; the end of ``base``.
+        doubt: Why the user is to see all this and be asked before anything starts; None for
+            a session of an agent's own files on this machine.
+        variables: The environment variables that are the agent's own, where they are set.
     """
 
-    command: tuple[str, ...]
+    command: CommandLine
     cwd: str
     file: ResumeFile | None
     path: Path
     program: str | None
     kind: str
+    session_id: str
+    base: CommandLine
+    say: Callable[[CommandLine, str], CommandLine]
+    before: CommandLine | None = None
     prompt: str | None = None
+    withheld: str | None = None
+    doubt: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def started(self) -> str:
-        """The agent's program, by name; where a shell starts it, it is the script's ``$0``."""
-        return self.command[3] if self.command[:2] == ("sh", "-c") else self.command[0]
+        """The agent's program, by name."""
+        return self.command.program
+
+    @property
+    def commands(self) -> tuple[CommandLine, ...]:
+        """What is run, in order."""
+        return (self.command,) if self.before is None else (self.before, self.command)
+
+    def shown(self, *, folder: bool = True) -> str:
+        """Return what a user types to do the same.
+
+        Args:
+            folder: Whether it begins with going to the folder.
+        """
+        steps = [command.shown() for command in self.commands]
+        return " && ".join([f"cd {quoted(self.cwd)}", *steps] if folder else steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +124,17 @@ class ResumingAgent(Protocol[FileT]):
     Attributes:
         kind: As in ``metadata_json.source.kind``.
         program: Its name on ``PATH``.
+        ids: The shape of the ids that it gives its sessions.
+        variables: Environment variables that say where it keeps its files.
     """
 
     kind: str
     program: str
+    ids: re.Pattern[str]
+    variables: tuple[str, ...]
 
-    def as_it_is(self, source_id: str, path: Path, place: Place) -> tuple[str, ...] | None:
-        """Return what resumes a session of its own; None where it does not look there."""
+    def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
+        """Return what resumes a session of its own; None where it would not find it."""
         ...
 
     def file(self, db: Database, session: SessionRow, place: Place) -> FileT:
@@ -112,8 +149,20 @@ class ResumingAgent(Protocol[FileT]):
         """
         ...
 
-    def command(self, file: FileT, path: Path) -> tuple[str, ...]:
+    def before(self, file: FileT, path: Path) -> CommandLine | None:
+        """Return what is run before it goes on with that file."""
+        ...
+
+    def command(self, file: FileT, path: Path, place: Place) -> CommandLine:
         """Return what goes on with that file; one without lines begins anew."""
+        ...
+
+    def say(self, command: CommandLine, prompt: str) -> CommandLine:
+        """Return a command that tells the agent something first.
+
+        Raises:
+            Refused: The agent has no way to be told that.
+        """
         ...
 
 
@@ -129,19 +178,40 @@ def planned(
     Raises:
         Refused: There is nothing to go on from, or no folder to do it in.
     """
-    program = shutil.which(agent.program, path=environment.get("PATH"))
-    place = Place(environment, home, session.workspace_root or str(home))
-    own = unchanged(db, session, agent.kind)
+    place = Place(environment, home, folder_of(session, home))
+    common: dict[str, Any] = {
+        "cwd": place.cwd, "program": find(agent.program, environment), "kind": agent.kind,
+        "say": agent.say, "doubt": doubt(db, session, environment, home),
+        "variables": {name: environment[name] for name in agent.variables if name in environment},
+    }  # fmt: skip
+    own = unchanged(db, session, agent)
     command = agent.as_it_is(*own, place) if own is not None else None
     if own is not None and command is not None:
-        return ResumePlan(command, place.cwd, None, own[1], program, kind=agent.kind)
+        return ResumePlan(command=command, base=command, file=None, path=own[1],
+                          session_id=own[0], **common)  # fmt: skip
     file = agent.file(db, session, place)
     prompt = opening_prompt(db, session, file)
     path = agent.path(file, place)
-    command = agent.command(file, path)
-    return with_prompt(
-        ResumePlan(command, place.cwd, file, path, program, kind=agent.kind), prompt
-    )
+    command = agent.command(file, path, place)
+    made = ResumePlan(
+        command=command, base=command, before=agent.before(file, path), file=file, path=path,
+        session_id=file.session_id, **common,
+    )  # fmt: skip
+    return with_prompt(made, prompt)
+
+
+def folder_of(session: SessionRow, home: Path) -> str:
+    """Return the folder that a session goes on in: its own, or the home folder.
+
+    Raises:
+        Refused: What the session names is no absolute path, or cannot be one.
+    """
+    if not session.workspace_root:
+        return str(home)
+    try:
+        return absolute(session.workspace_root)
+    except Refused as error:
+        raise Refused(f"the session's folder cannot be used: {error}") from error
 
 
 def opening_prompt(db: Database, session: SessionRow, file: ResumeFile) -> str:
@@ -157,17 +227,23 @@ def opening_prompt(db: Database, session: SessionRow, file: ResumeFile) -> str:
 
 
 def with_prompt(plan: ResumePlan, prompt: str | None) -> ResumePlan:
-    """Return a plan that says something else first; an empty prompt says nothing."""
-    command = plan.command[:-1] if plan.prompt else plan.command
+    """Return a plan that says something else first; an empty prompt says nothing.
+
+    A prompt that the agent cannot be given is not said; ``withheld`` is the reason.
+    """
     if not prompt or not prompt.strip():
-        return replace(plan, command=command, prompt=None)
-    return replace(plan, command=(*command, prompt), prompt=prompt)
+        return replace(plan, command=plan.base, prompt=None, withheld=None)
+    prompt = prompt.replace("\r\n", "\n")
+    try:
+        command = plan.say(plan.base, prompt)
+    except Refused as error:
+        return replace(plan, command=plan.base, prompt=prompt, withheld=str(error))
+    return replace(plan, command=command, prompt=prompt, withheld=None)
 
 
 def draft_prompt(db: Database, session: SessionRow) -> str | None:
     """Return the text that a fork before a message handed over, while nothing followed it."""
-    metadata = orjson.loads(session.metadata_json) if session.metadata_json else {}
-    kept = metadata.get("backscroll") if isinstance(metadata, dict) else None
+    kept = metadata_of(session).get("backscroll")
     draft = kept.get("draft_prompt") if isinstance(kept, dict) else None
     if not isinstance(draft, str):
         return None
@@ -180,23 +256,31 @@ def draft_prompt(db: Database, session: SessionRow) -> str | None:
     return draft if newest is not None and newest[0] is not None else None
 
 
-def unchanged(db: Database, session: SessionRow, kind: str) -> tuple[str, Path] | None:
+def unchanged(
+    db: Database, session: SessionRow, agent: ResumingAgent[FileT]
+) -> tuple[str, Path] | None:
     """Return an agent's own id and file of a session that is as that agent has it.
 
-    None for sessions of other agents, subagents, those whose file is gone, and those that
-    a user rewound or restored here.
+    None for sessions of other agents, subagents, those whose file is gone or whose id is
+    none that the agent gives, and those that a user rewound or restored here.
     """
-    metadata = orjson.loads(session.metadata_json) if session.metadata_json else {}
-    source = metadata.get("source") if isinstance(metadata, dict) else None
-    if not isinstance(source, dict) or source.get("kind") != kind:
+    source = source_of(session)
+    if source.get("kind") != agent.kind:
         return None
-    lineage = metadata.get("lineage")
+    lineage = metadata_of(session).get("lineage")
     if isinstance(lineage, dict) and lineage.get("kind") == "subagent":
         return None
-    source_id, path = source.get("id"), Path(str(source.get("path", "")))
-    if not isinstance(source_id, str) or not path.is_file():
+    source_id, path = source.get("id", ""), Path(source.get("path", ""))
+    if not agent.ids.fullmatch(source_id) or not _is_file(path):
         return None
     return None if _rewound(db, session.id) else (source_id, path)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_absolute() and path.is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _rewound(db: Database, session_id: str) -> bool:
@@ -216,7 +300,7 @@ def write_file(plan: ResumePlan) -> None:
         FileExistsError: A file of that name is there already.
         OSError: It cannot be written.
     """
-    if plan.file is None:
+    if plan.file is None or not plan.file.lines:
         return
     plan.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = os.open(plan.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -228,3 +312,17 @@ def note_exported(db: Database, session_id: str, plan: ResumePlan) -> None:
     """Remember which session an exported file came from, so that sync links what follows."""
     if plan.file is not None:
         note_export(db, plan.kind, plan.file.session_id, session_id)
+
+
+def start(plan: ResumePlan) -> int:
+    """Run what goes on with a session, in this process's terminal, and return its exit code.
+
+    Raises:
+        Refused: It cannot be started.
+    """
+    code = 0
+    for command in plan.commands:
+        code = run(command, folder=plan.cwd).code
+        if code != 0:
+            break
+    return code

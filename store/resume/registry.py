@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-import orjson
-
 from store.database import Database
 from store.errors import Refused
 from store.resume.planning import ResumePlan
+from store.resume.provenance import source_of
 from store.rows import SessionRow
 
 Planner = Callable[[Database, SessionRow, Mapping[str, str], Path], ResumePlan]
@@ -46,10 +45,8 @@ AGENTS = {
 
 def agent_of(session: SessionRow) -> str:
     """Return the agent that a session goes on in when nobody names one: its own, if it can."""
-    metadata = orjson.loads(session.metadata_json) if session.metadata_json else {}
-    source = metadata.get("source") if isinstance(metadata, dict) else None
-    kind = source.get("kind") if isinstance(source, dict) else None
-    return next((name for name in (kind, session.agent) if name in AGENTS), "claude-code")
+    names = (source_of(session).get("kind"), session.agent)
+    return next((name for name in names if name in AGENTS), "claude-code")
 
 
 def plan(

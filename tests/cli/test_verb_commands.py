@@ -212,10 +212,10 @@ def test_resume_writes_a_file_and_starts_the_agent(
     talk.message(session, "user", "one")
     talk.message(session, "assistant", "done", usage={"input": 3})
     talk.message(session, "user", "and then?")
-    done = run("resume", "--store", talk.db.path, session)
+    done = run("resume", "--store", talk.db.path, session, "--yes")
     assert done.code == 7
-    cwd, flag, name, prompt = agent.with_suffix(".log").read_text().splitlines()
-    assert (cwd, flag, prompt) == (str(work), "--resume", "and then?")
+    cwd, flag, name, *prompt = agent.with_suffix(".log").read_text().splitlines()
+    assert (cwd, flag, prompt) == (str(work), "--resume", ["--", "and then?"])
     (file,) = (home / ".claude" / "projects").glob("*/*.jsonl")
     assert file.stem == name
     chain = check(file.read_text(), name)

@@ -15,7 +15,7 @@ from tests.tui.verbs_app import running
 
 COMMANDS = {
     "claude-code": "claude --resume ", "codex": "codex resume ", "gemini": "gemini --resume ",
-    "opencode": "sh -c 'opencode import ", "pi": "pi --session ",
+    "opencode": "opencode import /", "pi": "pi --session ",
 }  # fmt: skip
 FIRST = {sample.kind: sample for sample in reversed(SAMPLES)}
 

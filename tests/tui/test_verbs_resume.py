@@ -72,7 +72,7 @@ async def test_a_fork_before_goes_on_with_its_text(places: Path) -> None:
         await run.press("enter")
         (file,) = files(places)
         calls = (places / "calls").read_text().splitlines()
-        assert calls == [str(places / "work"), "--resume", file.stem, "Second prompt"]
+        assert calls == [str(places / "work"), "--resume", file.stem, "--", "Second prompt"]
         said = [json.loads(line) for line in file.read_text().splitlines()]
         assert "First answer" in json.dumps(said)
         assert "Second answer" not in json.dumps(said)
@@ -132,7 +132,7 @@ async def test_a_draft_counts_until_something_follows(places: Path) -> None:
     assert draft_prompt(database, row) == "Second prompt"
     planned = plan(database, row, {"PATH": ""}, places)
     assert planned.command[-1] == "Second prompt"
-    assert with_prompt(planned, "").command == planned.command[:-1]
+    assert with_prompt(planned, "").command == planned.command[:-2]
     database.connection.execute(
         "INSERT INTO chat_messages VALUES ('msg_later', ?, 'user', '{}', 9e12, 9e12)", (made,))
     assert draft_prompt(database, row) is None

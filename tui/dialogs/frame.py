@@ -8,30 +8,45 @@ from typing import Generic, TypeVar
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from tui.bars import BottomLine, Hint
-from tui.inspector.bar import LineBar
+from tui.inspector.bar import MARGIN, LineBar
+from tui.inspector.blocks import Block
 from tui.inspector.lines import Line
 from tui.text import one_line
 from tui.theme import palette_of
 
 T = TypeVar("T")
 
+WIDTH, WIDTH_SHARE, HEIGHT_SHARE = 84, 0.92, 0.9
+FRAME_ROWS = 6
+"""Padding, title, keys, and the blank lines between them and what is said."""
+
+
+def room_for_notes(screen: Size, blocks: Sequence[Block]) -> int:
+    """Return how many more rows a dialog has, beside some blocks that are in it."""
+    width = int(min(WIDTH, screen.width * WIDTH_SHARE)) - 2 - 2 * MARGIN
+    taken = sum(block.height(max(1, width)) for block in blocks)
+    return int(screen.height * HEIGHT_SHARE) - FRAME_ROWS - taken
+
+
 
 class Dialog(ModalScreen[T | None], Generic[T]):
     """Gives what was chosen, or None where it was left."""
 
-    DEFAULT_CSS = """
-    Dialog { align: center middle; background: $background 60%; }
-    Dialog > Vertical {
-        width: 84; max-width: 92%; height: auto; max-height: 90%; padding: 1;
-    }
-    Dialog LineView { height: auto; max-height: 16; }
-    Dialog Input { height: 1; border: none; padding: 0 1; margin: 1 0; }
-    Dialog Input:focus { border: none; }
-    Dialog BottomLine { margin-top: 1; }
+    DEFAULT_CSS = f"""
+    Dialog {{ align: center middle; background: $background 60%; }}
+    Dialog > Vertical {{
+        width: {WIDTH}; max-width: {WIDTH_SHARE:.0%}; height: auto;
+        max-height: {HEIGHT_SHARE:.0%}; padding: 1;
+    }}
+    Dialog LineView {{ height: auto; max-height: 16; }}
+    Dialog Input {{ height: 1; border: none; padding: 0 1; margin: 1 0; }}
+    Dialog Input:focus {{ border: none; }}
+    Dialog BottomLine {{ margin-top: 1; }}
     """
 
     def __init__(self, title: str, about: str = "") -> None:

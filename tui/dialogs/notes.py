@@ -9,7 +9,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.inspector.bar import MARGIN
-from tui.inspector.blocks import Block, Fixed, Stack
+from tui.inspector.blocks import Block, Fixed, Stack, Text
 from tui.inspector.lines import BLANK, Line, Run, cut
 from tui.inspector.paint import strip_of, style_of
 from tui.theme import palette_of
@@ -62,6 +62,11 @@ def facts(pairs: Sequence[tuple[str, Sequence[Run] | str]]) -> Fixed:
 def words(*runs: Run) -> Fixed:
     """Return a block of one line."""
     return Fixed(lambda width: [Line(cut(runs, width))])
+
+
+def paragraph(text: str, look: str) -> Text:
+    """Return a block of one text, broken between words."""
+    return Text(text, words=True, paint=lambda line: look)
 
 
 def gap() -> Fixed:

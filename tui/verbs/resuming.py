@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
+from textual.geometry import Size
 
 from store.database import Database
 from store.errors import BackscrollError, NotFound, Refused
 from store.ids import derived_session_id
 from store.queries.sessions import get
-from store.resume.planning import ResumePlan, note_exported, with_prompt, write_file
+from store.resume.planning import ResumePlan, note_exported, start, with_prompt, write_file
 from store.resume.registry import AGENTS, plan
 from tui.dialogs.choose import ChooseDialog
-from tui.dialogs.notes import facts, gap, words
+from tui.dialogs.frame import room_for_notes
+from tui.dialogs.notes import facts, gap, paragraph, words
 from tui.inspector.blocks import Block, Text
 from tui.text import one_line
 from tui.verbs.doing import ask_store, refuse
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tui.app import BackscrollApp
 
 PROMPT_ROWS = 6
+COMMAND_ROWS = 2
 
 
 def _plan(db: Database, session_id: str) -> ResumePlan:
@@ -36,25 +37,27 @@ def _plan(db: Database, session_id: str) -> ResumePlan:
     return plan(db, row, os.environ, Path.home())
 
 
-def shell_command(made: ResumePlan) -> str:
-    """Return what a user types to go on."""
-    return f"cd {shlex.quote(made.cwd)} && {shlex.join(made.command)}"
-
-
 async def go_on(app: BackscrollApp, session_id: str) -> None:
-    """Go on with a session in the agent; ask first where something is written or said."""
+    """Go on with a session in the agent.
+
+    The user is asked first where something is written or said, and always where the session
+    was not read from an agent's files on this machine.
+    """
     found = await ask_store(app, _plan, session_id)
     if found is None:
         return
     made = found.value
-    if made.program is not None and made.file is None and Path(made.cwd).is_dir():
+    if made.doubt is None and made.file is None and _missing(made) is None:
         await _start(app, session_id, made)
         return
     while True:
-        answer = await app.push_screen_wait(_dialog(made))
-        if answer != "e":
+        answer = await app.push_screen_wait(_dialog(made, app.size))
+        if answer == "e":
+            made = _with_edited(app, made)
+        elif answer == "v":
+            _view(app, made)
+        else:
             break
-        made = _with_edited(app, made)
     try:
         if answer == "y":
             await _copy_command(app, session_id, made)
@@ -64,27 +67,62 @@ async def go_on(app: BackscrollApp, session_id: str) -> None:
         refuse(app, error if isinstance(error, BackscrollError) else Refused(str(error)))
 
 
-def _dialog(made: ResumePlan) -> ChooseDialog:
+def _dialog(made: ResumePlan, screen: Size) -> ChooseDialog:
     missing = _missing(made)
-    pairs = [("command", one_line(shlex.join(made.command[:3]))), ("folder", one_line(made.cwd))]
-    if made.file is not None and made.file.lines:
-        pairs.append(("new file", one_line(str(made.path))))
-    notes: list[Block] = [facts([(name, text) for name, text in pairs])]
-    if made.prompt:
-        notes += [gap(), words(("Says first", "muted")),
-                  Text(made.prompt, words=True, limit=PROMPT_ROWS, paint=lambda line: "user")]
+    notes: list[Block] = []
+    below: list[Block] = []
+    if made.doubt is not None:
+        notes += [paragraph(f"Look before you start it: {made.doubt}.", "tool"), gap()]
+    notes += [
+        Text(f"$ {made.shown(folder=False)}", limit=COMMAND_ROWS, paint=lambda line: "text bold"),
+        facts([("folder", one_line(made.cwd)), ("environment", _environment(made))]
+              + ([("new file", one_line(str(made.path)))] if _writes(made) else [])),
+    ]
+    if made.withheld is not None:
+        below.append(paragraph(f"{made.withheld}: edit it, or type it yourself.", "tool"))
     if missing:
-        notes += [gap(), words((missing, "tool"))]
-    if made.file is not None:
-        notes += [gap(), words(("No file of the agent's is changed; it goes on in a session of"
-                                " its own.", "muted"))]
-    more = [("e", "edit what it says")]
+        below += [gap(), paragraph(missing, "tool")]
+    elif _writes(made) and made.doubt is None:
+        below += [gap(), paragraph("The agent goes on in a new session; none of its files is"
+                                   " changed.", "muted")]
+    if made.prompt:
+        head = "Says first" if made.withheld is None else "Not handed over"
+        notes += [gap(), words((head, "muted"))]
+        # One more row says how many are left out.
+        rows = room_for_notes(screen, [*notes, *below]) - 1
+        notes.append(Text(made.prompt, words=True, limit=max(1, min(PROMPT_ROWS, rows)),
+                          paint=lambda line: "user"))
+    notes += below
+    more = [("v", "view all"), ("e", "edit")]
     if missing is None:
-        more.insert(0, ("y", "copy the command"))
-    writes = made.file is not None and bool(made.file.lines)
+        more.insert(0, ("y", "copy"))
     verb = "start the agent" if missing is None else (
-        "write the file, copy the command" if writes else "copy the command")
+        "write file, copy command" if _writes(made) else "copy command")
     return ChooseDialog(f"Continue in {AGENTS[made.kind].label}", notes=notes, verb=verb, more=more)
+
+
+def _writes(made: ResumePlan) -> bool:
+    return made.file is not None and bool(made.file.lines)
+
+
+def _environment(made: ResumePlan) -> str:
+    variables = (f"{name}={value}" for name, value in made.variables.items())
+    return one_line(", ".join(["yours", *variables]))
+
+
+def _view(app: BackscrollApp, made: ResumePlan) -> None:
+    """Show in the pager what the dialog has room for the beginning of."""
+    from tui.external import open_in_pager
+
+    pieces = [f"folder: {made.cwd}", f"environment: {_environment(made)}",
+              *(f"new file: {made.path}" for _ in range(_writes(made))),
+              f"command: {made.shown(folder=False)}"]
+    if made.prompt:
+        pieces += ["", "says first:" if made.withheld is None else "does not say:", made.prompt]
+    try:
+        open_in_pager(app, "\n".join(pieces))
+    except BackscrollError as error:
+        refuse(app, error)
 
 
 def _missing(made: ResumePlan) -> str | None:
@@ -108,7 +146,7 @@ def _with_edited(app: BackscrollApp, made: ResumePlan) -> ResumePlan:
 
 async def _written(app: BackscrollApp, session_id: str, made: ResumePlan) -> None:
     """Write the session file of a plan, and remember where it came from."""
-    if made.file is None or not made.file.lines:
+    if not _writes(made):
         return
     await asyncio.to_thread(write_file, made)
     store = await app.library.ready()
@@ -120,7 +158,7 @@ async def _copy_command(app: BackscrollApp, session_id: str, made: ResumePlan) -
     from tui.clipboard import copy
 
     await _written(app, session_id, made)
-    await copy(app, shell_command(made))
+    await copy(app, made.shown())
 
 
 async def _start(app: BackscrollApp, session_id: str, made: ResumePlan) -> None:
@@ -130,21 +168,20 @@ async def _start(app: BackscrollApp, session_id: str, made: ResumePlan) -> None:
     await _written(app, session_id, made)
     try:
         with app.suspend():
-            done = subprocess.run(made.command, cwd=made.cwd, check=False)
+            code = start(made)
     except SuspendNotSupported:
         app.notify("This terminal cannot be handed to another program", severity="warning")
         return
-    if done.returncode not in (0, 130):
-        app.notify(f"{made.started} ended with exit code {done.returncode}", severity="warning")
+    if code not in (0, 130):
+        app.notify(f"{made.started} ended with exit code {code}", severity="warning")
     await _come_back(app, session_id, made)
 
 
 async def _come_back(app: BackscrollApp, session_id: str, made: ResumePlan) -> None:
     """Sync what the agent wrote, and open the session that it went on with."""
-    source_id = made.file.session_id if made.file is not None else made.command[2]
     if app.library.database.form.name == "own" and made.path.is_file():
         await app.sync_now([str(made.path)])
-    continued = derived_session_id(made.kind, source_id)
+    continued = derived_session_id(made.kind, made.session_id)
     row = await app.library.read(get, continued)
     target = continued if row is not None else session_id
     await app.main.show_written()

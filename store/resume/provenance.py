@@ -1,0 +1,135 @@
+"""Whether a session was read from the files that agents keep on this machine.
+
+What such a session says of its id, file and folder was written by the user's own agents.
+What an import, a host or another machine's store says of them may be anything, so nothing
+starts with it before the user has seen the command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from store.database import Database
+from store.exports.encoding import column_value
+from store.locations import cache_dir, data_dir
+from store.queries.sessions import get
+from store.rows import SessionRow
+
+_MOST_FORKS = 64
+_LOOKED_AT = 1 << 20
+"""Bytes of an agent's file in which its folder is looked for."""
+
+
+def source_of(session: SessionRow) -> dict[str, str]:
+    """Return ``metadata_json.source`` of a session: its texts only; empty where it has none."""
+    source = metadata_of(session).get("source")
+    if not isinstance(source, dict):
+        return {}
+    return {key: value for key, value in source.items() if isinstance(value, str)}
+
+
+def metadata_of(session: SessionRow) -> dict[str, Any]:
+    """Return a session's metadata; empty where it is damaged."""
+    metadata = column_value(session.metadata_json)
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def doubt(
+    db: Database, session: SessionRow, environment: Mapping[str, str], home: Path
+) -> str | None:
+    """Return why the user is asked before a session goes on.
+
+    Args:
+        db: The store that it is in.
+        session: The session; of a fork, what it was forked from is looked at.
+        environment: The agents' own variables, which say where they keep their files.
+        home: The user's home folder.
+
+    Returns:
+        None for a session that sync read from an agent's files on this machine.
+    """
+    if db.form.name != "own":
+        return "this store belongs to another program"
+    read = _read_session(db, session)
+    if read is None:
+        return "it was imported or recorded, not read from an agent on this machine"
+    source = source_of(read)
+    path = Path(source.get("path", ""))
+    if not _is_in_own_folder(source.get("kind", ""), path, environment, home):
+        return "its file is not where its agent keeps sessions on this machine"
+    if _moved(session, read) or not (_is_our_store(db) or _names_folder(path, read)):
+        return "this store was not filled on this machine, as far as can be told"
+    return None
+
+
+def _read_session(db: Database, session: SessionRow) -> SessionRow | None:
+    """Return the session that sync read, or the one that a fork comes from; None for others."""
+    for _ in range(_MOST_FORKS):
+        row = db.connection.execute(
+            "SELECT 1 FROM source_units WHERE session_id = $1 UNION ALL"
+            " SELECT 1 FROM source_units u, json_each(u.stamp_json, '$[4]') held"
+            " WHERE held.value = $1 LIMIT 1",
+            {"1": session.id},
+        ).fetchone()
+        if row is not None:
+            return session
+        parent = get(db, session.parent_id) if session.parent_id else None
+        if source_of(session) or parent is None:
+            return None
+        session = parent
+    return None
+
+
+def _moved(session: SessionRow, read: SessionRow) -> bool:
+    """Tell whether a fork names another folder than the session that it was forked from."""
+    return session.workspace_root != read.workspace_root
+
+
+def _is_in_own_folder(
+    kind: str, path: Path, environment: Mapping[str, str], home: Path
+) -> bool:
+    from store.sources.registry import all_sources
+
+    try:
+        real = path.resolve(strict=True)
+        if not path.is_absolute() or not stat.S_ISREG(real.stat().st_mode):
+            return False
+    except (OSError, ValueError):
+        return False
+    roots = (
+        root.resolve()
+        for source in all_sources() if source.kind == kind
+        for root in source.default_roots(environment, home)
+    )  # fmt: skip
+    return any(root == real or root in real.parents for root in roots)
+
+
+def _is_our_store(db: Database) -> bool:
+    """Tell whether a store lies where this program keeps its own."""
+    try:
+        real = Path(db.path).resolve()
+        return any(ours.resolve() in real.parents for ours in (data_dir(), cache_dir()))
+    except OSError:
+        return False
+
+
+def _names_folder(path: Path, session: SessionRow) -> bool:
+    """Tell whether an agent's file names the folder that the store has for its session."""
+    folder = session.workspace_root
+    if folder is None:
+        return True
+    forms = (json.dumps(folder).encode(), json.dumps(folder, ensure_ascii=False).encode())
+    try:
+        with path.open("rb") as file:
+            start = file.read(_LOOKED_AT)
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - _LOOKED_AT))
+            end = file.read(_LOOKED_AT)
+    except OSError:
+        return False
+    return any(form in start or form in end for form in forms)
