@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 
 from store import schema
 from store.errors import StoreError
+from store.turns import NO_TURN
 
 FormName = Literal["own", "contract", "grida"]
 
@@ -103,6 +104,11 @@ class Form(NamedTuple):
     def cancelled(self, table: str) -> str:
         """Return the SQL condition for a message that was cancelled while it waited."""
         return f"({self.fact(table, 'queue_canceled_at')} IS NOT NULL)"
+
+    def starts_turn(self, table: str) -> str:
+        """Return the SQL condition for a shown message that begins a turn (``store.turns``)."""
+        origin = f"coalesce({self.rare_fact(table, 'origin')}, '')"
+        return f"({table}.role = 'user' AND {origin} NOT IN {NO_TURN})"
 
     def shown(self, table: str) -> str:
         """Return the SQL condition for a message of the visible transcript."""

@@ -11,6 +11,7 @@ from store.errors import Refused
 from store.queries.context import visible_ids
 from store.queries.inspection import spent_of
 from store.queries.reading import decoded
+from store.turns import starts_turn
 
 _TOLD = ("toolName", "toolCallId", "input", "rawInput")
 """What of a tool part tells which call it was; what came out may be long, and is left."""
@@ -117,7 +118,7 @@ def _turns(db: Database, session_id: str, message_ids: list[str]) -> list[Branch
         bag = decoded(metadata)
         if message_id != current:
             current = message_id
-            prompt = role == "user" and bag.get("origin", "human") == "human"
+            prompt = starts_turn(role, bag)
             if prompt or not turns:
                 turns.append(BranchTurn(message_id))
             if role == "assistant":

@@ -16,7 +16,7 @@ class Counts:
     Attributes:
         messages: Visible, without queued and cancelled ones.
         hidden: Hidden by a rewind (cancelled ones are neither).
-        turns: Visible user messages that a human sent.
+        turns: Visible messages that begin a turn (``store.turns``).
         queued: Waiting, no transcript yet.
     """
 
@@ -76,16 +76,16 @@ def _counting(db: Database, some: str) -> str:
         SELECT CASE WHEN {form.cancelled("m")} THEN 'cancelled'
                     WHEN {form.hidden_at("m")} IS NOT NULL THEN 'hidden'
                     WHEN {form.queued("m")} THEN 'queued' ELSE 'shown' END AS state,
-               m.role = 'user' AND coalesce({form.fact("m", "origin")}, 'human') = 'human' AS human,
+               {form.starts_turn("m")} AS asks,
                count(*)
         FROM {some} GROUP BY 1, 2"""
 
 
 def _add_counts(counted: Counts, found: Sequence[tuple[str, int, int]]) -> None:
-    for state, human, rows in found:
+    for state, asks, rows in found:
         if state == "shown":
             counted.messages += rows
-            counted.turns += rows if human else 0
+            counted.turns += rows if asks else 0
         elif state == "hidden":
             counted.hidden += rows
         elif state == "queued":

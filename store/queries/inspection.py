@@ -20,9 +20,7 @@ from store.queries.reading import (
     text,
 )
 from store.rows import MessageRow, PartRow
-
-PROMPT_ORIGINS = ("human", "command", "shell")
-"""Values of ``metadata_json.origin`` whose user rows start a turn, as does a missing one."""
+from store.turns import starts_turn
 
 
 @dataclass(slots=True)
@@ -136,14 +134,6 @@ def context_size(metadata: Mapping[str, Any]) -> int:
     """
     spent = spent_of(metadata)
     return (metadata.get("compaction") is True and spent.output) or spent.total
-
-
-def starts_turn(role: str, metadata: dict[str, Any]) -> bool:
-    """Say whether a message is a prompt that starts a turn."""
-    if role != "user" or isinstance(metadata.get("queued_at"), int | float):
-        return False
-    origin = metadata.get("origin")
-    return origin is None or origin in PROMPT_ORIGINS
 
 
 def part_detail(db: Database, session_id: str, part_id: str) -> PartDetail:

@@ -146,11 +146,10 @@ def families(db: Database) -> list[str]:
 
 
 def turn_counts(db: Database, session_ids: Iterable[str]) -> dict[str, int]:
-    """Return the number of turns (visible user messages of a human) of each session."""
-    human = f"coalesce({db.form.rare_fact('m', 'origin')}, 'human') = 'human'"
+    """Return the number of turns (``store.turns``) of each session, hidden ones left out."""
     sql = (
-        "SELECT count(*) FROM chat_messages m WHERE m.session_id = $1 AND m.role = 'user'"
-        f" AND {db.form.shown('m')} AND {human}"
+        "SELECT count(*) FROM chat_messages m WHERE m.session_id = $1"
+        f" AND {db.form.shown('m')} AND {db.form.starts_turn('m')}"
     )
     return {
         session_id: db.connection.execute(sql, {"1": session_id}).fetchone()[0]
@@ -160,11 +159,10 @@ def turn_counts(db: Database, session_ids: Iterable[str]) -> dict[str, int]:
 
 def turn_number(db: Database, session_id: str, message_id: str) -> int | None:
     """Return the number of the turn that a message belongs to, from 1; None if unknown."""
-    human = f"coalesce({db.form.rare_fact('m', 'origin')}, 'human') = 'human'"
     row = db.connection.execute(
         "SELECT count(*) FROM chat_messages m JOIN chat_messages t ON t.id = $2"
-        " WHERE m.session_id = $1 AND t.session_id = $1 AND m.role = 'user'"
-        f" AND {db.form.shown('m')} AND {human}"
+        " WHERE m.session_id = $1 AND t.session_id = $1"
+        f" AND {db.form.shown('m')} AND {db.form.starts_turn('m')}"
         " AND (m.created_at, m.id) <= (t.created_at, t.id)",
         {"1": session_id, "2": message_id},
     ).fetchone()

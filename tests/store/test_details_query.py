@@ -6,8 +6,9 @@ import pytest
 
 from store.errors import NotFound
 from store.queries import details
-from store.queries.inspection import Spent, part_detail, spent_of, starts_turn
+from store.queries.inspection import Spent, part_detail, spent_of
 from store.queries.reading import decoded
+from store.turns import starts_turn
 from tests.tui.inspected import START, USAGE, Talk, bash, make_long, make_store, part_id, text
 
 
@@ -118,6 +119,6 @@ def test_odd_metadata_counts_as_nothing() -> None:
     summed = {"usage": {"input": 5, "cache_read": 2}, "backscroll": {"usage": {"input": 50}}}
     assert spent_of(summed) == Spent(input=50, cache_read=2)
     assert spent_of(odd) == Spent(cache_read=2, output=1)
-    assert starts_turn("user", {"origin": "command"})
+    assert not starts_turn("user", {"origin": "command"})
     assert not starts_turn("user", {"origin": "meta"})
     assert not starts_turn("assistant", {})

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from store.queries.reading import number
 from store.queries.transcript import Outline
+from store.turns import NO_TURN
 
 HIDDEN, QUEUED, INHERITED, TURN, CANCELLED = 1, 2, 4, 8, 16
 NONE, UNSETTLED, SETTLED, FAILED, DENIED, WAITING = range(6)
@@ -25,7 +26,6 @@ EMPTY_INDEX = -1
 SILENT = frozenset({"step-start", "data-snapshot"})
 """Part types that take no line."""
 _PROSE = frozenset({"text", "file", "source-url", "source-document"})
-_NO_TURN = frozenset({"meta", "notification", "command", "shell"})
 
 
 class Skeleton:
@@ -75,7 +75,7 @@ class Skeleton:
         flags |= INHERITED if outline.inherited else 0
         flags |= CANCELLED if outline.cancelled_at is not None else 0
         if outline.role == "user" and not flags & (HIDDEN | QUEUED | CANCELLED) and (
-            outline.origin not in _NO_TURN
+            outline.origin not in NO_TURN
         ):
             flags |= TURN
             self.turns.append(len(self.message_ids))
