@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from store.sources.codex.facts import STAMP, Facts
-from store.sources.codex.names import PACKED
+from store.sources.codex.names import DOCUMENT, PACKED
 from store.sources.codex.reader import ThreadReader
 from store.sources.codex.reading import read_rollout
 from store.sources.collection import paused_collection
@@ -80,7 +80,7 @@ class ThreadFollower:
 
     def _read_on(self, path: str, problems: list[Problem]) -> FileStamp | None:
         grown = self._files.get(path)
-        if grown is None or path.endswith(PACKED):
+        if grown is None or path.endswith((PACKED, DOCUMENT)):
             return self._read_whole(path, problems, grown)
         try:
             with open(path, "rb", buffering=0) as file:
@@ -115,7 +115,7 @@ class ThreadFollower:
         if stamp is None:
             return None
         end = b""
-        if not path.endswith(PACKED):
+        if not path.endswith((PACKED, DOCUMENT)):
             with open(path, "rb") as file:
                 file.seek(max(0, stamp.size - CHECKED))
                 end = file.read(min(CHECKED, stamp.size))

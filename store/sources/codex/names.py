@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 _UUID = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _NAME = re.compile(
-    rf"rollout-(?P<at>.*?)-?(?P<thread>{_UUID})(?:_(?P<segment>{_UUID}))?\.jsonl(?P<zst>\.zst)?"
+    rf"rollout-(?P<at>.*?)-?(?P<thread>{_UUID})(?:_(?P<segment>{_UUID}))?\.json(?:l(?P<zst>\.zst)?)?"
 )
-PLAIN, PACKED = ".jsonl", ".jsonl.zst"
+PACKED = ".jsonl.zst"
+DOCUMENT = ".json"
+"""Ends the rollouts of early 2025, which are one object each, written anew at every turn."""
 
 
 @dataclass(frozen=True, slots=True)

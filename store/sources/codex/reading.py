@@ -6,10 +6,13 @@ import io
 import os
 from typing import BinaryIO
 
-from store.sources.codex.names import PACKED
+import orjson
+
+from store.sources.codex.names import DOCUMENT, PACKED
 from store.sources.codex.rollout import Rollout
-from store.sources.json_lines import CHUNK
+from store.sources.json_lines import CHUNK, LINE_LIMIT, LineError, parse_line
 from store.sources.protocol import FileStamp, Problem
+from store.sources.values import mapping
 
 
 def read_rollout(rollout: Rollout, problems: list[Problem]) -> FileStamp | None:
@@ -29,6 +32,8 @@ def read_rollout(rollout: Rollout, problems: list[Problem]) -> FileStamp | None:
             stat = os.fstat(file.fileno())
             if path.endswith(PACKED):
                 offset = _read_packed(rollout, file, stat.st_size, problems)
+            elif path.endswith(DOCUMENT):
+                offset = _read_document(rollout, file, stat.st_size, problems)
             else:
                 _read_plain(rollout, file, stat.st_size)
                 offset = None
@@ -46,6 +51,27 @@ def _read_plain(rollout: Rollout, file: io.RawIOBase | BinaryIO, left: int) -> N
     while left > 0 and (chunk := file.read(min(CHUNK, left))):
         rollout.push(chunk)
         left -= len(chunk)
+
+
+def _read_document(
+    rollout: Rollout, file: io.RawIOBase | BinaryIO, size: int, problems: list[Problem]
+) -> int:
+    """Read ``{session, items}`` as the lines that it would be; return the bytes that were taken."""
+    body = file.read(LINE_LIMIT + 1) or b""
+    if len(body) > LINE_LIMIT:
+        problems.append(Problem(rollout.path, 0, "file is larger than 64 MiB, skipped"))
+        return size
+    try:
+        data, repaired = parse_line(body)
+    except LineError as error:
+        problems.append(Problem(rollout.path, 0, str(error)))
+        return 0
+    if repaired:
+        problems.append(Problem(rollout.path, 1, repaired))
+    items = data.get("items")
+    rows = [mapping(data.get("session")), *(items if isinstance(items, list) else ())]
+    rollout.push(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    return size
 
 
 def _read_packed(

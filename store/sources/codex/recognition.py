@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 
 from store.sources.codex.discovery import ARCHIVED, IN_USE, rollout_stamps
-from store.sources.codex.names import PACKED, rollout_name
-from store.sources.json_lines import LineError, parse_line
+from store.sources.codex.names import DOCUMENT, PACKED, rollout_name
+from store.sources.json_lines import LINE_LIMIT, LineError, parse_line
 from store.sources.values import mapping, string
 
 FILES_LOOKED_AT = 20
@@ -21,14 +21,25 @@ def is_rollout(path: Path) -> bool:
     """Tell whether a file's first lines are a rollout's."""
     if path.name.endswith(PACKED):
         return rollout_name(path.name) is not None
-    if path.suffix != ".jsonl":
+    if path.suffix not in (".jsonl", DOCUMENT):
         return False
     try:
         with path.open("rb") as file:
-            head = file.read(_HEAD)
+            head = file.read(LINE_LIMIT if path.suffix == DOCUMENT else _HEAD)
     except OSError:
         return False
+    if path.suffix == DOCUMENT:
+        return _is_document(head)
     return any(_is_line(line) for line in head.split(b"\n")[:20] if line.strip())
+
+
+def _is_document(body: bytes) -> bool:
+    try:
+        data, _ = parse_line(body)
+    except LineError:
+        return False
+    session = mapping(data.get("session"))
+    return isinstance(data.get("items"), list) and {"id", "timestamp"} <= session.keys()
 
 
 def _is_line(line: bytes) -> bool:

@@ -12,8 +12,9 @@ from store.sources.protocol import Problem
 from store.sources.values import epoch_ms, mapping, string
 
 _ITEMS = frozenset(
-    ["message", "reasoning", "function_call", "function_call_output", "local_shell_call"]
-)
+    ["message", "reasoning", "function_call", "function_call_output", "local_shell_call",
+     "local_shell_call_output", "web_search_call", "custom_tool_call", "custom_tool_call_output"]
+)  # fmt: skip
 """What the first versions wrote bare, without an envelope."""
 
 

@@ -120,17 +120,19 @@ def settle(part: PartDraft, line: Line) -> None:
     if part.tool_state != "input-available":
         return
     raw = line.payload.get("output", line.payload.get("tools"))
-    output, succeeded = _output(raw)
+    output, succeeded, told = _output(raw)
     text = output if isinstance(output, str) else ""
     extra = _extra(part)
-    if text and "exit_code" not in extra:
-        code = exit_code(text)
-        if code is not None:
-            extra["exit_code"] = code
+    code = told.get("exit_code") if told else exit_code(text)
+    if type(code) is int:
+        extra.setdefault("exit_code", code)
     status = status_of(text, succeeded)
     if extra.get("status") not in ("denied", "interrupted"):
         failed = extra.get("status") == "error" or extra.get("exit_code") not in (None, 0)
         extra["status"] = "error" if status == "ok" and failed else status
+    seconds = told.get("duration_seconds")
+    if isinstance(seconds, int | float) and 0 <= seconds < 1e9:
+        extra.setdefault("duration_ms", round(seconds * 1000))
     extra.setdefault("duration_ms", max(line.at - part.created_at, 0))
     child = _child(part, text)
     if child:
@@ -151,20 +153,62 @@ def _extra(part: PartDraft) -> dict[str, Any]:
     return extra
 
 
-def _output(raw: object) -> tuple[Any, bool | None]:
-    """Return an output and whether it says that it went well, in all shapes there were."""
+_RESULT = frozenset(
+    ["content", "isError", "is_error", "structuredContent", "structured_content", "_meta", "meta"]
+)
+"""The fields of an MCP server's answer."""
+
+
+def _output(raw: object) -> tuple[Any, bool | None, dict[str, Any]]:
+    """Return an output, whether it says that it went well, and its metadata."""
+    if isinstance(raw, str):
+        return _from_text(raw)
     if isinstance(raw, dict):
+        if (inner := _inside(raw)) is not None:
+            return inner
         succeeded = raw.get("success")
         content = raw.get("content", raw.get("content_items", raw))
         whole = content is raw or isinstance(content, str)
         output = content if whole else _output(content)[0]
-        return output, succeeded if isinstance(succeeded, bool) else None
+        return output, succeeded if isinstance(succeeded, bool) else None, {}
     if isinstance(raw, list):
         items = [item for item in raw if isinstance(item, dict)]
         if items and len(items) == len(raw):
-            return [_output_item(item) for item in items], None
-        return raw, None
-    return ("" if raw is None else raw), None
+            return [_output_item(item) for item in items], None, {}
+        return raw, None, {}
+    return ("" if raw is None else raw), None, {}
+
+
+def _inside(value: dict[str, Any]) -> tuple[Any, bool | None, dict[str, Any]] | None:
+    """Take an output out of ``{"output", "metadata"}``; None where it is something else."""
+    told = value.get("metadata")
+    if value.keys() != {"output", "metadata"} or not isinstance(told, dict):
+        return None
+    inner = value["output"]
+    return inner if isinstance(inner, str) else _output(inner)[0], None, told
+
+
+def _from_text(text: str) -> tuple[Any, bool | None, dict[str, Any]]:
+    """Take an output out of the JSON text that some versions put it in.
+
+    Versions around 0.40 write ``{"output", "metadata": {"exit_code", "duration_seconds"}}``,
+    and an MCP server's answer as it came.
+    """
+    if not text.startswith("{"):
+        return text, None, {}
+    try:
+        value = parse_value(text)
+    except LineError:
+        return text, None, {}
+    if not isinstance(value, dict):
+        return text, None, {}
+    if (inner := _inside(value)) is not None:
+        return inner
+    content = value.get("content")
+    if value.keys() <= _RESULT and isinstance(content, list) and len(value) > 1:
+        failed = value.get("isError", value.get("is_error"))
+        return _output(content)[0], False if failed is True else None, {}
+    return text, None, {}
 
 
 def _output_item(item: dict[str, Any]) -> dict[str, Any]:
@@ -175,13 +219,7 @@ def _output_item(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def exit_code(text: str) -> int | None:
-    """Return the exit code that an output's head tells, or its metadata where it is JSON."""
-    if text.startswith("{"):
-        try:
-            code = mapping(mapping(parse_value(text)).get("metadata")).get("exit_code")
-        except LineError:
-            code = None
-        return code if type(code) is int else None
+    """Return the exit code that an output's head tells."""
     head = text[:_HEAD].partition("Output:\n")
     found = _EXIT.search(head[0]) or (_EXIT.match(head[2]) if head[1] else None)
     return int(found[1]) if found else None
