@@ -70,6 +70,7 @@ class MessageDraft:
         records: Records of the message as a whole that belong to none of its parts.
         answer: Which answer an assistant message holds; None where nothing has an id, and the
             message is known by its time and its words.
+        gone: Whether the source no longer has it: it was read from the library.
     """
 
     source_id: str
@@ -81,6 +82,7 @@ class MessageDraft:
     inherited_from: str | None = None
     records: tuple[int, ...] = ()
     answer: ApiAnswer | None = None
+    gone: bool = False
 
 
 @dataclass(slots=True)

@@ -127,6 +127,7 @@ def _write_unit(
     changed = False
     found = list(result.problems)
     sessions, new = [], []
+    same_mapping = units.same_mapping(job)
     files = {clean(stamp.path) for stamp in result.stamps or ()}
     for prepared in result.sessions:
         sessions.append(prepared.id)
@@ -135,6 +136,7 @@ def _write_unit(
             written = write_prepared(
                 database, prepared, clock=clock,
                 before=result.before.get(prepared.id), read_from=files, keep_gone=keep_gone,
+                keep_title=same_mapping,
             )  # fmt: skip
         except ROW_ERRORS as error:
             database.connection.execute("ROLLBACK TO session")

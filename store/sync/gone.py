@@ -22,14 +22,15 @@ from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_tail
 from store.sync.blocks import KEPT_FROM, cut_blocks, unpacked
 from store.sync.jsontext import json_text
 from store.sync.prepared import sums
-from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
+from store.sync.session_rows import (
+    GONE,
+    GONE_MESSAGES,
+    GONE_PARTS,
+    MessageTuple,
+    PartTuple,
+    PreparedSession,
+)
 
-GONE = "gone"
-"""In ``metadata_json.source`` of a message: true where the source no longer has it."""
-GONE_PARTS = "gone_parts"
-"""There: the indexes of the parts that the source no longer has, of a message that it has."""
-GONE_MESSAGES = "gone_messages"
-"""In ``metadata_json.source`` of a session: how many messages have either mark."""
 _STAMPED = len("msg_") + 12
 """Characters of an id before its tail."""
 
@@ -446,7 +447,8 @@ def _tail_named(part: PartTuple, ids: Mapping[str, str]) -> PartTuple:
 
 def _count(prepared: PreparedSession, kept: Sequence[_Old], marked: int) -> None:
     """Let the session's sums and times take in what is kept, and say how much that is."""
-    prepared.metadata["source"] = {**_source(prepared.metadata), GONE_MESSAGES: marked}
+    source = _source(prepared.metadata)
+    prepared.metadata["source"] = {**source, GONE_MESSAGES: marked + source.get(GONE_MESSAGES, 0)}
     more = sums(old.metadata for old in kept if old.row[2] == "assistant")
     before = prepared.rollups
     prepared.rollups = (

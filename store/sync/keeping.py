@@ -8,12 +8,26 @@ import orjson
 
 from store.sync.jsontext import json_text
 
+GUESSED = (None, "first-prompt", "placeholder", "id")
+"""``title_from`` of titles that nobody gave the session."""
 
-def session_metadata(said: dict[str, Any], stored: str | None) -> str:
-    """Return ``metadata_json`` of a session: the source's, with the stored ``user`` kept."""
+
+def session_metadata(said: dict[str, Any], stored: str | None, *, keep_title: bool = False) -> str:
+    """Return ``metadata_json`` of a session: the source's, with the stored ``user`` kept.
+
+    Args:
+        said: What the source says.
+        stored: What the store has, if anything.
+        keep_title: Whether a name that was given to the session stays where the source no
+            longer has any, as the file that held it is gone.
+    """
     if stored is None:
         return json_text(said)
     before = _decoded(stored)
+    given = before.get("title_from")
+    if keep_title and said.get("title_from") in GUESSED and given not in GUESSED:
+        rest = {key: value for key, value in said.items() if key not in ("title", "title_from")}
+        said = {"title": before.get("title"), "title_from": given, **rest}
     after = {**said, "user": before["user"]} if "user" in before else said
     return _settled(json_text(after), stored, before)
 

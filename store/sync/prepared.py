@@ -18,6 +18,7 @@ from store.sync.answers import answer_name
 from store.sync.blocks import cut_blocks
 from store.sync.jsontext import clean, json_text
 from store.sync.memory import Memory
+from store.sync.session_rows import GONE, GONE_MESSAGES
 from store.sync.session_rows import MessageTuple as MessageTuple
 from store.sync.session_rows import PartTuple as PartTuple
 from store.sync.session_rows import PreparedSession as PreparedSession
@@ -107,6 +108,9 @@ def _session_metadata(kind: str, draft: SessionDraft) -> dict[str, Any]:
     if draft.title_from is not None:
         metadata["title_from"] = draft.title_from
     metadata["source"] = {"kind": kind, "id": draft.source_id, "path": draft.path}
+    gone = sum(message.gone for message in draft.messages)
+    if gone:
+        metadata["source"][GONE_MESSAGES] = gone
     if draft.lineage is not None:
         lineage: dict[str, Any] = {
             "kind": draft.lineage.kind,
@@ -171,6 +175,8 @@ def _add_message(
     answer = answer_name(kind, message)
     if answer is not None:
         source["answer"] = answer
+    if message.gone:
+        source[GONE] = True
     metadata["source"] = source
     if at != message.created_at:
         own = dict(metadata.get("backscroll") or {})

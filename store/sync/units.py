@@ -107,6 +107,12 @@ def stored_unit(database: Database, job: Job) -> str | None:
     return row[0] if row else None
 
 
+def same_mapping(job: Job) -> bool:
+    """Say whether a unit was last read with the mapping that its source has now."""
+    stored = job.stored
+    return stored is None or UnitState.parse(stored).version == version_of(job.source)
+
+
 def moved(source: Source, unit: Unit, stored: str | None, excludes: Excludes) -> bool:
     """Return whether a unit has to be read (again)."""
     if stored is None:

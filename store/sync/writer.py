@@ -15,6 +15,7 @@ from store.sync.blocks import write_attachments, write_blocks
 from store.sync.grown import what_differs
 from store.sync.message_rows import write_messages
 from store.sync.prepared import PreparedSession, prepare
+from store.sync.session_rows import GONE_MESSAGES
 
 CHANGES_KEPT = 10_000
 """Rows of ``changes`` that are kept; a poller further behind reads everything again."""
@@ -74,6 +75,7 @@ def write_prepared(
     before: PreparedSession | None = None,
     read_from: Collection[str] = (),
     keep_gone: bool = True,
+    keep_title: bool = True,
 ) -> Written:
     """Write a session whose rows are ready; call it in a transaction.
 
@@ -86,6 +88,7 @@ def write_prepared(
         read_from: The files that it was read from: what the store has of one of them is
             what this reading replaces, never another copy.
         keep_gone: Whether messages that the source no longer has stay, marked so.
+        keep_title: Whether a title that the source no longer has stays.
     """
     connection = database.connection
     reason = _forgotten(database, prepared) or _older_copy(database, prepared, read_from)
@@ -101,7 +104,7 @@ def write_prepared(
         merged = gone.merged(connection, prepared)
         prepared, renamed = merged.prepared, merged.moved
     found = links.resolve(connection, prepared)
-    new, moved = _write_session_row(database, prepared, found)
+    new, moved = _write_session_row(database, prepared, found, keep_gone and keep_title)
     _write_prompts(database, prepared)
     touched, removed, added = write_messages(database, prepared, found, new, moved=renamed)
     if prepared.blocks or not new:
@@ -146,7 +149,7 @@ def _write_grown(
         return write_prepared(database, prepared, clock=clock, keep_gone=keep_gone)
     connection = database.connection
     found = links.resolve(connection, prepared)
-    _, moved = _write_session_row(database, prepared, found)
+    _, moved = _write_session_row(database, prepared, found, keep_gone)
     _write_prompts(database, prepared)
     messages = frozenset(row[0] for row in grown.messages)
     touched, _, added = write_messages(database, grown, found, False, only=messages)
@@ -205,7 +208,7 @@ def _in_store(connection: sqlite3.Connection, session_id: str) -> tuple[str | No
     """
     row = connection.execute(
         "SELECT coalesce(json_extract(metadata_json, '$.source.path'), ''), "
-        f"json_extract(metadata_json, '$.source.{gone.GONE_MESSAGES}') IS NOT NULL "
+        f"json_extract(metadata_json, '$.source.{GONE_MESSAGES}') IS NOT NULL "
         "FROM chat_sessions WHERE id = ?",
         (session_id,),
     ).fetchone()
@@ -229,7 +232,7 @@ def _older_copy(
 
 
 def _write_session_row(
-    database: Database, prepared: PreparedSession, found: links.Links
+    database: Database, prepared: PreparedSession, found: links.Links, keep_title: bool
 ) -> tuple[bool, bool]:
     """Return whether the session is new, and whether its row was written."""
     connection = database.connection
@@ -248,7 +251,7 @@ def _write_session_row(
         found.parent_id,
         found.parent_message_id,
         permissions,
-        keeping.session_metadata(prepared.metadata, metadata),
+        keeping.session_metadata(prepared.metadata, metadata, keep_title=keep_title),
         *prepared.rollups,
         prepared.created_at,
         prepared.updated_at,

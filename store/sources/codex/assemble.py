@@ -60,7 +60,7 @@ def session_draft(
         archived_at=_archived_at(head, facts, last_at),
     )
     draft.title, draft.title_from = _title(thread.messages, facts)
-    draft.lineage = _lineage(meta, spawn, history, thread.messages, segments[0])
+    draft.lineage = _lineage(thread_id, meta, spawn, history, thread.messages, segments[0])
     _add_metadata(draft, meta, spawn, thread)
     draft.messages = thread.messages + queued_messages(facts.queued, len(draft.records))
     draft.records = [*draft.records, *(queued.row for queued in facts.queued)]
@@ -105,6 +105,7 @@ def _title(messages: Sequence[MessageDraft], facts: Facts) -> tuple[str | None, 
 
 
 def _lineage(
+    thread_id: str,
     meta: dict[str, Any],
     spawn: dict[str, Any],
     history: History,
@@ -113,12 +114,17 @@ def _lineage(
 ) -> LineageDraft | None:
     copied = [message.source_id for message in messages if message.inherited_from is not None]
     last = copied[-1] if copied else None
+    own = (thread_id, first.key)
     parent = string(spawn.get("parent_thread_id")) or string(meta.get("parent_thread_id"))
-    if parent:
+    if parent and parent.lower() not in own:
         return LineageDraft("subagent", parent.lower(), last)
     forked = string(meta.get("forked_from_id")) or string(first.meta.get("forked_from_id"))
-    forked = forked or history.parent or copied_from(first)
-    return LineageDraft("fork", forked.lower(), last) if forked else None
+    if first.key == thread_id:
+        forked = forked or history.parent or copied_from(first)
+    if forked is None or forked.lower() in own:
+        # Its own older file is gone, or the file names itself.
+        return None
+    return LineageDraft("fork", forked.lower(), last)
 
 
 def _add_metadata(

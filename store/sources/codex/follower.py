@@ -76,7 +76,10 @@ class ThreadFollower:
         self._reader.facts = self._facts(unit)
         stamps += [stamp for stamp in unit.stamps if stamp.path.endswith(STAMP)]
         sessions = self._reader.build()
-        return Reading(sessions, self._reader.problems + problems, tuple(stamps))
+        return Reading(
+            sessions, self._reader.problems + problems, tuple(stamps),
+            facts=self._reader.told, wants=self._reader.wants,
+        )  # fmt: skip
 
     def _read_on(self, path: str, problems: list[Problem]) -> FileStamp | None:
         grown = self._files.get(path)

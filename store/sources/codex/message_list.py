@@ -58,6 +58,7 @@ class MessageList:
         message = MessageDraft(name, role, line.at, line.at, metadata)
         if entry.inherited:
             message.inherited_from = name
+        message.gone = entry.file.gone and not entry.inherited
         if role == "assistant":
             # Until its count of tokens names the response; older versions never do.
             self._answers += 1

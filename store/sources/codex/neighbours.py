@@ -1,10 +1,17 @@
-"""Files of other threads that a thread refers to: the base it goes on from, its parent."""
+"""Files of other threads that a thread refers to: the base it goes on from, its parent.
+
+A file that is gone is read from the library, which has its lines among the original records
+of its thread. Each reading of a thread tells of its files for that.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from collections import OrderedDict
+from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from store.sources.codex.discovery import home_of, rollout_stamps
 from store.sources.codex.lineage import history_of
@@ -12,9 +19,42 @@ from store.sources.codex.messages import Thread
 from store.sources.codex.names import rollout_name
 from store.sources.codex.reading import read_rollout
 from store.sources.codex.rollout import Rollout
+from store.sources.protocol import Fact, Library, NoLibrary
 
 KEPT = 12
 """Rollouts that are kept parsed, the last ones used."""
+ROLLOUT, SEGMENTS = "rollout:", "segments:"
+"""Facts: that a thread has a file of this physical key; which files a thread has."""
+
+
+class Segment(NamedTuple):
+    """One file among the original records of its thread: ``length`` of them from ``first`` on."""
+
+    key: str
+    path: str
+    first: int
+    length: int
+
+
+def told(thread: str, rollouts: Sequence[Rollout]) -> list[Fact]:
+    """Return what a reading tells of a thread's files.
+
+    Args:
+        thread: The thread's id.
+        rollouts: Its files in the order in which their records stand in the session.
+    """
+    first, segments = 0, list[Segment]()
+    for rollout in rollouts:
+        segments.append(Segment(rollout.key, rollout.path, first, len(rollout.records)))
+        first += len(rollout.records)
+    facts = [Fact(ROLLOUT + segment.key, thread) for segment in segments]
+    value = json.dumps(segments)
+    return [*facts, Fact(SEGMENTS + thread, thread, value)]
+
+
+def _segments(library: Library, thread: str) -> list[Segment]:
+    facts = library.facts(SEGMENTS + thread)
+    return [Segment(*each) for each in json.loads(facts[-1].value)] if facts else []
 
 
 class Neighbours:
@@ -30,6 +70,13 @@ class Neighbours:
         self._paths: dict[str, str] = {}
         self._read: OrderedDict[str, tuple[tuple[int, int], Rollout]] = OrderedDict()
         self._calls: dict[tuple[str, str], tuple[str, str] | None] = {}
+        self._library: Library = NoLibrary()
+        self._gone: OrderedDict[str, Rollout] = OrderedDict()
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into for files that are gone."""
+        self._library = library
+        self._gone.clear()
 
     def find(self, key: str) -> Rollout | None:
         """Return a rollout by its physical key; None where there is none that can be read."""
@@ -37,7 +84,36 @@ class Neighbours:
         if path is None or not os.path.exists(path):
             self._list()
             path = self._paths.get(key)
-        return self._rollout(path) if path is not None else None
+        found = self._rollout(path) if path is not None else None
+        return found or self._find_gone(key)
+
+    def gone_segments(self, thread: str, there: Collection[str]) -> list[Rollout]:
+        """Return the files of a thread that the library knows and that are no longer there.
+
+        Args:
+            thread: The thread's id.
+            there: The physical keys of its files that are.
+        """
+        return [
+            found
+            for segment in _segments(self._library, thread)
+            if segment.key not in there and (found := self._find_gone(segment.key)) is not None
+        ]
+
+    def _find_gone(self, key: str) -> Rollout | None:
+        found = self._gone.get(key)
+        for fact in () if found is not None else self._library.facts(ROLLOUT + key):
+            known = {segment.key: segment for segment in _segments(self._library, fact.session)}
+            records = self._library.records(fact.session) if key in known else ()
+            lines = records[known[key].first :][: known[key].length] if records else ()
+            if lines and len(lines) == known[key].length:
+                found = self._gone[key] = Rollout(known[key].path)
+                found.key, found.gone = key, True
+                found.push(b"".join(line + b"\n" for line in lines))
+                break
+        while len(self._gone) > KEPT:
+            self._gone.popitem(last=False)
+        return found
 
     def call_of(self, parent: str, child: str) -> tuple[str, str] | None:
         """Return message and call id of a parent thread that started a child thread."""
@@ -68,8 +144,9 @@ class Neighbours:
             for key, path in self._paths.items()
             if (name := rollout_name(path)) is not None and name.thread == thread
         ]
-        found = [self.find(key) for key in sorted(keys)]
-        return [rollout for rollout in found if rollout is not None]
+        found = [rollout for key in keys if (rollout := self.find(key)) is not None]
+        found += self.gone_segments(thread, {rollout.key for rollout in found})
+        return sorted(found, key=lambda rollout: rollout.key)
 
     def _list(self) -> None:
         home = home_of(self._root)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from store.sources.codex.assemble import session_draft, thread_id_of
 from store.sources.codex.facts import Facts
-from store.sources.codex.neighbours import Neighbours
+from store.sources.codex.neighbours import ROLLOUT, Neighbours, told
 from store.sources.codex.rollout import Rollout
 from store.sources.drafts import SessionDraft
 from store.sources.json_lines import LINE_LIMIT
-from store.sources.protocol import Problem
+from store.sources.protocol import Fact, Problem
 
 
 class ThreadReader:
@@ -17,6 +17,8 @@ class ThreadReader:
     Attributes:
         facts: What side files tell of it; set by whoever reads them.
         rollouts: Its files by path.
+        told: What the last ``build`` tells others.
+        wants: What it looked for in vain.
     """
 
     def __init__(self, neighbours: Neighbours, line_limit: int = LINE_LIMIT) -> None:
@@ -31,6 +33,8 @@ class ThreadReader:
         self._neighbours = neighbours
         self._line_limit = line_limit
         self._missing: list[Problem] = []
+        self.told: list[Fact] = []
+        self.wants: set[str] = set()
 
     def rollout(self, path: str) -> Rollout:
         """Return what was read of one of the thread's files, to push bytes into."""
@@ -51,18 +55,20 @@ class ThreadReader:
 
     def build(self) -> list[SessionDraft]:
         """Return the session; none for a thread that has no message yet."""
-        segments = sorted(
-            (rollout for rollout in self.rollouts.values() if rollout.lines),
-            key=lambda rollout: rollout.key,
-        )
-        self._missing = []
-        if not segments:
+        there = [rollout for rollout in self.rollouts.values() if rollout.lines]
+        self._missing, self.told, self.wants = [], [], set()
+        if not there:
             return []
-        thread = thread_id_of(segments[0].path, segments[0])
+        first = min(there, key=lambda rollout: rollout.key)
+        thread = thread_id_of(first.path, first)
+        gone = self._neighbours.gone_segments(thread, {rollout.key for rollout in there})
+        segments = sorted([*there, *gone], key=lambda rollout: rollout.key)
+        self.told = told(thread, segments)
         draft, missing = session_draft(thread, segments, self.facts, self._neighbours.find)
+        self.wants = {ROLLOUT + key for key in missing}
         for key in missing:
             reason = f"the session {key} that this one goes on from is not there"
-            self._missing.append(Problem(segments[-1].path, 1, reason))
+            self._missing.append(Problem(there[-1].path, 1, reason))
         if draft is None:
             return []
         lineage = draft.lineage

@@ -50,11 +50,13 @@ class Rollout:
         key: Its physical key, from its name, else its first line.
         lines: Its lines that could be read.
         meta: The first ``session_meta`` payload; empty before it came.
+        gone: Whether its file is gone, and it was read from the library.
     """
 
     def __init__(self, path: str, line_limit: int = LINE_LIMIT) -> None:
         """Start with nothing read."""
         self.path = path
+        self.gone = False
         name = rollout_name(path)
         self.key = name.key if name else ""
         self.lines: list[Line] = []

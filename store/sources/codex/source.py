@@ -18,7 +18,7 @@ from store.sources.codex.reading import read_rollout
 from store.sources.codex.recognition import recognise
 from store.sources.collection import paused_collection
 from store.sources.json_lines import LINE_LIMIT
-from store.sources.protocol import FileStamp, Problem, Reading, Unit
+from store.sources.protocol import FileStamp, Library, NoLibrary, Problem, Reading, Unit
 
 
 class CodexSource:
@@ -38,8 +38,15 @@ class CodexSource:
         self._line_limit = line_limit
         self._facts = FactsReader()
         self._neighbours: dict[str, Neighbours] = {}
+        self._library: Library = NoLibrary()
         self._environment: Mapping[str, str] = os.environ
         self._user_home: Path | None = None
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into for files that are gone."""
+        self._library = library
+        for neighbours in self._neighbours.values():
+            neighbours.use_library(library)
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``CODEX_HOME`` and ``~/.codex``."""
@@ -81,6 +88,7 @@ class CodexSource:
         """Return an empty reader, for a live follower to push bytes into."""
         if str(root) not in self._neighbours:
             self._neighbours[str(root)] = Neighbours(root)
+            self._neighbours[str(root)].use_library(self._library)
         return ThreadReader(self._neighbours[str(root)], self._line_limit)
 
     def read(self, root: Path, unit: Unit) -> Reading:
@@ -100,7 +108,10 @@ class CodexSource:
         if reader.facts is not None:
             stamps.append(reader.facts.stamp(str(home_of(root))))
         sessions = reader.build()
-        return Reading(sessions, reader.problems + problems, tuple(stamps))
+        return Reading(
+            sessions, reader.problems + problems, tuple(stamps),
+            facts=reader.told, wants=reader.wants,
+        )  # fmt: skip
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folders whose changes below them concern this root, and small side files."""
