@@ -20,6 +20,8 @@ Prefix = Literal["ses", "msg", "prt"]
 IDS_PER_MILLISECOND = 4096
 STAMP_MASK = (1 << 48) - 1
 TAIL_LENGTH = 14
+ID_SHAPE = r"^[A-Za-z0-9_][A-Za-z0-9_.:~@=+-]{0,199}$"
+"""What an id may be that comes from elsewhere: no path, no option, no control character."""
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 

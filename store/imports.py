@@ -11,15 +11,16 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Annotated, BinaryIO, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from store.clock import Clock, system_clock
 from store.database import Database
 from store.errors import BackscrollError, Refused
 from store.exports.encoding import LONGEST_LINE, NotJson, bounded_lines, decode
 from store.exports.reading import Row, read_session
+from store.ids import ID_SHAPE
 from store.imported_rows import columns_by_key, insert_rows, same_row
 
 Outcome = Literal["added", "unchanged", "refused"]
@@ -31,33 +32,37 @@ _UNFIT = (
 """What SQLite and its module raise for values that a row cannot hold."""
 
 
+Id = Annotated[str, Field(pattern=ID_SHAPE)]
+
+
 class _ImportedRow(BaseModel):
     """What every row must have to be stored; further columns pass through."""
 
     model_config = ConfigDict(extra="allow", strict=True)
 
-    id: str
+    id: Id
     created_at: int
     updated_at: int
 
 
 class _ImportedSession(_ImportedRow):
     agent: str
-    parent_id: str | None = None
+    parent_id: Id | None = None
 
 
 class _ImportedMessage(_ImportedRow):
-    session_id: str
+    session_id: Id
     role: str
 
 
 class _ImportedPart(_ImportedRow):
-    message_id: str
-    session_id: str
+    message_id: Id
+    session_id: Id
     index: int
     type: str
 
 
+_NO_ID = "it may have letters, digits and _ . : ~ @ = + - and begins with a letter, a digit or _"
 _MODELS: dict[str, type[_ImportedRow]] = {
     "session": _ImportedSession, "message": _ImportedMessage, "part": _ImportedPart,
 }  # fmt: skip
@@ -189,7 +194,7 @@ def _read_line(line: bytes, place: str, current: _Pending) -> tuple[str, Row]:
         return "", {}
     kind = record.get("type") if isinstance(record, dict) else None
     row = record.get("data") if isinstance(record, dict) else None
-    if kind not in TABLES or not isinstance(row, dict):
+    if not isinstance(kind, str) or kind not in TABLES or not isinstance(row, dict):
         current.problems.append(f"{place}: neither a session, a message nor a part")
         return "", {}
     return str(kind), row
@@ -201,7 +206,8 @@ def _check(pending: _Pending, kind: str, row: Row, place: str) -> None:
     except ValidationError as error:
         for fault in error.errors():
             name = ".".join(str(step) for step in fault["loc"])
-            pending.problems.append(f"{place}: {kind} without a proper {name}: {fault['msg']}")
+            reason = _NO_ID if fault["type"] == "string_pattern_mismatch" else fault["msg"]
+            pending.problems.append(f"{place}: {kind} without a proper {name}: {reason}")
         return
     session_id = pending.session.get("id")
     if kind != "session" and row["session_id"] != session_id:

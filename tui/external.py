@@ -14,6 +14,7 @@ from typing import Any
 from textual.app import App, SuspendNotSupported
 
 from store.errors import Refused
+from store.files import write_whole
 from store.neutral import neutral
 from store.programs import CommandLine, find, run
 
@@ -154,19 +155,6 @@ def save_text(path: Path, text: str, *, overwrite: bool = False, raw: bool = Fal
     Raises:
         Refused: The file is there, its folder is not, or it cannot be written.
     """
-    path = path.expanduser()
-    if path.is_dir():
-        raise Refused(f"{path} is a folder")
-    body = _bytes(text if raw else neutral(text))
-    how = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if overwrite else os.O_EXCL)
-    try:
-        handle = os.open(path, how, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(body)
-    except FileExistsError as error:
-        raise Refused(f"{path} is there already") from error
-    except FileNotFoundError as error:
-        raise Refused(f"the folder {path.parent} does not exist") from error
-    except OSError as error:
-        raise Refused(f"{path} cannot be written: {error.strerror}") from error
-    return len(body)
+    if not path.expanduser().parent.is_dir():
+        raise Refused(f"the folder {path.expanduser().parent} does not exist")
+    return write_whole(path, [_bytes(text if raw else neutral(text))], replace=overwrite)

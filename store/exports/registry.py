@@ -9,6 +9,7 @@ from typing import Any
 
 from store.errors import Refused
 from store.exports.reading import Row, SessionReading
+from store.files import plain_name
 
 Writer = Callable[[SessionReading], Iterator[str]]
 
@@ -78,10 +79,11 @@ def writer(name: str) -> Writer:
 
 
 def file_name(format: Format, export_id: str, session: Row) -> str:
-    """Return the name of a new file of a format."""
+    """Return the name of a new file of a format; it never leads out of a folder."""
     if format.named is not None:
         return str(_loaded(format.named)(export_id, int(session["created_at"])))
-    return f"{export_id if format.context else session['id']}{format.suffix}"
+    name = export_id if format.context else plain_name(str(session["id"]))
+    return f"{name}{format.suffix}"
 
 
 def _loaded(place: str) -> Any:

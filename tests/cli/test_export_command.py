@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import stat
 from pathlib import Path
 
 import pytest
 
+from store.schema import CONTRACT_INDEXES, CONTRACT_TABLES
 from tests.cli.conftest import Run
 
 
@@ -129,3 +131,28 @@ def test_a_store_that_is_not_ours_is_left_as_it_is(run: Run, tmp_path: Path) -> 
     assert run("export", session["id"], "--to", "pi", "--store", path).code == 0
     assert path.read_bytes() == before
     assert not [each for each in tmp_path.iterdir() if each.name not in ("home", "sessions.db")]
+
+
+@pytest.mark.parametrize("to", ["json", "jsonl", "ui-messages", "markdown", *PLACES])
+def test_an_id_of_a_host_never_leads_out_of_the_folder(
+    run: Run, tmp_path: Path, to: str
+) -> None:
+    path = tmp_path / "host.db"
+    host = sqlite3.connect(path)
+    host.executescript(CONTRACT_TABLES + CONTRACT_INDEXES)
+    times = (1_790_000_000_000,) * 2
+    host.execute("INSERT INTO chat_sessions(id, agent, model_json, created_at, updated_at)"
+                 " VALUES ('../../../x', 'x', '{}', ?, ?)", times)  # fmt: skip
+    host.execute("INSERT INTO chat_messages(id, session_id, role, created_at, updated_at)"
+                 " VALUES ('../m', '../../../x', 'assistant', ?, ?)", times)  # fmt: skip
+    host.execute("INSERT INTO chat_parts VALUES ('../p', '../m', '../../../x', 0, 'text',"
+                 """ '{"type":"text","text":"said"}', NULL, NULL, ?, ?)""", times)  # fmt: skip
+    host.commit()
+    host.close()
+    folder = tmp_path / "a" / "b" / "out"
+    folder.mkdir(parents=True)
+    before = {*tmp_path.rglob("*")}
+    done = run("export", "../../../x", "--to", to, "--out", folder, "--store", path)
+    assert done.code == 0, done.err
+    (made,) = [one for one in {*tmp_path.rglob("*")} - before if one.parent != path.parent]
+    assert made.parent == folder

@@ -16,7 +16,9 @@ from store.errors import BackscrollError, Refused
 from store.exports.reading import read_session
 from store.exports.registry import writer
 from store.imports import Imported, import_file
+from tests.cli import hostile
 
+DATA = Path(__file__).parents[1] / "data"
 NOW = 1_790_000_000_000
 
 
@@ -272,3 +274,31 @@ def test_a_killed_import_leaves_no_half_session(target: Database, tmp_path: Path
     assert count(target, "chat_sessions") == count(target, "chat_messages") == 0
     assert isinstance(target.connection, sqlite3.Connection)
     assert not target.connection.in_transaction
+
+
+@pytest.mark.parametrize("name", [
+    "../../../x", "/etc/passwd", "-x", "--yolo", "", ".", "a b", "a\n", "a\x00", "\x1b]0;x\x07",
+    "é", "a/b", "a\\b", "x" * 300,
+])  # fmt: skip
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_an_id_that_is_none_is_refused_with_the_reason(
+    tmp_path: Path, name: str, place: int
+) -> None:
+    """Of a session, a message or a part; the sessions beside it come in."""
+    bad, good = hostile.session(), hostile.session()
+    bad[place]["data"]["id"] = name
+    hostile.write(tmp_path / "in.jsonl", good, bad, hostile.session())
+    database = open_database(tmp_path / "s.db", create=True)
+    results = [*import_file(database, tmp_path / "in.jsonl")]
+    database.close()
+    assert [one.outcome for one in results] == ["added", "refused", "added"]
+    assert "without a proper id: it may have letters" in results[1].problems[0]
+
+
+def test_a_kind_of_another_type_is_named(tmp_path: Path) -> None:
+    database = open_database(tmp_path / "s.db", create=True)
+    results = [*import_file(database, DATA / "hostile" / "import-type-list.jsonl")]
+    assert [one.outcome for one in results] == ["added", "refused", "added"]
+    with pytest.raises(Refused, match="holds no session"):
+        list(import_file(database, DATA / "hostile" / "type-list.jsonl"))
+    database.close()

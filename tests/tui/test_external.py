@@ -121,6 +121,7 @@ def test_saving_says_why_it_cannot(tmp_path: Path) -> None:
 
 def test_file_names_suit_any_file_system() -> None:
     assert file_name("Bash-$.input/command x", ".txt") == "Bash-.input-command-x.txt"
+    assert file_name("../../x", ".txt") == "x.txt"
     assert file_name("///", ".md") == "value.md"
 
 

@@ -21,14 +21,15 @@ stderr, unless --hidden; messages that still wait to be sent are in json and jso
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
+from store.errors import Refused
 from store.exports.reading import SessionReading, read_session
 from store.exports.registry import FORMATS, Format, file_name, writer
+from store.files import write_whole
 from store.locations import library_path
 from store.queries.sessions import resolve
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
@@ -62,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
                 sys.stdout.write(piece)
         else:
             path = _path(options.out, reading, format)
-            _write_file(path, pieces, replace=options.force)
+            _write(path, pieces, replace=options.force)
             note(f"written to {path}")
         tell_left_out(reading)
         for remark in reading.remarks:
@@ -100,44 +101,10 @@ def _path(out: Path, reading: SessionReading, format: Format) -> Path:
     return out / name if out.is_dir() else out
 
 
-def _write_file(path: Path, pieces: Iterable[str], *, replace: bool) -> None:
-    """Write a file whole or not at all, for its owner's eyes.
 
-    Raises:
-        Refused: It is there already, or cannot be written.
-    """
-    from store.errors import Refused
-
-    there = f"{path} is there already; --force replaces it"
-    if path.exists() and not replace:
-        raise Refused(there)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+def _write(path: Path, pieces: Iterable[str], *, replace: bool) -> None:
     try:
-        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(pieces)
-        if replace:
-            partial.replace(path)
-        else:
-            _move_to_new(partial, path)
-    except FileExistsError as error:
-        raise Refused(there) from error
-    except OSError as error:
-        raise Refused(f"{path} cannot be written: {error.strerror or error}") from error
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _move_to_new(partial: Path, path: Path) -> None:
-    """Give a file its name; a link, unlike a rename, refuses a file that came up meanwhile.
-
-    Raises:
-        FileExistsError: One is there.
-    """
-    try:
-        os.link(partial, path)
-    except FileExistsError:
-        raise
-    except OSError:
-        # A file system without links: the check before has to do.
-        partial.rename(path)
+        write_whole(path, pieces, replace=replace)
+    except Refused as error:
+        there = str(error).endswith("is there already")
+        raise Refused(f"{error}; --force replaces it" if there else str(error)) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import os
 from pathlib import Path
 
 from textual import events
@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from store.errors import Refused
+from store.files import plain_name
 from tui.external import save_text
 from tui.figures import size
 from tui.inspector.bar import LineBar
@@ -23,8 +24,7 @@ from tui.theme import palette_of
 
 def file_name(named: str, suffix: str) -> str:
     """Return a name that any file system takes."""
-    plain = re.sub(r"[^\w.]+", "-", named).strip("-.") or "value"
-    return plain[:80] + suffix
+    return plain_name(named, "value")[:80] + suffix
 
 
 class SaveScreen(ModalScreen[Path | None]):
@@ -94,7 +94,7 @@ class SaveScreen(ModalScreen[Path | None]):
             self._tell("a path is needed")
             return
         path = Path(wanted).expanduser()
-        if path.is_file() and self._overwrite != wanted:
+        if os.path.lexists(path) and not path.is_dir() and self._overwrite != wanted:
             self._overwrite = wanted
             self._tell("this file is there already; enter again replaces it", "tool")
             return

@@ -1,0 +1,96 @@
+"""Files that are written on the user's order: named safely, whole or not at all.
+
+A file takes its name only when all of it is written. It never takes another's place unless
+that was asked for, and then only that of a plain file: what a link names is not written.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from store.errors import Refused
+
+LONGEST_NAME = 100
+_NOT_TAKEN = re.compile(r"[^A-Za-z0-9._]+")
+
+
+def plain_name(wanted: str, otherwise: str = "session") -> str:
+    """Return a name of letters, digits, ``.``, ``_`` and ``-`` that every file system takes.
+
+    Args:
+        wanted: Any text, an id say; what does not fit becomes ``-``.
+        otherwise: The name where nothing fits.
+    """
+    plain = _NOT_TAKEN.sub("-", wanted).strip("-.")
+    return plain[:LONGEST_NAME] or otherwise
+
+
+def write_whole(path: Path, pieces: Iterable[str | bytes], *, replace: bool = False) -> int:
+    """Write a file for its owner's eyes (0600), whole or not at all, and return its size.
+
+    Args:
+        path: Where; its folder has to be there.
+        pieces: What it holds; text is written as UTF-8.
+        replace: Whether a plain file that is there gives way.
+
+    Raises:
+        Refused: Something is there that does not give way; the folder is missing, or the
+            file cannot be written.
+    """
+    path = path.expanduser()
+    _refuse_other(path, replace=replace)
+    partial = path.with_name(f".{path.name[:LONGEST_NAME]}.{secrets.token_hex(4)}.partial")
+    try:
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                for piece in pieces:
+                    file.write(piece.encode() if isinstance(piece, str) else piece)
+                count = file.tell()
+            _name(partial, path, replace=replace)
+        finally:
+            partial.unlink(missing_ok=True)
+    except FileExistsError as error:
+        raise Refused(f"{path} is there already") from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise Refused(f"{path} cannot be written: {reason or error}") from error
+    return count
+
+
+def _refuse_other(path: Path, *, replace: bool) -> None:
+    try:
+        mode = path.lstat().st_mode
+    except (OSError, ValueError):
+        return  # Writing says what is wrong.
+    if stat.S_ISDIR(mode):
+        raise Refused(f"{path} is a folder")
+    if not replace:
+        raise Refused(f"{path} is there already")
+    if stat.S_ISLNK(mode):
+        raise Refused(f"{path} is a link; name the file itself, or remove the link")
+    if not stat.S_ISREG(mode):
+        raise Refused(f"{path} is no plain file")
+
+
+def _name(partial: Path, path: Path, *, replace: bool) -> None:
+    """Give a file its name; a link, unlike a rename, refuses a file that came up meanwhile.
+
+    Raises:
+        FileExistsError: One is there.
+    """
+    if replace:
+        partial.replace(path)
+        return
+    try:
+        os.link(partial, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without links: the look before has to do.
+        partial.rename(path)
