@@ -24,7 +24,8 @@ from store.sync.locking import alone, transaction
 from store.sync.pool import ENDED_EARLY, Pool, default_helpers, worth_sharing
 from store.sync.progress import Meter, Progress, Summary
 from store.sync.reading import ReadUnit, leave_out, path_of, read_job
-from store.sync.roots import may_be_there, units_of
+from store.sync.roots import identity, may_be_there, units_of
+from store.sync.second_names import known_name
 from store.sync.targets import Target
 from store.sync.units import Excludes, Job
 from store.sync.writer import log_changes, trim_changes
@@ -117,6 +118,7 @@ class Sync:
         self.on_progress(self.progress)
 
     def _run(self, targets: Sequence[Target]) -> None:
+        targets = self._once(targets)
         self.targets = self.targets or targets
         for target in targets:
             look_into_library(target.source, self.database)
@@ -133,6 +135,14 @@ class Sync:
         for pragma in BULK_PRAGMAS:
             self.database.connection.execute(pragma)
         self.bring_in(jobs)
+
+    def _once(self, targets: Sequence[Target]) -> list[Target]:
+        """Return the targets, each under the name that the store knows, and once."""
+        found: dict[tuple[str, str], Target] = {}
+        for one in targets:
+            root = known_name(self.database, one.source.kind, one.root)
+            found.setdefault((one.source.kind, identity(root)), Target(one.source, root))
+        return list(found.values())
 
     def bring_in(self, jobs: list[Job]) -> None:
         """Read and write units, in about this order, then those that these concern."""

@@ -19,6 +19,7 @@ from store.sources.protocol import (
     Unit,
 )
 from store.sources.server_url import Root, ServerTrouble, ServerUrl, as_root, server_url
+from store.sync.second_names import each_once
 
 HANDED_OVER = "BACKSCROLL_SERVERS"
 """The variable that brings URLs with passwords to a child: others may see its arguments."""
@@ -49,14 +50,14 @@ def may_be_there(root: Root) -> bool:
 
 
 def units_of(source: Source, root: Root, problems: list[Problem]) -> Iterator[Unit]:
-    """List what there is to read; damage goes to ``problems``.
+    """List what there is to read, each file once; damage goes to ``problems``.
 
     Raises:
         ServerTrouble: The source has no databases on servers.
     """
     if isinstance(root, ServerUrl):
         return on_servers(source, root).units_on(root, problems)
-    return source.units(root, problems)
+    return each_once(source.units(root, problems))
 
 
 def read(source: Source, root: Root, unit: Unit) -> Reading:

@@ -17,6 +17,7 @@ from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.rows import string
 from store.sources.claude_code.sidefiles import ARCHIVED, RESULTS, TITLE
 from store.sources.json_lines import LineError, parse_line
+from store.sources.one_file import is_one_file, name_order
 from store.sources.protocol import FileStamp, Problem, Unit
 
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"]{1,200})"')
@@ -101,7 +102,7 @@ class Discovery:
                 else:
                     session_id = name.removesuffix(ROWS)
                     found[session_id] = SessionFiles(folder, session_id, stamp)
-            elif "." not in name and _is_folder(entry):
+            elif "." not in name and _is_folder(entry) and not leads_beside(entry.path):
                 folders.append((name, entry.path))
         for name, path in folders:
             self._side_files(found, folder, name, path, problems)
@@ -110,7 +111,7 @@ class Discovery:
             if only is None or owner in only:
                 found.setdefault(owner, SessionFiles(folder, owner)).agents.append(stamp)
         for session in found.values():
-            session.agents.sort(key=lambda stamp: stamp.path)
+            session.agents = _each_once(session.agents)
             session.side.sort(key=lambda stamp: stamp.path)
             yield session
 
@@ -192,6 +193,26 @@ class Discovery:
             return own_name
         self._owners[(stamp.path, stamp.inode)] = owner
         return owner
+
+
+def leads_beside(path: str) -> bool:
+    """Tell whether a path is a link to something that lies in the same folder."""
+    if not os.path.islink(path):
+        return False
+    folder, there = os.path.dirname(path), os.path.dirname(os.path.realpath(path))
+    return os.path.realpath(folder) == there
+
+
+def _each_once(stamps: list[FileStamp]) -> list[FileStamp]:
+    """Return files in the order of their paths, each under its first name only."""
+    if len({stamp.inode for stamp in stamps}) == len(stamps):
+        return sorted(stamps, key=lambda stamp: stamp.path)
+    found: dict[int, FileStamp] = {}
+    for stamp in sorted(stamps, key=lambda stamp: name_order(stamp.path)):
+        known = found.setdefault(stamp.inode, stamp)
+        if known is not stamp and not is_one_file(known.path, stamp.path):
+            found[-len(found)] = stamp
+    return sorted(found.values(), key=lambda stamp: stamp.path)
 
 
 def _owner_in(head: bytes) -> str | None:

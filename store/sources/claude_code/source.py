@@ -21,6 +21,7 @@ from store.sources.claude_code.transcript import read_transcript
 from store.sources.collection import paused_collection
 from store.sources.drafts import MessageDraft
 from store.sources.json_lines import CHUNK, LINE_LIMIT
+from store.sources.one_file import is_one_file, name_order
 from store.sources.protocol import FileStamp, Problem, Reading, RunningSession, Unit
 
 
@@ -71,6 +72,8 @@ class ClaudeCodeSource:
             kept, other = _larger_first(known, files)
             seen[files.session_id] = kept
             assert kept.main is not None and other.main is not None
+            if is_one_file(kept.main.path, other.main.path):
+                continue
             reason = f"the same session is in {kept.main.path}, which is read instead"
             problems.append(Problem(other.main.path, 0, reason))
         for files in seen.values():
@@ -226,4 +229,8 @@ def _project_folder(unit: Unit, name: str) -> str:
 
 def _larger_first(one: SessionFiles, other: SessionFiles) -> tuple[SessionFiles, SessionFiles]:
     assert one.main is not None and other.main is not None
-    return (one, other) if one.main.size >= other.main.size else (other, one)
+    if one.main.size == other.main.size:
+        in_order = name_order(one.main.path) < name_order(other.main.path)
+    else:
+        in_order = one.main.size > other.main.size
+    return (one, other) if in_order else (other, one)

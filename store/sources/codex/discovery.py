@@ -13,6 +13,7 @@ from pathlib import Path
 
 from store.sources.codex.facts import Facts
 from store.sources.codex.names import rollout_name
+from store.sources.one_file import is_one_file, name_order
 from store.sources.protocol import FileStamp, Problem, Unit
 
 IN_USE, ARCHIVED = "sessions", "archived_sessions"
@@ -61,7 +62,7 @@ def thread_files(root: Path, problems: list[Problem]) -> dict[str, ThreadFiles]:
             continue
         kept, left = _better(other, stamp)
         files.segments[key] = kept
-        if not left.path.endswith(".zst"):
+        if not left.path.endswith(".zst") and not is_one_file(kept.path, left.path):
             reason = f"the same session is in {kept.path}, which is read instead"
             problems.append(Problem(left.path, 0, reason))
     return found
@@ -73,7 +74,9 @@ def _better(one: FileStamp, other: FileStamp) -> tuple[FileStamp, FileStamp]:
     def worth(stamp: FileStamp) -> tuple[bool, int, int]:
         return not stamp.path.endswith(".zst"), stamp.size, stamp.mtime_ns
 
-    return (one, other) if worth(one) >= worth(other) else (other, one)
+    if worth(one) == worth(other):
+        return (one, other) if name_order(one.path) < name_order(other.path) else (other, one)
+    return (one, other) if worth(one) > worth(other) else (other, one)
 
 
 def rollout_stamps(root: Path, problems: list[Problem]) -> Iterator[FileStamp]:

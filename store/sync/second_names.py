@@ -1,0 +1,56 @@
+"""Finds what has two names: roots, folders and files.
+
+A folder or file may be reached by several names: by symbolic links (a project that was
+moved, a home folder in another place) and by hard links (backups).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from store.database import Database
+from store.sources.one_file import is_one_file, name_order
+from store.sources.protocol import Unit
+from store.sources.server_url import Root, as_root
+
+
+def each_once(units: Iterable[Unit]) -> Iterator[Unit]:
+    """Yield the units whose first file is not that of another unit under another name.
+
+    Units of one path are parts of one file, as the sessions of a database are.
+    """
+    kept: dict[int, Unit] = {}
+    by_inode: dict[int, int] = {}
+    for place, unit in enumerate(units):
+        kept[place] = unit
+        first = unit.stamps[0] if unit.stamps else None
+        if first is None or not first.inode:
+            continue
+        before = by_inode.setdefault(first.inode, place)
+        known = kept[before].stamps[0].path
+        if known == first.path or not is_one_file(known, first.path):
+            continue
+        if name_order(first.path) < name_order(known):
+            del kept[before]
+            by_inode[first.inode] = place
+        else:
+            del kept[place]
+    yield from kept.values()
+
+
+def known_name(database: Database, kind: str, root: Root) -> Root:
+    """Return the name under which a store has read a root before, else the name given."""
+    if not isinstance(root, Path):
+        return root
+    rows = database.connection.execute(
+        "SELECT DISTINCT root FROM source_units WHERE kind = ? ORDER BY root", (kind,)
+    )
+    names = [name for (name,) in rows]
+    if str(root) in names:
+        return root
+    for name in names:
+        known = as_root(name)
+        if isinstance(known, Path) and is_one_file(str(known), str(root)):
+            return known
+    return root

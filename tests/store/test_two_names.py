@@ -1,0 +1,109 @@
+"""Two names for one folder or file are one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.database import Database, open_database
+from store.sources.registry import source
+from store.sync.engine import Settings, Sync
+from store.sync.problems import problems
+from store.sync.targets import Target
+from tests.sources.claude_rows import SESSION, File
+from tests.sources.samples import SAMPLES, Sample, path_of
+
+MOST_NAMES = 12
+"""Folders and files of one sample that get a second name, each at a time."""
+
+
+def state(database: Database) -> tuple[list[Any], list[Any]]:
+    rows = database.connection.execute(
+        "SELECT s.id, json_extract(s.metadata_json, '$.source.path'), m.id, m.metadata_json"
+        " FROM chat_sessions s LEFT JOIN chat_messages m ON m.session_id = s.id ORDER BY 1, 3"
+    ).fetchall()
+    return rows, [(one.path, one.reason) for one in problems(database)]
+
+
+def synced(folder: Path, *targets: Target) -> tuple[list[Any], list[Any]]:
+    folder.mkdir()
+    database = open_database(folder / "library.db", create=True)
+    Sync(database, Settings(helpers=0)).run(targets)
+    found = state(database)
+    database.close()
+    shutil.rmtree(folder)
+    return found
+
+
+def link_beside(path: Path) -> Path:
+    beside = path.with_name(f"{path.name}-link")
+    beside.symlink_to(path.name, target_is_directory=True)
+    return beside
+
+
+def hard_link(path: Path) -> Path:
+    beside = path.with_name(f"{path.stem} (1){path.suffix}")
+    os.link(path, beside)
+    return beside
+
+
+def folders(root: Path) -> Iterator[Path]:
+    return (path for path in sorted(root.rglob("*")) if path.is_dir())
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
+def test_a_link_to_a_folder_beside_it(sample: Sample, tmp_path: Path) -> None:
+    target = sample.copied(tmp_path)
+    root = path_of(target)
+    before = synced(tmp_path / "library", target)
+    for path in [*folders(root)][:MOST_NAMES]:
+        second = link_beside(path)
+        assert synced(tmp_path / "library", target) == before, path
+        second.unlink()
+
+
+@pytest.mark.parametrize("name", ["claude-code/home/.claude/projects", "codex/home/sessions"])
+@pytest.mark.parametrize("second_name", [hard_link, link_beside])
+def test_a_second_name_of_a_file(
+    name: str, second_name: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    (sample,) = [one for one in SAMPLES if name.startswith(one.root)]
+    target = sample.copied(tmp_path)
+    before = synced(tmp_path / "library", target)
+    for path in sorted((tmp_path / name).rglob("*.jsonl"))[:MOST_NAMES]:
+        second = second_name(path)
+        assert synced(tmp_path / "library", target) == before, path
+        second.unlink()
+
+
+def test_the_name_through_a_link_is_the_second_one(tmp_path: Path) -> None:
+    projects = tmp_path / "claude" / "projects"
+    File().write(projects / "-home-dev-moved")
+    (projects / "-a-link").symlink_to("-home-dev-moved")
+    rows, told = synced(tmp_path / "library", Target(source("claude-code"), tmp_path / "claude"))
+    assert told == []
+    assert {Path(row[1]).parent.name for row in rows} <= {"-home-dev-moved"}
+
+
+def test_a_root_by_two_names(tmp_path: Path) -> None:
+    file = File()
+    file.user("hello")
+    file.write(tmp_path / "claude" / "projects" / "-w")
+    link = tmp_path / "link"
+    link.symlink_to("claude")
+    claude = source("claude-code")
+    database = open_database(tmp_path / "library.db", create=True)
+    by_name, by_link = Target(claude, tmp_path / "claude"), Target(claude, link)
+    first = Sync(database, Settings(helpers=0)).run([by_name, by_link])
+    assert (first.units, first.read, first.new) == (1, 1, 1)
+    before = state(database)
+    again = Sync(database, Settings(helpers=0)).run([by_link])
+    assert (again.units, again.read) == (1, 0)
+    assert state(database) == before
+    assert before[0][0][1] == str(tmp_path / "claude" / "projects" / "-w" / f"{SESSION}.jsonl")
+    database.close()
