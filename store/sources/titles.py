@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from store.sources.drafts import MessageDraft
-from store.sources.requests import words_of
+from store.sources.requests import request_of, words_of
 from store.sources.values import mapping, string
 
 TITLE_LENGTH = 300
@@ -23,18 +23,24 @@ def shortened(text: str) -> str:
 
 
 def first_prompt(messages: Iterable[MessageDraft]) -> str | None:
-    """Return the first prompt that was not rewound, else the first command or shell line.
+    """Return the first prompt, else the first command or shell line.
 
     Only the person's own words count, not what an editor, a hook or the program put around
-    them. Where nobody typed anything, it is what another agent sent first.
+    them. Where nobody typed anything, it is what another agent sent first. What a rewind
+    hid counts only where nothing else was said.
     """
+    asked = [message for message in messages if message.role == "user"]
+    shown = [message for message in asked if "hidden_at" not in message.metadata]
+    return _first(shown) or (_first(asked) if len(shown) < len(asked) else None)
+
+
+def _first(messages: Iterable[MessageDraft]) -> str | None:
     typed = told = None
     for message in messages:
         origin = message.metadata.get("origin")
-        if message.role != "user" or "hidden_at" in message.metadata:
-            continue
         if origin in ("human", None):
-            if line := shortened(words_of(message)):
+            shown = string(mapping(message.metadata.get("backscroll")).get("display"))
+            if line := shortened(request_of(shown) if shown else words_of(message)):
                 return line
         elif typed is None and origin in ("command", "shell"):
             typed = _typed(message.metadata)

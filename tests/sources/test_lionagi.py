@@ -194,8 +194,8 @@ def test_names(sample: dict[str, SessionDraft]) -> None:
     names = {key: (draft.title, draft.title_from) for key, draft in sample.items()}
     assert names[NOTES] == ("Release notes 2.4.0 ✓", "user-label")
     assert names[FLOW] == ("fix the flaky test", "name")
-    assert names[CODEX] == ("codex · 14:13", "agent")
-    assert names[EMPTY] == ("nightly-show/lint", "show")
+    assert names[CODEX] == ("codex · 9740 · 14:13", "agent")
+    assert names[EMPTY] == ("lint", "show")
     assert names[ADR] == ("Release notes 2.4.0 ✓ · adr-fork", "branch")
 
 

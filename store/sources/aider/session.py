@@ -12,7 +12,7 @@ from store.sources.aider.blocks import Block, blocks_of
 from store.sources.aider.regions import Region
 from store.sources.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
 from store.sources.plain_parts import text_part
-from store.sources.titles import shortened
+from store.sources.titles import first_prompt
 
 KIND = "aider"
 _COUNT = r"([\d.,]+)([kM]?)"
@@ -207,7 +207,7 @@ def session_draft(
         records=records,
         names_count=True,
     )
-    draft.title = _title(chat.messages)
+    draft.title = first_prompt(chat.messages)
     draft.title_from = "first-prompt" if draft.title else None
     if chat.version:
         draft.metadata["version"] = chat.version
@@ -216,13 +216,3 @@ def session_draft(
     if chat.messages and 0 not in chat.messages[0].records:
         chat.messages[0].records = (0, *chat.messages[0].records)
     return draft
-
-
-def _title(messages: list[MessageDraft]) -> str | None:
-    """Return the first prompt, else the first command."""
-    for origins in (("human",), ("command", "shell")):
-        for message in messages:
-            said = message.metadata.get("origin") in origins
-            if said and (line := shortened(str(message.parts[0].data["text"]))):
-                return line
-    return None

@@ -14,7 +14,8 @@ from store.sources.codex.queue import queued_messages
 from store.sources.codex.rollout import Rollout
 from store.sources.codex.setting import Setting
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
-from store.sources.titles import first_prompt
+from store.sources.requests import request_of
+from store.sources.titles import first_prompt, shortened
 from store.sources.values import mapping, string
 
 KIND = "codex"
@@ -96,12 +97,15 @@ def _spawn(meta: dict[str, Any]) -> dict[str, Any]:
 
 
 def _title(messages: Sequence[MessageDraft], facts: Facts) -> tuple[str | None, str | None]:
-    """Return the title by its precedence: name, first own prompt, first prompt of all."""
+    """Return the title: the name, Codex's own title, the first own prompt, the first of all."""
     if facts.name:
         return facts.name, "name"
     own = [message for message in messages if message.inherited_from is None]
-    title = first_prompt(own) or first_prompt(messages)
-    return title, "first-prompt" if title else None
+    prompt = first_prompt(own) or first_prompt(messages)
+    title = shortened(request_of(facts.title)) if facts.title else None
+    if title and title != prompt:
+        return title, "title"
+    return prompt, "first-prompt" if prompt else None
 
 
 def _lineage(

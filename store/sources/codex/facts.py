@@ -32,7 +32,7 @@ _NUMBERED = re.compile(r"(state|queue)(?:_(\d+))?\.sqlite")
 _Read = TypeVar("_Read")
 _COLUMNS = (
     "id", "rollout_path", "name", "archived", "archived_at", "created_at_ms", "updated_at_ms",
-    "agent_nickname", "agent_role",
+    "agent_nickname", "agent_role", "title",
 )  # fmt: skip
 INDEX_LIMIT = 64 * 1024 * 1024
 
@@ -46,6 +46,7 @@ class Facts:
         head: The physical key of the file that stands now.
         archived_at: Epoch ms.
         queued: Prompts that wait for their turn.
+        title: What Codex's own list shows, made of the first prompt.
     """
 
     name: str | None = None
@@ -56,6 +57,7 @@ class Facts:
     nickname: str | None = None
     role: str | None = None
     queued: tuple[Queued, ...] = ()
+    title: str | None = None
 
     def stamp(self, home: str) -> FileStamp:
         """Return what changes when these facts do, in the form of a file's stamp."""
@@ -178,7 +180,7 @@ def _threads(connection: sqlite3.Connection) -> dict[str, Facts]:
     columns = ", ".join(name if name in there else "NULL" for name in _COLUMNS)
     facts = {}
     for row in connection.execute(f"SELECT {columns} FROM threads"):
-        thread, path, name, archived, archived_at, created, updated, nickname, role = row
+        thread, path, name, archived, archived_at, created, updated, nickname, role, title = row
         file = rollout_name(path) if isinstance(path, str) else None
         at = _integer(archived_at)
         facts[str(thread).lower()] = Facts(
@@ -189,6 +191,7 @@ def _threads(connection: sqlite3.Connection) -> dict[str, Facts]:
             _integer(updated),
             string(nickname),
             string(role),
+            title=string(title),
         )
     return facts
 

@@ -11,7 +11,7 @@ from store.sources.copilot.thread import Thread
 from store.sources.copilot.usage import TYPES, Spent, unanswered
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.json_lines import Record
-from store.sources.titles import shortened
+from store.sources.titles import first_prompt, shortened
 from store.sources.values import epoch_ms, mapping, string
 
 KIND = "copilot"
@@ -193,17 +193,8 @@ def _title(
         return shortened(session.title), "summary"
     if name:
         return shortened(name), "summary"
-    prompt = _first_prompt(messages)
+    prompt = first_prompt(messages)
     return prompt, "first-prompt" if prompt else None
-
-
-def _first_prompt(messages: list[MessageDraft]) -> str | None:
-    for message in messages:
-        if message.metadata.get("origin") == "human" and "hidden_at" not in message.metadata:
-            words = " ".join(p.data["text"] for p in message.parts if p.type == "text")
-            if words.strip():
-                return shortened(words)
-    return None
 
 
 def _link_fork(draft: SessionDraft, session: Session) -> None:

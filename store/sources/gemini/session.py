@@ -19,7 +19,7 @@ from store.sources.gemini.activity import activity_of
 from store.sources.gemini.content import text_of
 from store.sources.gemini.history import History
 from store.sources.gemini.messages import Messages
-from store.sources.titles import shortened
+from store.sources.titles import first_prompt, shortened
 from store.sources.values import epoch_ms, mapping, string
 
 KIND = "gemini"
@@ -219,26 +219,12 @@ def _title(history: History, messages: list[MessageDraft]) -> tuple[str | None, 
     A subagent's summary is its result; its prompt says better what it was for.
     """
     summary = string(history.meta.get("summary"))
-    prompt = _first_prompt(messages)
+    prompt = first_prompt(messages)
     if history.meta.get("kind") == "subagent" and prompt:
         return prompt, "first-prompt"
     if summary:
         return shortened(summary), "summary"
     return prompt, "first-prompt" if prompt else None
-
-
-def _first_prompt(messages: list[MessageDraft]) -> str | None:
-    for hidden in (False, True):
-        for message in messages:
-            if message.role != "user" or message.metadata.get("origin") == "meta":
-                continue
-            if ("hidden_at" in message.metadata) is not hidden:
-                continue
-            shown = mapping(message.metadata.get("backscroll")).get("display")
-            words = shown or " ".join(p.data["text"] for p in message.parts if p.type == "text")
-            if isinstance(words, str) and words.strip():
-                return shortened(words)
-    return None
 
 
 def link_agent(child: SessionDraft, parent_id: str, parent: Built | None) -> None:

@@ -15,7 +15,7 @@ from store.sources.drafts import LineageDraft, LineageKind, MessageDraft, Sessio
 from store.sources.lionagi.history import Turn, first_thread, history, is_fork
 from store.sources.lionagi.messages import Conversation
 from store.sources.lionagi.stored import StoredBranch, StoredSession, parent_of, plain_row
-from store.sources.titles import shortened
+from store.sources.titles import first_prompt
 from store.sources.values import mapping, number, string, utc_ms
 
 KIND = "lionagi"
@@ -37,7 +37,17 @@ _KEPT = (
 )  # fmt: skip
 _SIGNALS = 100
 """The newest signals that are shown with the session; the records have all."""
-_PREAMBLE = re.compile(r"(?:Guidance:\s*)?(?:LION_SYSTEM_MESSAGE\s*)?")
+_NAMES = ("user_label", "show_play_name", "playbook_name", "agent_name", "name")
+_NAME_LENGTH = 80
+"""Characters of the longest name that is cut from a prompt."""
+_PLACEHOLDERS = frozenset({"agent", "session", "flow", "codex session"})
+"""Stored names that say nothing, in lower case."""
+_PREAMBLE = re.compile(
+    r"\A(?:\|[-+]?\s|(?:END_OF_)?LION_SYSTEM_MESSAGE\b[\s:.-]*|-{2,}|#{1,6}(?!\w)"
+    r"|[A-Za-z][\w -]{0,24}:(?=\s|\Z))",
+    re.IGNORECASE | re.ASCII,
+)
+"""What stands before the words of a prompt: a banner, a rule, a heading, a label."""
 
 
 def session_drafts(stored: StoredSession) -> list[SessionDraft]:
@@ -107,9 +117,9 @@ def _session(
         messages=messages, records=records,
     )  # fmt: skip
     draft.title, draft.title_from = title_of(row)
-    if draft.title_from == "id" or draft.title == row.get("invocation_kind"):
+    if draft.title_from == "id":
         # The program names a run by its id then; what it was asked says more.
-        prompt = _first_prompt(messages)
+        prompt = first_prompt(messages)
         draft.title, draft.title_from = prompt or draft.title, "first-prompt"
     draft.metadata["activity"] = _activity(stored)
     own = {key: value for key in _KEPT if (value := decoded(row.get(key))) not in (None, "", [])}
@@ -146,15 +156,6 @@ def _workspace(stored: StoredSession) -> str | None:
     known = stored.project_path or string(stored.metadata.get("cwd"))
     mirrored = stored.metadata.get("process_identity_mode") == "external"
     return known or (string(stored.row.get("artifacts_path")) if mirrored else None)
-
-
-def _first_prompt(messages: list[MessageDraft]) -> str | None:
-    for message in messages:
-        for part in message.parts if message.metadata.get("origin") == "human" else ():
-            words = shortened(part.data["text"]) if part.type == "text" else None
-            if words:
-                return words
-    return None
 
 
 def _branch(
@@ -254,23 +255,34 @@ def _activity(stored: StoredSession) -> dict[str, Any]:
 
 def title_of(row: Row) -> tuple[str, str]:
     """Return a session's name, and what it comes from, as the program itself names it."""
-    show = "/".join(
-        text for key in ("show_topic", "show_play_name") if (text := string(row.get(key)))
-    )
-    agent, at = string(row.get("agent_name")), utc_ms(row.get("started_at"))
-    at = at if at is not None else utc_ms(row.get("created_at"))
-    clock = f" · {datetime.fromtimestamp(at / 1000, UTC):%H:%M}" if at is not None else ""
-    name = _PREAMBLE.sub("", " ".join((string(row.get("name")) or "").split()), count=1)
+    said = {key: str(row.get(key) or "").strip() for key in _NAMES}
+    agent, at = said["agent_name"], utc_ms(row.get("started_at"))
+    clock = f"{datetime.fromtimestamp(at / 1000, UTC):%H:%M}" if at is not None else ""
+    described = " · ".join(filter(None, (agent, str(row.get("id") or "").strip()[:4], clock)))
     for text, came in (
-        (string(row.get("user_label")), "user-label"),
-        (show, "show"),
-        (string(row.get("playbook_name")), "playbook"),
-        (f"{agent}{clock}" if agent else None, "agent"),
-        (name, "name"),
+        (said["user_label"], "user-label"),
+        (said["show_play_name"], "show"),
+        (said["playbook_name"], "playbook"),
+        (described if agent else "", "agent"),
+        (_prompt_name(said["name"]), "name"),
     ):
         if text:
             return text[:_TITLE], came
-    return str(row.get("id"))[:8], "id"
+    return str(row.get("id"))[-12:], "id"
+
+
+def _prompt_name(name: str) -> str:
+    """Return a stored name without what introduces the prompt that it was cut from.
+
+    Nothing where it is a default that every run has.
+    """
+    if name.casefold() in _PLACEHOLDERS:
+        return ""
+    text, before = " ".join(name.split()), ""
+    while text != before:
+        before = text
+        text = _PREAMBLE.sub("", text, count=1).strip()
+    return text if len(text) <= _NAME_LENGTH else text[: _NAME_LENGTH - 1].rstrip() + "…"
 
 
 def _add_usage(stored: StoredSession, drafts: list[SessionDraft]) -> None:

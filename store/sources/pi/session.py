@@ -9,10 +9,10 @@ from typing import Any
 
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
 from store.sources.json_lines import Record
-from store.sources.pi.messages import Messages, words_of
+from store.sources.pi.messages import Messages
 from store.sources.pi.siblings import Siblings
 from store.sources.pi.tree import Tree
-from store.sources.titles import shortened
+from store.sources.titles import first_prompt, shortened
 from store.sources.values import epoch_ms, mapping, string
 
 KIND = "pi"
@@ -98,10 +98,8 @@ def _title(tree: Tree, messages: list[MessageDraft]) -> tuple[str | None, str | 
     names = [entry.data.get("name") for entry in tree.entries if entry.type == "session_info"]
     if names and string(names[-1]):
         return shortened(str(names[-1])), "session-name"
-    prompts = [m for m in messages if m.metadata.get("origin") == "human" and words_of(m).strip()]
-    shown = [message for message in prompts if "hidden_at" not in message.metadata]
-    first = next(iter(shown or prompts), None)
-    return (shortened(words_of(first)), "first-prompt") if first else (None, None)
+    prompt = first_prompt(messages)
+    return prompt, "first-prompt" if prompt else None
 
 
 def _model(tree: Tree, messages: list[MessageDraft]) -> dict[str, Any] | None:

@@ -12,7 +12,8 @@ from store.sources.drafts import AttachmentDraft, MessageDraft, PartDraft, Sessi
 from store.sources.growing import GrowingFile, UnitFiles
 from store.sources.json_lines import LineError
 from store.sources.protocol import Problem, Unit
-from store.sources.titles import shortened
+from store.sources.requests import request_of
+from store.sources.titles import first_prompt, shortened
 from store.sources.values import epoch_ms, mapping, string
 from store.sources.viben.lines import Event, events_of, older_events
 from store.sources.viben.messages import Thread
@@ -132,10 +133,8 @@ def _sides(unit: Unit, files: UnitFiles, problems: list[Problem]) -> Sides:
 
 
 def _name(draft: SessionDraft, config: dict[str, Any]) -> None:
-    prompts = [m for m in draft.messages if m.role == "user" and m.parts]
-    first = prompts[0].parts[0].data.get("text") if prompts else None
-    named = string(config.get("title")) or string(config.get("prompt")) or string(first) or ""
-    if title := shortened(named):
+    named = string(config.get("title")) or request_of(string(config.get("prompt")) or "")
+    if title := shortened(named) or first_prompt(draft.messages):
         draft.title = title
         draft.title_from = "title" if string(config.get("title")) else "first-prompt"
 

@@ -17,7 +17,7 @@ from store.sources.drafts import LineageDraft, LineageKind, MessageDraft, Sessio
 from store.sources.growing import GrowingFile
 from store.sources.plain_parts import text_part
 from store.sources.protocol import Problem
-from store.sources.titles import shortened
+from store.sources.titles import first_prompt
 from store.sources.values import mapping, number, string, utc_ms
 from store.sources.y_agent.beside import add_file_history, add_traces
 from store.sources.y_agent.messages import Transcript
@@ -144,8 +144,7 @@ def _name(draft: SessionDraft, stored: StoredSession) -> None:
     if manual or title:
         draft.title, draft.title_from = manual or title, "manual-title" if manual else "title"
         return
-    prompts = [m for m in draft.messages if m.role == "user" and m.parts]
-    text = shortened(str(prompts[0].parts[0].data.get("text", ""))) if prompts else ""
+    text = first_prompt(draft.messages)
     draft.title, draft.title_from = (
         (text, "first-prompt") if text else ("Untitled session", "placeholder")
     )
