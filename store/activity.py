@@ -14,7 +14,7 @@ import orjson
 
 from store.database import Database
 from store.processes import is_alive
-from store.queries.reading import number
+from store.queries.reading import decoded, number
 from store.rows import SessionRow
 
 ActivityState = Literal[
@@ -73,11 +73,7 @@ def stored_activity(metadata_json: str) -> Mapping[str, Any] | None:
     """Return ``metadata_json.activity``, or None; a row without one is not decoded."""
     if '"activity"' not in metadata_json:
         return None
-    try:
-        metadata = orjson.loads(metadata_json)
-    except orjson.JSONDecodeError:
-        return None
-    found = metadata.get("activity") if isinstance(metadata, dict) else None
+    found = decoded(metadata_json).get("activity")
     return found if isinstance(found, dict) and isinstance(found.get("state"), str) else None
 
 

@@ -27,6 +27,7 @@ from store.access import (
 from store.copies import Signature, beside, signature, size_of
 from store.errors import StoreError
 from store.form import Form, FormName, detect_form
+from store.rebuilt import not_ordinary, open_rebuilt
 
 __all__ = ["Database", "Form", "FormName", "detect_form", "explained", "open_database"]
 
@@ -108,15 +109,32 @@ def _open_reading(path: Path, header: Header) -> Database:
     real = path.resolve()
     _refuse_truncated(path, header)
     forms: list[Form] = []
+    damage: list[str] = []
 
     def prepare(connection: sqlite3.Connection) -> None:
-        schema.apply_pragmas(connection)
-        forms.append(detect_form(connection, path))
+        try:
+            schema.apply_pragmas(connection)
+            forms.append(detect_form(connection, path))
+        except sqlite3.DatabaseError as error:
+            if not str(error).startswith("malformed database schema"):
+                raise
+            # SQLite then passes over what it cannot parse; nothing is written here.
+            connection.execute("PRAGMA writable_schema = ON")
+            schema.apply_pragmas(connection)
+            forms.append(detect_form(connection, path))
+            damage.append(str(error))
 
     ours = header.application_id == schema.APPLICATION_ID
     opened = open_for_reading(real, header, ours=ours, prepare=prepare)
     form = forms[-1]
     reason = _why_read_only(path, form)
+    if damage:
+        reason = f"the schema of {path} is damaged ({damage[-1]}), so it is {READING}"
+    elif form.name != "own" and (odd := not_ordinary(opened.connection)):
+        reason = f"{', '.join(odd)} of {path}: no ordinary table, so the file is {READING}"
+        opened.close()
+        opened = open_rebuilt(real)
+        schema.apply_pragmas(opened.connection)
     return Database(path, opened.connection, form, reason or READING, reason, opened)
 
 

@@ -15,6 +15,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from store.stored_json import DamagedJson, loads
+
 
 def _whole(value: object) -> object:
     """Let a float that is a whole number pass as that number; JSON of JavaScript has such."""
@@ -223,8 +225,8 @@ def read_json(model: type[Model], text: str | None) -> tuple[Model, list[str]]:
         key (or one when the text is no JSON object at all).
     """
     try:
-        decoded = orjson.loads(text or "{}")
-    except orjson.JSONDecodeError as error:
+        decoded = loads(text or "{}")
+    except DamagedJson as error:
         return model.model_construct(), [f"no JSON: {error}"]
     if not isinstance(decoded, dict):
         return model.model_construct(), [f"no JSON object but {type(decoded).__name__}"]
@@ -247,8 +249,8 @@ def read_permissions(text: str | None) -> tuple[list[PermissionRule], list[str]]
         The rules in their order, and one line for each that was left out.
     """
     try:
-        decoded = orjson.loads(text or "[]")
-    except orjson.JSONDecodeError as error:
+        decoded = loads(text or "[]")
+    except DamagedJson as error:
         return [], [f"no JSON: {error}"]
     if not isinstance(decoded, list):
         return [], [f"no JSON array but {type(decoded).__name__}"]

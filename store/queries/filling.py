@@ -9,6 +9,7 @@ from typing import Literal
 
 from store import prompts
 from store.database import Database
+from store.queries.reading import decoded
 
 Kind = Literal[
     "system", "summary", "user", "assistant", "reasoning", "tool input", "tool output"
@@ -92,12 +93,7 @@ def _add(filling: Filling, role: str, kind: str, size: int, output: int) -> None
 
 
 def _read_message(filling: Filling, metadata: str) -> int | None:
-    try:
-        bag = json.loads(metadata)
-    except ValueError:
-        return None  # A host's text that is no JSON says nothing of its tokens.
-    if not isinstance(bag, dict):
-        return None
+    bag = decoded(metadata)
     if isinstance(bag.get("system_prompt_digest"), str):
         filling.digest = bag["system_prompt_digest"]
     usage = bag.get("usage")

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from store.database import Database
 from store.rows import MessageRow, PartRow, SessionRow
+from store.stored_json import DamagedJson, loads
 
 USAGE_KEYS = ("input", "output", "reasoning", "cache_read", "cache_write")
 """The five disjoint buckets of a usage."""
@@ -39,20 +38,11 @@ def amount(value: Column) -> float:
 
 
 def decoded(text: str | None) -> dict[str, Any]:
-    """Return a JSON column as an object; a host's text that is none gives an empty one.
-
-    What orjson refuses (a lone surrogate, NaN) the standard library reads.
-    """
+    """Return a JSON column as an object; a host's text that is none gives an empty one."""
     try:
-        value = orjson.loads(text or "{}")
-    except orjson.JSONDecodeError:
-        # Hardly ever wanted, so the first paint does without.
-        import json
-
-        try:
-            value = json.loads(text or "{}")
-        except (ValueError, TypeError):
-            return {}
+        value = loads(text or "{}")
+    except DamagedJson:
+        return {}
     return value if isinstance(value, dict) else {}
 
 

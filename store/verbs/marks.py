@@ -6,14 +6,13 @@ says and survives every sync. A title in a file of Grida's form goes to its own 
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from store.database import Database
 from store.errors import Refused
-from store.queries.reading import tag_names
+from store.queries.reading import decoded, tag_names
 from store.verbs.cells import CellEdit, dump_edits, set_column, set_metadata, touch_host
 from store.verbs.guards import require_session, require_visible_message
 from store.verbs.log import note_change, record
@@ -33,8 +32,7 @@ def user_marks(db: Database, session_id: str) -> dict[str, Any]:
         " WHERE id = $1 AND json_valid(metadata_json)",
         {"1": session_id},
     ).fetchone()
-    marks = json.loads(row[0]) if row and row[0] else {}
-    return marks if isinstance(marks, dict) else {}
+    return decoded(row[0]) if row else {}
 
 
 def _finish(

@@ -127,7 +127,13 @@ async def test_marks_of_another_shape(marks: object, tmp_path: Path) -> None:
     assert problems() == ""
 
 
-@pytest.mark.parametrize("metadata", ["", "{", "[]", "null", '"x"', '{"hidden_at": "x"}'])
+DEEP = '{"title": "deep", "usage": ' + "[" * 5000 + "]" * 5000 + "}"
+
+
+@pytest.mark.parametrize(
+    "metadata", ["", "{", "[]", "null", '"x"', '{"hidden_at": "x"}', DEEP],
+    ids=lambda text: text[:20],
+)
 async def test_metadata_that_is_no_object(metadata: str, tmp_path: Path) -> None:
     path = contract(tmp_path / "host.db")
     connection = sqlite3.connect(path)
@@ -145,4 +151,23 @@ async def test_metadata_that_is_no_object(metadata: str, tmp_path: Path) -> None
         await walk(app, pilot)
         assert "said 0 in ses_1" in drawn(app)
         assert "said 2 in ses_1" in drawn(app)
+    assert problems() == ""
+
+
+@pytest.mark.parametrize("kind", ["text", "tool-sh", "reasoning", "data-x"])
+async def test_parts_that_are_damaged_are_shown_as_damaged(kind: str, tmp_path: Path) -> None:
+    path = contract(tmp_path / "host.db")
+    connection = sqlite3.connect(path)
+    session = add_session(connection, "ses_1", NOW, metadata={"title": "odd"}, model_json=DEEP)
+    add_message(connection, session, "m1", NOW, role="assistant")
+    for index, text in enumerate((DEEP, "no json", "[1]", '{"type": ["x"], "text": {"a": 1}}')):
+        add_part(connection, session, "m1", f"p{index}", index, type=kind, data_json=text)
+    add_part(connection, session, "m1", "last", 9)
+    connection.commit()
+    app = browser(path)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await settled(app, pilot)
+        await walk(app, pilot)
+        assert drawn(app).count("damaged") >= 3
+        assert "last" in drawn(app)
     assert problems() == ""

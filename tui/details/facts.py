@@ -7,6 +7,7 @@ from typing import Any
 
 from store.queries.details import Overview, Timeline, model_name
 from store.queries.inspection import Spent
+from store.stored_json import DamagedJson, loads
 from tui.figures import count_of, duration, moment, money, tokens
 from tui.inspector.blocks import Block, Fixed
 from tui.inspector.lines import BLANK, Line, Link, Run, Value, heading, middle_cut, pair
@@ -44,8 +45,8 @@ def fact_blocks(overview: Overview, timeline: Timeline | None) -> list[Block]:
 
 def _decoded(text: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError:
+        return loads(text)
+    except DamagedJson:
         return None
 
 

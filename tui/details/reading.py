@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from store.errors import NotFound
 from store.queries import details, originals
 from store.queries.details import Timeline
+from store.stored_json import DamagedJson, loads
 
 if TYPE_CHECKING:
     from store.store import Store
@@ -29,6 +29,6 @@ async def count_tools(store: Store, timeline: Timeline) -> None:
 async def read_catalogue(store: Store, session_id: str) -> Any:
     """Return the tool catalogue that the source kept; None where there is none."""
     try:
-        return json.loads(await store.read(originals.attachment, session_id, CATALOGUE))
-    except (NotFound, ValueError):
+        return loads(await store.read(originals.attachment, session_id, CATALOGUE))
+    except (NotFound, DamagedJson):
         return None

@@ -42,8 +42,9 @@ def call_blocks(subject: Subject, width: int, room: int) -> list[Block]:
     """
     facts = Fixed(lambda cells: facts_lines(subject, cells))
     spent = Fixed(lambda cells: [*turn_lines(subject, cells), *session_lines(subject, cells)])
-    if not subject.is_tool:
-        body = _text_blocks(subject)
+    damaged = subject.damaged
+    if damaged is not None or not subject.is_tool:
+        body = _text_blocks(subject) if damaged is None else _damaged_blocks(damaged)
         return [facts, *body, Fixed(lambda _: [BLANK]), spent]
     given = _input_blocks(subject)
     if width >= WIDE:
@@ -228,6 +229,14 @@ def _attached(subject: Subject) -> list[Block]:
         return [*lines, BLANK] if lines else []
 
     return [Fixed(build)]
+
+
+def _damaged_blocks(text: str) -> list[Block]:
+    """Show what is stored of a part that is no JSON object, or is nested too deep."""
+    value = Value("damaged part", lambda: text)
+    facts = ["damaged", count_of(len(text), "character")]
+    top = Fixed(lambda width: [heading("Content", facts, width, value=value)])
+    return [top, Text(text, value=value, limit=200, fold="damaged")]
 
 
 def _text_blocks(subject: Subject) -> list[Block]:

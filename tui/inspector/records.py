@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
+from store.stored_json import DamagedJson, loads
 from tui.figures import count_of, size
 from tui.inspector.blocks import Block, Fixed, Text, plain
 from tui.inspector.lines import BLANK, Value, heading
@@ -50,8 +50,8 @@ def _record(number: int, count: int, text: str, subject: Subject) -> list[Block]
     facts = [size(len(text.encode("utf-8", "surrogatepass")))]
     body: Block
     try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError):
+        parsed = loads(text)
+    except DamagedJson:
         facts.append("no JSON, as it stands")
         value = Value(name.lower(), lambda: text)
         body = Text(text, value=value)

@@ -84,6 +84,12 @@ class Subject:
         return self.detail.part.type
 
     @property
+    def damaged(self) -> str | None:
+        """The part's ``data_json`` where it is no JSON object that can be shown; else None."""
+        text = self.detail.part.data_json
+        return text if not self.data and text.strip() not in ("", "{}") else None
+
+    @property
     def is_tool(self) -> bool:
         """Whether the part is a tool call."""
         return self.type.startswith("tool-") or self.type == "dynamic-tool"

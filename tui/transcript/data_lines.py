@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import orjson
-
+from store.stored_json import readable_json
 from tui import figures
 from tui.glyphs import glyphs
 from tui.text import clean, one_line
@@ -49,7 +48,7 @@ def _opened(item: Item) -> bool:
 
 def _unknown(item: Item, setting: Setting) -> Laid:
     shown = {name: value for name, value in item.data.items() if name != "type"}
-    text = orjson.dumps(shown, option=orjson.OPT_INDENT_2).decode("utf-8", "replace")
+    text = readable_json(shown)
     lines = text.split("\n")
     opened = _opened(item) or len(lines) <= 5
     mark = glyphs().open if opened else glyphs().folded

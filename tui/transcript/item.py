@@ -109,6 +109,12 @@ class Item:
     pages: int = 1
 
     @property
+    def damaged(self) -> str | None:
+        """The part's ``data_json`` where it is no JSON object that can be shown; else None."""
+        text = self.row.data_json if self.row is not None and not self.data else "{}"
+        return text if text.strip() not in ("", "{}") else None
+
+    @property
     def type(self) -> str:
         """The part's type, "" for a message without parts."""
         return self.row.type if self.row is not None else ""

@@ -65,6 +65,8 @@ def _content(item: Item, setting: Setting, block: Block) -> None:
         _queued(item, setting, block)
     elif item.row is None:
         _empty(item, setting, block)
+    elif (damaged := item.damaged) is not None:
+        block.lines, block.bar = _damaged(item, setting, damaged), "error"
     elif item.type == "text":
         _text(item, setting, block, role, origin)
     elif item.type == "reasoning":
@@ -124,6 +126,13 @@ def _text(item: Item, setting: Setting, block: Block, role: str, origin: str) ->
         block.lines = [_head(item, setting, name, f"{_BARS.get(role, 'muted')} b"), *lines]
     else:
         block.lines = lines
+
+
+def _damaged(item: Item, setting: Setting, text: str) -> list[Line]:
+    """Say that a part's data cannot be shown, with the beginning of what is stored."""
+    lead: list[Run] = [(f"{glyphs().failed} ", "error"), (one_line(item.type, 40), "error b"),
+                       ("  damaged  ", "error"), (one_line(text, 400), "faint")]
+    return [Line(fitted(lead, setting.width))]
 
 
 def _aside(item: Item, setting: Setting, block: Block, name: str) -> None:

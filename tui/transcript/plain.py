@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import orjson
-
+from store.stored_json import DamagedJson, loads
 from tui import figures
 from tui.text import without_colour
 
@@ -18,14 +17,9 @@ _MEDIA = re.compile(r"^[\w.+-]+/[\w.+-]+$")
 def decode(text: str) -> Any:
     """Decode JSON as it stands in a store; what is no JSON comes back as text."""
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        import json
-
-        try:
-            return json.loads(text)
-        except ValueError:
-            return text
+        return loads(text)
+    except DamagedJson:
+        return text
 
 
 def as_dict(value: Any) -> dict[str, Any]:

@@ -1,0 +1,78 @@
+"""JSON that others wrote into a store's columns, read so that no value can end a program.
+
+A host's column may hold anything: no JSON, half surrogate pairs, numbers past 64 bits, or
+lists a million levels deep, which the recursive functions that draw and copy a value could
+not follow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+MOST_LEVELS = 200
+"""How deep a value may be nested; what is deeper counts as damaged and is shown as text."""
+
+
+class DamagedJson(ValueError):
+    """Text that is no JSON, or is nested too deep."""
+
+
+def loads(text: str | bytes) -> Any:
+    """Return the value of a JSON text.
+
+    What orjson refuses (a lone surrogate, NaN) the standard library reads.
+
+    Raises:
+        DamagedJson: The text is no JSON, or is nested deeper than ``MOST_LEVELS``.
+    """
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        value = _loads_slowly(text)
+    if isinstance(text, bytes):
+        openings = text.count(b"[") + text.count(b"{")
+    else:
+        openings = text.count("[") + text.count("{")
+    if openings > MOST_LEVELS and _is_deep(value):
+        raise DamagedJson(f"nested deeper than {MOST_LEVELS} levels")
+    return value
+
+
+def _loads_slowly(text: str | bytes) -> Any:
+    # Hardly ever wanted, so the first paint does without.
+    import json
+
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise DamagedJson(f"nested deeper than {MOST_LEVELS} levels") from None
+    except (ValueError, TypeError) as error:
+        raise DamagedJson(str(error)) from None
+
+
+def _is_deep(value: Any) -> bool:
+    """Tell whether a value is nested too deep, level by level: nothing here recurses."""
+    level = [value]
+    for _ in range(MOST_LEVELS):
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                below += (child for child in item.values() if isinstance(child, dict | list))
+            elif isinstance(item, list):
+                below += (child for child in item if isinstance(child, dict | list))
+        if not below:
+            return False
+        level = below
+    return True
+
+
+def readable_json(value: Any) -> str:
+    """Return a value as indented JSON for people; half surrogate pairs are escaped."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:
+        import json
+
+        return json.dumps(value, indent=2)

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from store.models import SessionMetadata, read_json, read_permissions
+from store.queries.reading import decoded
+from store.stored_json import MOST_LEVELS, DamagedJson, loads, readable_json
+
+
+def nested(levels: int, mark: str = "[]") -> str:
+    inner = '{"a":' if mark == "{}" else "["
+    return inner * levels + "1" + ("}" if mark == "{}" else "]") * levels
+
+
+@pytest.mark.parametrize("mark", ["[]", "{}"])
+@pytest.mark.parametrize("levels", [MOST_LEVELS + 1, 255, 1000, 1025, 5000, 200_000])
+def test_what_is_nested_too_deep_is_damaged(levels: int, mark: str) -> None:
+    with pytest.raises(DamagedJson):
+        loads(nested(levels, mark))
+    assert decoded(f'{{"title":"t","x":{nested(levels, mark)}}}') == {}
+
+
+@pytest.mark.parametrize("mark", ["[]", "{}"])
+def test_what_is_nested_less_is_read(mark: str) -> None:
+    text = nested(MOST_LEVELS, mark)
+    assert json.dumps(loads(text)).replace(" ", "") == text
+    assert json.loads(readable_json(loads(text))) == json.loads(text)
+
+
+def test_many_brackets_are_no_depth() -> None:
+    value = [{"text": "[[[" * 1000}] * 500
+    assert loads(json.dumps(value)) == value
+
+
+@pytest.mark.parametrize(("text", "value"), [
+    ('"\\ud83d"', "\ud83d"), ("100000000000000000000", 10**20), (b"[1]", [1]),
+])
+def test_odd_values_are_read(text: str | bytes, value: object) -> None:
+    assert loads(text) == value
+    assert json.loads(readable_json(value)) == value
+
+
+@pytest.mark.parametrize("text", ["", "{", "nope", b"\xff", "[1,]"])
+def test_no_json_is_damaged(text: str | bytes) -> None:
+    with pytest.raises(DamagedJson):
+        loads(text)
+
+
+def test_the_boundary_models_name_the_damage() -> None:
+    _, problems = read_json(SessionMetadata, nested(5000))
+    assert problems == [f"no JSON: nested deeper than {MOST_LEVELS} levels"]
+    assert read_permissions(nested(5000))[1] == problems
