@@ -127,6 +127,8 @@ class SessionDraft:
         archived_at: Epoch ms where the source itself has the session archived.
         names_count: Whether the messages' ``source_id`` only say which one of the session each
             is, so that another one has it where something before it was taken out.
+        partial: Whether this is what something beside the session's own files tells of it: an
+            index, a list of prompts. It never takes the place of what those files told.
     """
 
     source_id: str
@@ -146,3 +148,4 @@ class SessionDraft:
     system_prompts: dict[str, str] = field(default_factory=dict)
     archived_at: int | None = None
     names_count: bool = False
+    partial: bool = False

@@ -136,7 +136,7 @@ def _write_unit(
             written = write_prepared(
                 database, prepared, clock=clock,
                 before=result.before.get(prepared.id), read_from=files, keep_gone=keep_gone,
-                keep_title=same_mapping,
+                keep_told=same_mapping,
             )  # fmt: skip
         except ROW_ERRORS as error:
             database.connection.execute("ROLLBACK TO session")

@@ -12,7 +12,7 @@ import hashlib
 import sqlite3
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,6 +33,9 @@ from store.sync.session_rows import (
 
 _STAMPED = len("msg_") + 12
 """Characters of an id before its tail."""
+
+_OURS = ("source", "user", "backscroll", "hidden_at", "inherited_from")
+"""Of a message's metadata what sync and users decide."""
 
 
 @dataclass(slots=True)
@@ -154,6 +157,7 @@ class _Entry:
 
     Attributes:
         gone: Indexes of its parts that the source no longer has.
+        marked: Whether the source has less of it than it had.
     """
 
     row: MessageTuple
@@ -162,6 +166,7 @@ class _Entry:
     parts: list[PartTuple]
     groups: list[list[int]] | None
     gone: list[int] = field(default_factory=list)
+    marked: bool = False
 
     def insert(self, index: int, part: PartTuple, numbers: list[int]) -> None:
         """Add a part that is kept, before the part that has its index now."""
@@ -170,6 +175,7 @@ class _Entry:
         if self.groups is not None:
             self.groups.insert(min(at, len(self.groups) - 1), numbers)
         self.gone = sorted([*(each + (each >= at) for each in self.gone), at])
+        self.marked = True
 
 
 class _Merge:
@@ -201,17 +207,19 @@ class _Merge:
             )
         ]  # fmt: skip
         self._extra: dict[int, int] = {}
+        self._digests_read = read
         self._match(read)
 
     def result(self) -> Merged:
         """Return what both come to."""
         gone = {index for index, old in enumerate(self._old) if self._is_gone(old)}
+        restored = sum(self._restore(old) for old in self._old)
         missing = {
             index: parts
             for index, old in enumerate(self._old)
             if (parts := self._gone_parts(old))
         }
-        if not gone and not missing:
+        if not gone and not missing and not restored:
             return Merged(self._new, self._moved({}))
         before = {id(entry): entry.row[0] for entry in self._entries}
         kept = {index: self._kept(self._old[index]) for index in sorted(gone)}
@@ -225,7 +233,8 @@ class _Merge:
         ids = {before[id(entry)]: entry.row[0] for entry in self._entries}
         moved = self._moved(kept)
         prepared = self._assembled(entries, {**moved, **ids})
-        _count(prepared, [self._old[index] for index in kept], len(kept) + len(missing))
+        marked = sum(entry.marked for entry in self._entries)
+        _count(prepared, [self._old[index] for index in kept], len(kept) + marked)
         return Merged(prepared, moved)
 
     def _moved(self, kept: Mapping[int, _Entry]) -> dict[str, str]:
@@ -291,6 +300,56 @@ class _Merge:
         digests = old.digests()
         return not digests or not digests.isdisjoint(self._lost)
 
+    def _restore(self, old: _Old) -> bool:
+        """Put back what parts and message were told by records that are lost.
+
+        A call whose result is lost, an answer whose last line, which had the counts, is.
+
+        Returns:
+            Whether there was anything.
+        """
+        before = old.digests()
+        if not old.now or before.isdisjoint(self._lost):
+            return False
+        found = False
+        places = [(p, i) for p in old.now for i in range(len(self._entries[p].parts))]
+        parts = [self._entries[place].parts[index] for place, index in places]
+        for index, match in enumerate(_matches(old.parts, parts)):
+            if match is None or index >= len(old.records) - 1:
+                continue
+            entry, at = self._entries[places[match][0]], places[match][1]
+            if self._tells_less(self._digests_of(entry, at), old.records[index]):
+                entry.parts[at] = (*entry.parts[at][:4], *old.parts[index][4:])
+                if entry.groups is not None:
+                    entry.groups[at] = self._numbers([old.groups[index]])[0]
+                entry.gone = sorted({*entry.gone, at})
+                found = True
+        entry = self._entries[old.now[0]]
+        now = {self._digest_of(n) for place in old.now for g in self._entries[place].groups or ()
+               for n in g}  # fmt: skip
+        if not found and not self._tells_less(now, before):
+            return False
+        entry.row = (*entry.row[:3], _more_told(entry.row[3], old.metadata), *entry.row[4:])
+        lost = [n for n in old.groups[-1] if self._digests.get(n) in self._lost - now]
+        if entry.groups is not None:
+            there = {number for group in entry.groups for number in group}
+            more = [number for number in self._numbers([lost])[0] if number not in there]
+            entry.groups[-1] = [*entry.groups[-1], *dict.fromkeys(more)]
+        entry.marked = True
+        return True
+
+    def _tells_less(self, now: Collection[bytes], before: Collection[bytes]) -> bool:
+        """Say whether a reading was made of some of the records of before, the others lost."""
+        return bool(now) and set(now) < set(before) and set(before) - set(now) <= self._lost
+
+    def _digests_of(self, entry: _Entry, index: int) -> set[bytes]:
+        if entry.groups is None or index >= len(entry.groups) - 1:
+            return set()
+        return {self._digest_of(number) for number in entry.groups[index]}
+
+    def _digest_of(self, number: int) -> bytes:
+        return self._digests_read[number] if number < len(self._digests_read) else b""
+
     def _gone_parts(self, old: _Old) -> list[int]:
         """Return the indexes of a message's parts that the reading no longer has."""
         if not old.now:
@@ -298,8 +357,10 @@ class _Merge:
         there = [part for place in old.now for part in self._entries[place].parts]
         return [
             index
-            for index in _unmatched(old.parts, there)
-            if index < len(old.records) - 1 and not self._lost.isdisjoint(old.records[index])
+            for index, match in enumerate(_matches(old.parts, there))
+            if match is None
+            and index < len(old.records) - 1
+            and not self._lost.isdisjoint(old.records[index])
         ]
 
     def _kept(self, old: _Old) -> _Entry:
@@ -397,7 +458,7 @@ def _lay_out(entries: Sequence[_Entry]) -> None:
         row = entry.row
         message_id = f"msg_{(ticks + position) & STAMP_MASK:012x}{tail}"
         metadata = _timed(row[3], said, at) if at != row[4] else row[3]
-        if entry.gone:
+        if entry.marked:
             metadata = _with_gone_parts(metadata, entry.gone)
         entry.row = (message_id, row[1], row[2], metadata, at, max(at, row[5]))
         names = (
@@ -449,12 +510,9 @@ def _count(prepared: PreparedSession, kept: Sequence[_Old], marked: int) -> None
     """Let the session's sums and times take in what is kept, and say how much that is."""
     source = _source(prepared.metadata)
     prepared.metadata["source"] = {**source, GONE_MESSAGES: marked + source.get(GONE_MESSAGES, 0)}
-    more = sums(old.metadata for old in kept if old.row[2] == "assistant")
-    before = prepared.rollups
-    prepared.rollups = (
-        before[0] + more[0], before[1] + more[1], before[2] + more[2], before[3] + more[3],
-        before[4] + more[4], before[5] + more[5], before[6] + more[6],
-    )  # fmt: skip
+    prepared.rollups = sums(
+        orjson.loads(row[3]) for row in prepared.messages if row[2] == "assistant"
+    )
     for old in kept:
         prepared.updated_at = max(prepared.updated_at, old.row[4])
         if "inherited_from" not in _source(old.metadata):
@@ -475,30 +533,37 @@ def _words(row: MessageTuple, parts: Sequence[PartTuple]) -> object:
     return row[2], _said_at(row), tuple((part[4], part[5]) for part in parts)
 
 
-def _unmatched(before: Sequence[PartTuple], now: Sequence[PartTuple]) -> list[int]:
-    """Return the indexes of the parts of one message that are not among those of now.
+def _matches(before: Sequence[PartTuple], now: Sequence[PartTuple]) -> list[int | None]:
+    """Return for each part of a message which one of now it is; None where none is.
 
     A call is known by its id, anything else by its type: the first text of a message is
     its first text, however far it grew.
     """
-    left = Counter(_kind_of(part[4], part[6]) for part in now)
-    same = Counter((part[4], part[5]) for part in now)
-    missing: list[int] = []
-    later: list[int] = []
+    same: dict[tuple[str, str], list[int]] = {}
+    alike: dict[str, list[int]] = {}
+    for index, part in enumerate(now):
+        same.setdefault((part[4], part[5]), []).append(index)
+        alike.setdefault(_kind_of(part[4], part[6]), []).append(index)
+    found: list[int | None] = [None] * len(before)
     for index, part in enumerate(before):
-        said = (part[4], part[5])
-        if same[said] > 0:
-            same[said] -= 1
-            left[_kind_of(part[4], part[6])] -= 1
-        else:
-            later.append(index)
-    for index in later:
-        kind = _kind_of(before[index][4], before[index][6])
-        if left[kind] > 0:
-            left[kind] -= 1
-        else:
-            missing.append(index)
-    return missing
+        equal = same.get((part[4], part[5]))
+        if equal:
+            match = found[index] = equal.pop(0)
+            alike[_kind_of(part[4], part[6])].remove(match)
+    for index, part in enumerate(before):
+        left = alike.get(_kind_of(part[4], part[6])) if found[index] is None else None
+        if left:
+            found[index] = left.pop(0)
+    return found
+
+
+def _more_told(text: str, before: Mapping[str, Any]) -> str:
+    """Return ``metadata_json`` with what only records told that are lost."""
+    said = orjson.loads(text)
+    more = {key: value for key, value in before.items() if key not in said and key not in _OURS}
+    if "usage" in before:
+        more["usage"] = before["usage"]
+    return json_text({**said, **more})
 
 
 def _numbered(connection: sqlite3.Connection, session_id: str) -> Iterable[tuple[int, bytes]]:

@@ -8,6 +8,8 @@ import orjson
 
 from store.sync.jsontext import json_text
 
+LINKS = ("child_session_source_id", "child_session_id", "attachment")
+"""What a part says, in ``resultProviderMetadata.backscroll``, of a session or a side file."""
 GUESSED = (None, "first-prompt", "placeholder", "id")
 """``title_from`` of titles that nobody gave the session."""
 
@@ -54,6 +56,32 @@ def message_metadata(said: str, stored: str | None, inherited_from: str | None) 
     if kept:
         _lay_over(after, before)
     return _settled(json_text(after), stored, before)
+
+
+def part_data(said: str, stored: str) -> str:
+    """Return ``data_json`` of a part, linked to what it was linked to before.
+
+    A call whose subagent's file is gone, or a result whose side file is, names neither any
+    more; the library has both.
+    """
+    if not any(f'"{link}"' in stored and f'"{link}"' not in said for link in LINKS):
+        return said
+    before, after = _own(_decoded(stored)), _decoded(said)
+    links = {key: before[key] for key in LINKS if key in before}
+    if not links:
+        return said
+    bag = after.get("resultProviderMetadata")
+    bag = bag if isinstance(bag, dict) else {}
+    own = _own(after)
+    own = {**own, **{key: value for key, value in links.items() if key not in own}}
+    after["resultProviderMetadata"] = {**bag, "backscroll": own}
+    return stored if after == _decoded(stored) else json_text(after)
+
+
+def _own(part: dict[str, Any]) -> dict[str, Any]:
+    bag = part.get("resultProviderMetadata")
+    own = bag.get("backscroll") if isinstance(bag, dict) else None
+    return own if isinstance(own, dict) else {}
 
 
 def hidden_by_user(metadata: dict[str, Any]) -> bool:

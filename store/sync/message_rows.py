@@ -35,6 +35,7 @@ def write_messages(
     new: bool,
     only: Collection[str] | None = None,
     moved: Mapping[str, str] | None = None,
+    keep_links: bool = False,
 ) -> tuple[list[str], bool, bool]:
     """Return the messages that changed, whether any went, and whether any came.
 
@@ -45,6 +46,7 @@ def write_messages(
         new: Whether the session is not in the store yet.
         only: The ids of the only messages whose rows may differ; None for all.
         moved: Stored ids of messages that have another one now; None where names tell.
+        keep_links: Whether parts stay linked to what was brought in earlier (``keeping``).
     """
     if new:
         return [], False, _write_new(database, prepared, found)
@@ -67,7 +69,7 @@ def write_messages(
     connection.executemany(INSERT_MESSAGE, different)
     touched = dict.fromkeys(gone)
     touched.update(dict.fromkeys(row[0] for row in different))
-    touched.update(dict.fromkeys(_write_parts(database, prepared, only)))
+    touched.update(dict.fromkeys(_write_parts(database, prepared, only, keep_links)))
     if prepared.refs:
         connection.executemany(INSERT_REFS, prepared.refs)
     return list(touched), bool(gone), any(row[0] not in stored for row in different)
@@ -86,7 +88,10 @@ def _write_new(database: Database, prepared: PreparedSession, found: links.Links
 
 
 def _write_parts(
-    database: Database, prepared: PreparedSession, only: Collection[str] | None
+    database: Database,
+    prepared: PreparedSession,
+    only: Collection[str] | None,
+    keep_links: bool,
 ) -> list[str]:
     """Write the parts that differ and remove those that went; return their messages."""
     connection = database.connection
@@ -101,7 +106,10 @@ def _write_parts(
     }
     different = []
     for part in prepared.parts:
-        if stored.pop(part[0], None) != part:
+        before = stored.pop(part[0], None)
+        if before is not None and before != part and keep_links:
+            part = (*part[:5], keeping.part_data(part[5], before[5]), *part[6:])
+        if before != part:
             different.append(part)
     connection.executemany("DELETE FROM chat_parts WHERE id = ?", ((one,) for one in stored))
     connection.executemany(INSERT_PART, different)

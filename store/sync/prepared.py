@@ -18,7 +18,7 @@ from store.sync.answers import answer_name
 from store.sync.blocks import cut_blocks
 from store.sync.jsontext import clean, json_text
 from store.sync.memory import Memory
-from store.sync.session_rows import GONE, GONE_MESSAGES
+from store.sync.session_rows import GONE, GONE_MESSAGES, PARTIAL
 from store.sync.session_rows import MessageTuple as MessageTuple
 from store.sync.session_rows import PartTuple as PartTuple
 from store.sync.session_rows import PreparedSession as PreparedSession
@@ -67,6 +67,7 @@ def prepare(
         system_prompts={digest: clean(body) for digest, body in draft.system_prompts.items()},
         keeps_records=keep_originals,
         names_count=draft.names_count,
+        partial=draft.partial,
     )
     _lay_out(prepared, kind, draft, keep_originals, memory)
     if keep_originals:
@@ -108,6 +109,8 @@ def _session_metadata(kind: str, draft: SessionDraft) -> dict[str, Any]:
     if draft.title_from is not None:
         metadata["title_from"] = draft.title_from
     metadata["source"] = {"kind": kind, "id": draft.source_id, "path": draft.path}
+    if draft.partial:
+        metadata["source"][PARTIAL] = True
     gone = sum(message.gone for message in draft.messages)
     if gone:
         metadata["source"][GONE_MESSAGES] = gone

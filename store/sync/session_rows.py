@@ -10,7 +10,11 @@ from store.sync.blocks import Attachment, Block
 GONE = "gone"
 """In ``metadata_json.source`` of a message: true where the source no longer has it."""
 GONE_PARTS = "gone_parts"
-"""There: the indexes of the parts that the source no longer has, of a message that it has."""
+"""There: the indexes of the parts that the source no longer has, or has less of; empty where
+only the message's own facts, such as its counts, are gone."""
+PARTIAL = "partial"
+"""In ``metadata_json.source`` of a session: true where only something beside its own files,
+such as an index, was ever read."""
 GONE_MESSAGES = "gone_messages"
 """In ``metadata_json.source`` of a session: how many messages have either mark."""
 
@@ -32,6 +36,7 @@ class PreparedSession:
         inherited: Position in ``messages`` to the source id of the original, for copies.
         keeps_records: Whether ``blocks`` holds the original records; else none are kept.
         names_count: Whether ``message_names`` only say which message of the session one is.
+        partial: Whether it was read from something beside the session's own files.
         refs: Message id and ``records_json``, for messages that name records.
     """
 
@@ -59,3 +64,4 @@ class PreparedSession:
     system_prompts: dict[str, str] = field(default_factory=dict)
     keeps_records: bool = True
     names_count: bool = False
+    partial: bool = False

@@ -7,15 +7,18 @@ import sqlite3
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+import orjson
+
 from store.clock import Clock, system_clock
 from store.database import Database
 from store.sources.drafts import SessionDraft
 from store.sync import gone, keeping, links
 from store.sync.blocks import write_attachments, write_blocks
 from store.sync.grown import what_differs
+from store.sync.jsontext import json_text
 from store.sync.message_rows import write_messages
-from store.sync.prepared import PreparedSession, prepare
-from store.sync.session_rows import GONE_MESSAGES
+from store.sync.prepared import UNKNOWN_MODEL, PreparedSession, prepare
+from store.sync.session_rows import GONE_MESSAGES, PARTIAL
 
 CHANGES_KEPT = 10_000
 """Rows of ``changes`` that are kept; a poller further behind reads everything again."""
@@ -75,7 +78,7 @@ def write_prepared(
     before: PreparedSession | None = None,
     read_from: Collection[str] = (),
     keep_gone: bool = True,
-    keep_title: bool = True,
+    keep_told: bool = True,
 ) -> Written:
     """Write a session whose rows are ready; call it in a transaction.
 
@@ -88,7 +91,7 @@ def write_prepared(
         read_from: The files that it was read from: what the store has of one of them is
             what this reading replaces, never another copy.
         keep_gone: Whether messages that the source no longer has stay, marked so.
-        keep_title: Whether a title that the source no longer has stays.
+        keep_told: Whether a title, workspace or model that the source no longer tells stays.
     """
     connection = database.connection
     reason = _forgotten(database, prepared) or _older_copy(database, prepared, read_from)
@@ -96,17 +99,22 @@ def write_prepared(
         return Written(prepared.id, skipped=reason)
     # First of all: what was written before was adopted too, and is compared with this.
     links.adopt_exported(database, prepared)
-    path, has_gone = _in_store(connection, prepared.id)
-    if before is not None and path == prepared.path and not has_gone:
+    known = _in_store(connection, prepared.id)
+    if known is not None and prepared.partial and not known.partial:
+        return Written(prepared.id, skipped="the session's own files told more")
+    if before is not None and known is not None and known.grows(prepared):
         return _write_grown(database, prepared, before, clock, keep_gone)
     renamed: Mapping[str, str] | None = None
-    if keep_gone and path is not None:
+    keep_gone = keep_gone and not (known is not None and known.partial and not prepared.partial)
+    if keep_gone and known is not None:
         merged = gone.merged(connection, prepared)
         prepared, renamed = merged.prepared, merged.moved
     found = links.resolve(connection, prepared)
-    new, moved = _write_session_row(database, prepared, found, keep_gone and keep_title)
+    new, moved = _write_session_row(database, prepared, found, keep_gone and keep_told)
     _write_prompts(database, prepared)
-    touched, removed, added = write_messages(database, prepared, found, new, moved=renamed)
+    touched, removed, added = write_messages(
+        database, prepared, found, new, moved=renamed, keep_links=keep_gone
+    )
     if prepared.blocks or not new:
         write_blocks(connection, prepared.id, prepared.blocks)
     files = write_attachments(connection, prepared.id, prepared.attachments)
@@ -152,7 +160,9 @@ def _write_grown(
     _, moved = _write_session_row(database, prepared, found, keep_gone)
     _write_prompts(database, prepared)
     messages = frozenset(row[0] for row in grown.messages)
-    touched, _, added = write_messages(database, grown, found, False, only=messages)
+    touched, _, added = write_messages(
+        database, grown, found, False, only=messages, keep_links=keep_gone
+    )
     write_blocks(connection, prepared.id, prepared.blocks)
     files = write_attachments(connection, prepared.id, grown.attachments)
     links.record(connection, prepared, found)
@@ -201,18 +211,35 @@ def _forgotten(database: Database, prepared: PreparedSession) -> str | None:
     return None
 
 
-def _in_store(connection: sqlite3.Connection, session_id: str) -> tuple[str | None, bool]:
-    """Return the path that a session was read from, None for one that is not there.
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the store says of a session that is there.
 
-    And whether it has messages that its source no longer has.
+    Attributes:
+        path: Where it was read from.
+        has_gone: Whether it has messages that its source no longer has.
+        partial: As in ``SessionDraft``.
     """
+
+    path: str | None
+    has_gone: bool
+    partial: bool
+
+    def grows(self, prepared: PreparedSession) -> bool:
+        """Say whether a reading can be compared with the one before it alone."""
+        same = self.path == prepared.path and self.partial == prepared.partial
+        return same and not self.has_gone
+
+
+def _in_store(connection: sqlite3.Connection, session_id: str) -> _Known | None:
     row = connection.execute(
-        "SELECT coalesce(json_extract(metadata_json, '$.source.path'), ''), "
-        f"json_extract(metadata_json, '$.source.{GONE_MESSAGES}') IS NOT NULL "
-        "FROM chat_sessions WHERE id = ?",
+        "SELECT json_extract(metadata_json, '$.source') FROM chat_sessions WHERE id = ?",
         (session_id,),
     ).fetchone()
-    return (None, False) if row is None else (row[0], bool(row[1]))
+    if row is None:
+        return None
+    source = orjson.loads(row[0]) if row[0] is not None else {}
+    return _Known(source.get("path"), GONE_MESSAGES in source, bool(source.get(PARTIAL)))
 
 
 def _older_copy(
@@ -232,26 +259,37 @@ def _older_copy(
 
 
 def _write_session_row(
-    database: Database, prepared: PreparedSession, found: links.Links, keep_title: bool
+    database: Database, prepared: PreparedSession, found: links.Links, keep_told: bool
 ) -> tuple[bool, bool]:
-    """Return whether the session is new, and whether its row was written."""
+    """Return whether the session is new, and whether its row was written.
+
+    Args:
+        database: A file of ours.
+        prepared: The session.
+        found: What it refers to.
+        keep_told: Whether title, workspace and model stay where the source no longer has any.
+    """
     connection = database.connection
     stored = connection.execute(
         f"SELECT {SESSION_COLUMNS} FROM chat_sessions WHERE id = ?", (prepared.id,)
     ).fetchone()
     archived, permissions, metadata = prepared.archived_at, "[]", None
+    workspace, model = prepared.workspace_root, prepared.model_json
     if stored is not None:
         permissions, metadata = stored[6], stored[7]
         archived = keeping.archived_at(archived, keeping.said_archived_at(metadata), stored[17])
+        if keep_told:
+            workspace = workspace or stored[2]
+            model = stored[3] if model == json_text(UNKNOWN_MODEL) else model
     row = (
         prepared.id,
         prepared.agent,
-        prepared.workspace_root,
-        prepared.model_json,
+        workspace,
+        model,
         found.parent_id,
         found.parent_message_id,
         permissions,
-        keeping.session_metadata(prepared.metadata, metadata, keep_title=keep_title),
+        keeping.session_metadata(prepared.metadata, metadata, keep_title=keep_told),
         *prepared.rollups,
         prepared.created_at,
         prepared.updated_at,

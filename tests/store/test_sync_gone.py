@@ -172,6 +172,45 @@ def test_parts_that_are_gone_stay_in_their_message(database: Database, tmp_path:
     assert dump(database, ALL) == fresh(tmp_path, with_calls("k", "l", "m", "n"))
 
 
+def answered(*lines: str) -> SessionDraft:
+    """A call, its result, and the answer's counts: a record each."""
+    draft = said("a")
+    draft.records = [b"a", *(line.encode() for line in lines)]
+    data = {"type": "tool-Run", "toolCallId": "k", "state": "input-available", "text": "k"}
+    numbers = [number for number, line in enumerate(lines, 1) if line != "counts"]
+    if "result" in lines:
+        data |= {"state": "output-available", "output": "done"}
+    call = PartDraft("tool-Run", data, START, START, "k", data["state"], tuple(numbers))
+    draft.messages[0].parts.append(call)
+    draft.messages[0].role = "assistant"
+    draft.messages[0].metadata["usage"] = {"input": 1}
+    if "counts" in lines:
+        draft.messages[0].metadata["usage"] = {"input": 7}
+        draft.messages[0].records = (len(lines),)
+    return draft
+
+
+def test_a_result_and_counts_that_are_gone_stay(database: Database, tmp_path: Path) -> None:
+    whole = answered("call", "result", "counts")
+    write(database, whole)
+    for _ in range(2):
+        write(database, answered("call"))
+        (text,) = database.connection.execute(
+            "SELECT data_json FROM chat_parts WHERE tool_call_id = 'k'"
+        ).fetchone()
+        assert json.loads(text)["output"] == "done"
+        assert database.connection.execute(
+            "SELECT prompt_tokens FROM chat_sessions"
+        ).fetchone() == (7,)
+        assert marked(shown(database)) == "a(k)"
+    (name,) = database.connection.execute("SELECT id FROM chat_messages").fetchone()
+    assert sorted(records_of_message(database, name)) == ["a", "call", "counts", "result"]
+    write(database, answered("call", "result"))
+    assert marked(shown(database)) == "ak"
+    write(database, whole)
+    assert dump(database, ALL) == fresh(tmp_path, whole)
+
+
 def test_a_row_that_is_written_anew_is_the_same_row(database: Database, tmp_path: Path) -> None:
     """A database's row has another text each time while an answer comes."""
     for text in ("H", "Hel", "Hello"):
