@@ -31,13 +31,22 @@ def loads(text: str | bytes) -> Any:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         value = _loads_slowly(text)
+    refuse_deep(text, value)
+    return value
+
+
+def refuse_deep(text: str | bytes, value: Any) -> None:
+    """Refuse a value that is nested deeper than ``MOST_LEVELS``.
+
+    Raises:
+        DamagedJson: It is.
+    """
     if isinstance(text, bytes):
         openings = text.count(b"[") + text.count(b"{")
     else:
         openings = text.count("[") + text.count("{")
     if openings > MOST_LEVELS and _is_deep(value):
         raise DamagedJson(f"nested deeper than {MOST_LEVELS} levels")
-    return value
 
 
 def _loads_slowly(text: str | bytes) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from store.neutral import escaped
+from store.stored_json import DamagedJson, refuse_deep
 
 LONGEST_LINE = 256 << 20
 """Bytes: what the sources read of one line (64 MiB) becomes no longer in an export."""
@@ -39,6 +40,7 @@ def decode(text: str | bytes) -> Any:
         value = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         return _decode_slowly(text, error)
+    _refuse_deep(text, value)
     if _LONG_NUMBER.search(text if isinstance(text, str) else text.decode()):
         # orjson turns integers past 64 bits into floats.
         return _decode_slowly(text, None)
@@ -47,9 +49,18 @@ def decode(text: str | bytes) -> Any:
 
 def _decode_slowly(text: str | bytes, fault: ValueError | None) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse)
+        value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise NotJson(str(fault or error)) from None
+    _refuse_deep(text, value)
+    return value
+
+
+def _refuse_deep(text: str | bytes, value: Any) -> None:
+    try:
+        refuse_deep(text, value)
+    except DamagedJson as error:
+        raise NotJson(str(error)) from None
 
 
 def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
