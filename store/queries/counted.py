@@ -191,6 +191,9 @@ def _every_row(db: Database) -> dict[str, _Row]:
     )
     rows = _read(db, f"{name} IN ({twice})", ())
     rows |= _read(db, f"{name} IS NOT NULL AND {answer} IS NULL", ())
+    if db.form.name == "own":
+        # What went on from an export is named anew by another agent's sync.
+        rows |= _read(db, "m.session_id IN (SELECT imported_id FROM exported_sessions)", ())
     return _with_originals(db, rows)
 
 
