@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import orjson
-
+from store.compression import DamagedFrame, unpack_frame
 from store.database import Database
 from store.errors import NotFound
+from store.stored_json import DamagedJson, loads
 
 
 def records_of_part(database: Database, part_id: str) -> list[str]:
@@ -58,7 +58,7 @@ def record_count(database: Database, session_id: str) -> int:
 def records_of_session(database: Database, session_id: str) -> Iterator[bytes]:
     """Yield every kept record of a session as its source wrote it, in order.
 
-    Those that the source no longer has come last.
+    Those that the source no longer has come last. Blocks that are damaged are left out.
     """
     return (record for _, record in numbered_records(database, session_id))
 
@@ -71,7 +71,11 @@ def numbered_records(database: Database, session_id: str) -> Iterator[tuple[int,
         "SELECT first, count, body FROM original_records WHERE session_id = $1 ORDER BY first",
         {"1": session_id},
     ):
-        yield from enumerate(_unpack(count, body), first)
+        try:
+            records = _unpack(count, body)
+        except DamagedFrame:
+            continue  # Exports then make the record anew, from the rows.
+        yield from enumerate(records, first)
 
 
 def attachment(database: Database, session_id: str, name: str) -> bytes:
@@ -88,7 +92,10 @@ def attachment(database: Database, session_id: str, name: str) -> bytes:
         ).fetchone()
     if row is None:
         raise NotFound(f"the store has no file {name} of session {session_id}")
-    return _decompress(row[0])
+    try:
+        return unpack_frame(row[0])
+    except DamagedFrame as error:
+        raise NotFound(f"the stored file {name} is damaged: {error}") from error
 
 
 def attachments(database: Database, session_id: str) -> list[tuple[str, str, int]]:
@@ -124,7 +131,12 @@ def _groups(database: Database, message_id: str) -> list[list[int]]:
     row = database.connection.execute(
         "SELECT records_json FROM record_refs WHERE message_id = $1", {"1": message_id}
     ).fetchone()
-    return [] if row is None else orjson.loads(row[0])
+    try:
+        groups = [] if row is None else loads(row[0])
+    except DamagedJson:
+        return []
+    return [[number for number in group if type(number) is int] if isinstance(group, list) else []
+            for group in groups] if isinstance(groups, list) else []
 
 
 def _texts(database: Database, session_id: str, numbers: Sequence[int]) -> list[str]:
@@ -138,17 +150,13 @@ def _texts(database: Database, session_id: str, numbers: Sequence[int]) -> list[
             {"1": session_id, "2": number},
         ).fetchone()
         if row is not None:
-            found.update(enumerate(_unpack(row[1], row[2]), row[0]))
+            try:
+                found.update(enumerate(_unpack(row[1], row[2]), row[0]))
+            except DamagedFrame as error:
+                found[number] = f"damaged in the store: {error}".encode()
     return [found[number].decode("utf-8", "replace") for number in numbers if number in found]
 
 
 def _unpack(count: int, body: bytes) -> list[bytes]:
-    raw = _decompress(body)
+    raw = unpack_frame(body)
     return [raw] if count == 1 else raw.split(b"\n")
-
-
-def _decompress(body: bytes) -> bytes:
-    # Imported here: the start path reads no original record.
-    import zstandard
-
-    return zstandard.ZstdDecompressor().decompress(body)

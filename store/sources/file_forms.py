@@ -6,7 +6,8 @@ import codecs
 import zlib
 from typing import Protocol
 
-_MOST_UNPACKED = 1 << 30
+from store.compression import unpacked_limit
+
 _STEP = 1 << 24
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32-le", "UTF-32"),
@@ -79,12 +80,14 @@ class _Packed:
     def __init__(self) -> None:
         self.problems: list[str] = []
         self._unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-        self._size = 0
+        self._packed = self._size = 0
         self._broken = False
 
     def decode(self, chunk: bytes) -> bytes:
         parts: list[bytes] = []
         more = False
+        self._packed += len(chunk)
+        limit = unpacked_limit(self._packed)
         while (chunk or more) and not self._broken:
             if self._unpacker.eof:
                 chunk = chunk.lstrip(b"\0")
@@ -98,8 +101,9 @@ class _Packed:
             more = len(part) == _STEP
             self._size += len(part)
             chunk = self._unpacker.unconsumed_tail or self._unpacker.unused_data
-            if self._size > _MOST_UNPACKED:
-                self._end("compressed file unpacks to more than 1 GiB; the rest is not read")
+            if self._size > limit:
+                most = limit >> 20
+                self._end(f"compressed file unpacks to more than {most} MiB; the rest is not read")
         return b"".join(parts)
 
     def _end(self, problem: str) -> None:

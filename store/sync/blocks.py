@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import zstandard
 
+from store.compression import unpack_frame
 from store.sources.drafts import AttachmentDraft
 from store.sync.jsontext import clean
 
@@ -60,7 +61,7 @@ class Block:
 
 def unpacked(count: int, body: bytes) -> list[bytes]:
     """Return the records of a stored block."""
-    raw = zstandard.ZstdDecompressor().decompress(body)
+    raw = unpack_frame(body)
     return [raw] if count == 1 else raw.split(b"\n")
 
 

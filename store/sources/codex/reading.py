@@ -8,6 +8,7 @@ from typing import BinaryIO
 
 import orjson
 
+from store.compression import unpacked_limit
 from store.sources.codex.names import DOCUMENT, PACKED
 from store.sources.codex.rollout import Rollout
 from store.sources.json_lines import CHUNK, LINE_LIMIT, LineError, parse_line
@@ -74,6 +75,10 @@ def _read_document(
     return size
 
 
+_PIECE = 1024
+"""Bytes that are unpacked at once: a block of 3 bytes can stand for 128 KiB."""
+
+
 def _read_packed(
     rollout: Rollout, file: io.RawIOBase | BinaryIO, size: int, problems: list[Problem]
 ) -> int:
@@ -82,15 +87,24 @@ def _read_packed(
     import zstandard
 
     unpacker = zstandard.ZstdDecompressor().decompressobj()
-    left, begun = size, False
+    left, begun, room = size, False, unpacked_limit(size)
     try:
-        while left > 0 and (chunk := file.read(min(CHUNK, left))):
+        while left > 0 and (chunk := file.read(min(_PIECE, left))):
             left -= len(chunk)
             while chunk:
                 if unpacker.eof:
                     unpacker = zstandard.ZstdDecompressor().decompressobj()
                 begun = True
-                rollout.push(unpacker.decompress(chunk))
+                unpacked = unpacker.decompress(chunk)
+                room -= len(unpacked)
+                if room < 0:
+                    most = unpacked_limit(size) >> 20
+                    problems.append(Problem(
+                        rollout.path, 0,
+                        f"compressed file unpacks to more than {most} MiB; the rest is not read",
+                    ))
+                    return size
+                rollout.push(unpacked)
                 chunk = unpacker.unused_data
         if begun and not unpacker.eof:
             problems.append(Problem(rollout.path, 0, "compressed file ends too early"))
