@@ -11,6 +11,7 @@ from store.exports.encoding import encode
 from store.exports.reading import MessageReading, Row, SessionReading
 from store.exports.tool_line import tool_name, tool_output, tool_state, tool_subject
 from store.neutral import neutral
+from store.replies import reply_in
 from store.speakers import speaker_of
 
 OUTPUT_LINES = 40
@@ -85,7 +86,10 @@ def _part(row: Row, workspace: str | None) -> Iterator[str]:
 def _tool(data: Mapping[str, Any], workspace: str | None) -> Iterator[str]:
     subject = _code(tool_subject(data, workspace))
     yield f"\n**{_line(tool_name(data))}** {subject} ({_line(tool_state(data))})\n"
-    output = tool_output(data).strip("\n")
+    words, output = reply_in(tool_output(data).strip("\n"))
+    if words:
+        quoted = neutral(words).replace("\n", "\n> ")
+        yield f"\n> **You:** {quoted}\n"
     if output:
         lines = output.split("\n")
         yield _fenced("\n".join(lines[:OUTPUT_LINES]))
@@ -107,9 +111,17 @@ def _other(kind: str, data: Mapping[str, Any]) -> Iterator[str]:
     elif kind in ("file", "reasoning-file"):
         name = data.get("filename") or "file"
         yield f"\n*{_line(name)}, {_line(data.get('mediaType', 'unknown type'))}*\n"
+    elif kind == "data-event" and isinstance(content, dict) and _is_told(content):
+        yield f"\n*{_line(content['name'])}*\n"
+        yield _fenced(content["details"])
     else:
         yield f"\n**{_line(kind)}**\n"
         yield _fenced(encode(content if content is not None else dict(data)), "json")
+
+
+def _is_told(event: Mapping[str, Any]) -> bool:
+    """Tell whether an event is a text under a name, such as what an IDE put around a prompt."""
+    return event.keys() == {"name", "details"} and isinstance(event["details"], str)
 
 
 def _time(milliseconds: Any) -> str:

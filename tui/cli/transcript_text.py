@@ -14,6 +14,7 @@ from store.rows import MessageRow, PartRow
 from store.speakers import speaker_of
 from store.streams import Painted, joined
 from tui.cli.output import Printer, local_time
+from tui.text import one_line
 from tui.transcript.call import Call, ended_in
 from tui.transcript.calls import describe
 from tui.transcript.data_lines import WORDED, data_lines
@@ -119,7 +120,12 @@ class TranscriptText:
         yield from self._body(call)
 
     def _body(self, call: Call) -> Iterator[Painted]:
-        """Yield what came of a call."""
+        """Yield what came of a call: a person's words first, fixed text last."""
+        for number, line in enumerate(call.said.split("\n") if call.said else ()):
+            yield joined([
+                self.printer.paint("          " if number else "      You ", "user", "bold"),
+                self.printer.paint(self._cut(line)),
+            ])
         if call.kind == "todo":
             for state, text in call.body:
                 yield self.printer.paint(f"      {_TODO_MARKS.get(state, '○')} {text}")
@@ -128,6 +134,10 @@ class TranscriptText:
         else:
             text = str(call.body).strip("\n")
             yield from self._indented(text, OUTPUT_LINES, from_end=call.from_end)
+        if call.result and (self.full or call.result_tells):
+            yield from self._indented(call.result, OUTPUT_LINES, from_end=call.from_end)
+        elif call.result and (call.said or call.kind == "markdown"):
+            yield self.printer.paint(f"      {self._cut(one_line(call.result))}", "faint")
 
     def _diff(self, lines: list[str]) -> Iterator[Painted]:
         styles = {"+": ("added",), "-": ("removed",), "@": ("faint",)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from store.replies import Reply, reply_in
 from tui.figures import clock, count_of, duration, moment, size
 from tui.inspector.blocks import (
     Block,
@@ -132,7 +133,14 @@ def _output_blocks(subject: Subject, limit: int | None, width: int) -> list[Bloc
     result = result_of(subject)
     if result is None:
         return [*blocks, *_no_output(subject)]
-    name = "Error" if subject.data.get("errorText") is not None else "Output"
+    reply = reply_in(result) if isinstance(result, str) else Reply("", "")
+    if reply.words:
+        said = Value("reply", lambda: reply.words)
+        top = Fixed(lambda width: [heading("Your words", [], width, value=said)])
+        blocks += [top, Text(reply.words, value=said), Fixed(lambda _: [BLANK])]
+    name = "Error" if subject.data.get("errorText") is not None else (
+        "Denied" if subject.state == "output-denied" else "Output"
+    )
     text = output_text(result)
     if text is None:
         value = Value("output", lambda: as_json(result), ".json")
@@ -141,7 +149,7 @@ def _output_blocks(subject: Subject, limit: int | None, width: int) -> list[Bloc
         tree = Tree(subject.root("$.output", result), name="$.output", rows=rows)
         blocks += [top, tree, Fixed(lambda _: [BLANK])]
     else:
-        paint = paint_output if subject.failed else plain()
+        paint = plain("muted") if reply.words else paint_output if subject.failed else plain()
         room = None if limit is None else max(LEAST_OUTPUT, limit - (6 if patch else 0))
         blocks += _section(name, text, subject, room, width, paint)
     return [*blocks, Fixed(lambda width: _media_lines(result, width)), *_attached(subject)]

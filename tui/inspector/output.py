@@ -81,10 +81,17 @@ def media_of(output: Any) -> list[tuple[str, int]]:
 
 
 def result_of(subject: Subject) -> Any:
-    """Return a call's output, or its error text; an attachment that was loaded wins."""
+    """Return a call's output, its error text, or why it was denied.
+
+    An attachment that was loaded wins.
+    """
     name = subject.extras.get("attachment")
     if isinstance(name, str) and name in subject.loaded:
         return subject.loaded[name].decode("utf-8", "replace")
     if subject.data.get("errorText") is not None:
         return subject.data["errorText"]
-    return subject.data.get("output")
+    if subject.data.get("output") is not None:
+        return subject.data["output"]
+    approval = subject.data.get("approval")
+    reason = approval.get("reason") if isinstance(approval, dict) else None
+    return reason if isinstance(reason, str) and reason.strip() else None

@@ -25,7 +25,10 @@ class Call:
         word: How it ended, "" for an unremarkable success.
         milliseconds: How long it took; None where unknown.
         size: How much came back, in words.
+        said: A person's words in answer to the call.
         body: What opens below: text, diff lines, or ``(state, text)`` of a check list.
+        result: What the call gave back, where the body is something else; or the fixed text
+            around a person's words.
         lead_lines: Body lines that show when outputs are short.
         from_end: Whether the short form shows the end of the body.
         call_id: ``toolCallId``.
@@ -39,11 +42,20 @@ class Call:
     milliseconds: float | None = None
     size: str = ""
     kind: BodyKind = "text"
+    said: str = ""
     body: Any = ""
+    result: str = ""
     lead_lines: int = 4
     from_end: bool = False
     language: str = ""
     call_id: str = ""
+
+    @property
+    def result_tells(self) -> bool:
+        """Whether the result says more than that all went well."""
+        return self.status == "failed" or (
+            self.status in ("denied", "interrupted") and not self.said
+        )
 
     @property
     def searched(self) -> str:
@@ -54,7 +66,8 @@ class Call:
             body = "\n".join(text for _state, text in self.body)
         else:
             body = self.body
-        return f"{self.name} {self.what}\n{body}"
+        shown = (f"{self.name} {self.what}", self.said, body, self.result)
+        return "\n".join(filter(None, shown))
 
 
 def shortened(text: str, root: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from store.replies import reply_in
 from tui.text import one_line
 from tui.transcript.call import Call, shortened
 from tui.transcript.plain import as_dict, output_text, readable
@@ -51,10 +52,14 @@ def describe(
     plain = name.lower().rsplit("__", 1)[-1]
     arguments = as_dict(given)
     call.what = shortened(_telling(arguments, given), root)
+    call.said, result = reply_in(call.body)
+    call.body = "" if call.said else result
     for names, fill in SPECIAL:
         if plain in names:
             fill(call, arguments, as_dict(details.get("structured")), root)
             break
+    if result and not call.result and call.body != result:
+        call.result = result
     if call.kind == "text" and call.body and not call.size:
         lines = call.body.count("\n") + 1
         call.size = f"{lines} lines" if lines > call.lead_lines else ""

@@ -12,8 +12,15 @@ from tui.transcript.call import Call, ended_in
 from tui.transcript.highlight import code_lines
 from tui.transcript.item import Item, Level, Setting
 from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
-from tui.transcript.markdown import layout
-from tui.transcript.prose import CAP_CHARACTERS, CAP_LINES, capped_lines, indented, more_line
+from tui.transcript.markdown import layout, plain_lines
+from tui.transcript.prose import (
+    CAP_CHARACTERS,
+    CAP_LINES,
+    capped_lines,
+    first_line,
+    indented,
+    more_line,
+)
 
 _NUMBERED = re.compile(r"^\s*(\d+)(?:→|\t)(.*)$")
 STATUS_INKS = {
@@ -21,6 +28,8 @@ STATUS_INKS = {
     "interrupted": "error", "pending": "muted",
 }
 SPIN_MS = 200
+RESULT_LINES = 4
+"""Lines of an error that are shown below what a call was given."""
 ROWS_OF_A_LINE = 3
 """How many rows a long line gets while outputs are short."""
 
@@ -38,11 +47,48 @@ def tool_lines(call: Call, item: Item, setting: Setting) -> tuple[list[Line], bo
     """Lay out a call; returns the lines and whether something is folded away."""
     level: Level = item.level or setting.tools
     child = setting.children.get(call.call_id)
-    body = _body(call, item, setting, level)
+    body = [
+        *_said(call, item, setting),
+        *_body(call, item, setting, level),
+        *_result(call, item, setting, level),
+    ]
     opened = bool(body)
     lines = [_summary(call, setting, opened=opened, child=child is not None)]
     lines += [indented(line, 2) for line in body]
-    return lines, bool(call.body) and level != "whole"
+    return lines, bool(call.body or call.result) and level != "whole"
+
+
+def _said(call: Call, item: Item, setting: Setting) -> list[Line]:
+    """Lay out a person's words in answer to the call; they show at every level."""
+    if not call.said:
+        return []
+    text = call.said[: CAP_CHARACTERS * item.pages]
+    lines: list[Line] = []
+    for source in clean(text).split("\n"):
+        lead: list[Run] = [("    " if lines else "You ", "user b")]
+        lines += wrapped([(source, "text")], min(setting.measure, setting.width - 2), lead,
+                         [("    ", "user b")])
+    return capped_lines(lines, item.pages)
+
+
+def _result(call: Call, item: Item, setting: Setting, level: Level) -> list[Line]:
+    """Lay out what came back beside the body: an error, or the fixed text around an answer."""
+    if not call.result or level == "off":
+        return []
+    if level != "whole" and not call.result_tells:
+        aside = call.said or call.kind == "markdown"
+        return [first_line(call.result, setting.width - 2, [], "faint")] if aside else []
+    ink = "error" if call.status == "failed" else "faint"
+    text = call.result[: CAP_CHARACTERS * item.pages]
+    sources = clean(text).split("\n")
+    if level == "whole":
+        lines = plain_lines(text, setting.width - 2, ink)
+        return capped_lines(lines, item.pages)
+    lines = []
+    for source in sources[-RESULT_LINES:]:
+        lines += wrapped([(source, ink)], setting.width - 2, by_cells=True)[:ROWS_OF_A_LINE]
+    left = len(sources) - RESULT_LINES
+    return [_rest(left, above=True), *lines] if left > 0 else lines
 
 
 def _summary(call: Call, setting: Setting, *, opened: bool, child: bool) -> Line:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from store.replies import approved_plan
 from tui import figures
 from tui.text import one_line
 from tui.transcript import diff
@@ -167,12 +168,27 @@ def _question(
     if asked:
         call.what = one_line("  ".join(asked))
     answers = as_dict(structured.get("answers"))
+    notes = as_dict(structured.get("annotations"))
     if answers:
-        call.body = "\n".join(f"{name}  {readable(value)}" for name, value in answers.items())
+        call.body = "\n".join(
+            f"{name}  {readable(value)}{_note_on(notes.get(name))}"
+            for name, value in answers.items()
+        )
+
+
+def _note_on(annotation: Any) -> str:
+    """Return what a person wrote beside an answer, on a line of its own."""
+    note = annotation if isinstance(annotation, str) else as_dict(annotation).get("notes")
+    return f"\n  {note}" if isinstance(note, str) and note.strip() else ""
 
 
 def _plan(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
     plan = given.get("plan")
+    approved = approved_plan(str(call.body), structured) if call.status == "ok" else None
+    if approved is not None:
+        plan, call.result = approved.plan, approved.rest
+        if approved.edited:
+            call.marks = [("edited", "user")]
     if isinstance(plan, str) and plan.strip():
         first = plan.strip().split("\n", 1)[0].lstrip("# ")
         call.what, call.kind, call.body, call.lead_lines = one_line(first), "markdown", plan, 8
