@@ -15,6 +15,11 @@ from pathlib import Path
 
 from store.errors import Refused
 
+
+class AlreadyThere(Refused):
+    """Something of that name is there already."""
+
+
 LONGEST_NAME = 100
 _NOT_TAKEN = re.compile(r"[^A-Za-z0-9._]+")
 
@@ -39,7 +44,8 @@ def write_whole(path: Path, pieces: Iterable[str | bytes], *, replace: bool = Fa
         replace: Whether a plain file that is there gives way.
 
     Raises:
-        Refused: Something is there that does not give way; the folder is missing, or the
+        AlreadyThere: Something is there, and ``replace`` was not asked for.
+        Refused: What is there is no plain file; the folder is missing, or the
             file cannot be written.
     """
     path = path.expanduser()
@@ -56,7 +62,7 @@ def write_whole(path: Path, pieces: Iterable[str | bytes], *, replace: bool = Fa
         finally:
             partial.unlink(missing_ok=True)
     except FileExistsError as error:
-        raise Refused(f"{path} is there already") from error
+        raise AlreadyThere(f"{path} is there already") from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise Refused(f"{path} cannot be written: {reason or error}") from error
@@ -71,7 +77,7 @@ def _refuse_other(path: Path, *, replace: bool) -> None:
     if stat.S_ISDIR(mode):
         raise Refused(f"{path} is a folder")
     if not replace:
-        raise Refused(f"{path} is there already")
+        raise AlreadyThere(f"{path} is there already")
     if stat.S_ISLNK(mode):
         raise Refused(f"{path} is a link; name the file itself, or remove the link")
     if not stat.S_ISREG(mode):

@@ -18,8 +18,19 @@ def note_export(db: Database, kind: str, agent_id: str, session_id: str) -> None
         session_id: The session that was exported.
     """
     if db.form.name == "own":
-        db.connection.execute(
-            "INSERT INTO exported_sessions(imported_id, session_id) VALUES ($1, $2)"
-            " ON CONFLICT(imported_id) DO UPDATE SET session_id = excluded.session_id",
-            {"1": derived_session_id(kind, agent_id), "2": session_id},
-        )
+        note_imported(db, derived_session_id(kind, agent_id), session_id)
+
+
+def note_imported(db: Database, imported_id: str, session_id: str) -> None:
+    """Remember under which id a session is imported that an agent makes of an export.
+
+    Args:
+        db: A store of our own form, in a write transaction.
+        imported_id: The id that it has in the store then.
+        session_id: The session that was exported.
+    """
+    db.connection.execute(
+        "INSERT INTO exported_sessions(imported_id, session_id) VALUES ($1, $2)"
+        " ON CONFLICT(imported_id) DO UPDATE SET session_id = excluded.session_id",
+        {"1": imported_id, "2": session_id},
+    )

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from store.wrapping import wrapped
+
 Part = dict[str, Any]
 NO_RESULT = "This call has no recorded result."
 SUMMARY = "The conversation so far was compacted. This is the summary of it:\n\n"
@@ -64,6 +66,16 @@ def is_aside(metadata: object, role: str) -> bool:
     """Tell whether a user row holds what a program told the model, not a person's turn."""
     origin = metadata.get("origin") if isinstance(metadata, dict) else None
     return role == "user" and origin in ("meta", "notification")
+
+
+def as_aside(parts: Iterable[Part]) -> list[Part]:
+    """Return the parts of what a program told the model, marked as no words of the user's."""
+    return [
+        {**part, "text": wrapped(part["text"], "not_from_user")}
+        if part.get("type") == "text" and isinstance(part.get("text"), str) and part["text"].strip()
+        else part
+        for part in parts
+    ]
 
 
 def handed_over(parts: Iterable[object]) -> str | None:

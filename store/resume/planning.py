@@ -5,6 +5,8 @@ Each agent's module says what its program takes; ``store.resume.registry`` knows
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from store.database import Database
 from store.errors import Refused
 from store.exports.noting import note_export
-from store.files import write_whole
+from store.files import AlreadyThere, write_whole
 from store.programs import CommandLine, absolute, find, quoted, run
 from store.resume.provenance import doubt, metadata_of, source_of
 from store.rows import SessionRow
@@ -297,13 +299,17 @@ def write_file(plan: ResumePlan) -> None:
     """Write the session file of a plan: a new file, 0600, never over another.
 
     Raises:
-        Refused: A file of that name is there already, or it cannot be written.
+        FileExistsError: A file of that name is there already.
+        Refused: It cannot be written.
         OSError: Its folder cannot be made.
     """
     if plan.file is None or not plan.file.lines:
         return
     plan.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    write_whole(plan.path, (f"{line}\n" for line in plan.file.lines))
+    try:
+        write_whole(plan.path, (f"{line}\n" for line in plan.file.lines))
+    except AlreadyThere as error:
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(plan.path)) from error
 
 
 def note_exported(db: Database, session_id: str, plan: ResumePlan) -> None:

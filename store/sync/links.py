@@ -10,10 +10,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 
 import orjson
 
 from store.database import Database
+from store.exports.noting import note_imported
+from store.ids import derived_session_id
 from store.sync.jsontext import json_text
 from store.sync.prepared import PreparedSession
 from store.verbs.titles import continued_title
@@ -38,7 +41,7 @@ def adopt_exported(database: Database, prepared: PreparedSession) -> None:
     """
     row = database.connection.execute(
         "SELECT session_id FROM exported_sessions WHERE imported_id = ?", (prepared.id,)
-    ).fetchone()
+    ).fetchone() or _exported_file(database, prepared)
     if row is None:
         return
     prepared.parent_id = row[0]
@@ -49,6 +52,23 @@ def adopt_exported(database: Database, prepared: PreparedSession) -> None:
         prepared.metadata["title"] = continued_title(
             database, prepared.id, row[0], title, _title_before(database, prepared.id)
         )
+
+
+def _exported_file(database: Database, prepared: PreparedSession) -> tuple[str] | None:
+    """Return the session of an exported file that an agent copied under an id of its own.
+
+    The file is named by the id that the session would have had; the copy names the file.
+    """
+    path = prepared.metadata.get("imported_from")
+    if not isinstance(path, str):
+        return None
+    name = derived_session_id(prepared.kind, PurePath(path).stem)
+    row: tuple[str] | None = database.connection.execute(
+        "SELECT session_id FROM exported_sessions WHERE imported_id = ?", (name,)
+    ).fetchone()
+    if row is not None:
+        note_imported(database, prepared.id, row[0])
+    return row
 
 
 def _title_before(database: Database, session_id: str) -> str | None:

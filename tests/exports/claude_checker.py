@@ -14,7 +14,7 @@ LINE_KEYS = {
     "parentUuid", "isSidechain", "userType", "cwd", "sessionId", "version", "type", "message",
     "uuid", "timestamp",
 }  # fmt: skip
-OPTIONAL_KEYS = {"gitBranch", "isMeta", "isCompactSummary", "forkedFrom"}
+OPTIONAL_KEYS = {"gitBranch", "isMeta", "isCompactSummary", "forkedFrom", "origin"}
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 USER_BLOCKS = {"text", "image", "document", "tool_result"}

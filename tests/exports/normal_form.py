@@ -23,7 +23,6 @@ NO_RESULT = "(no result)"
 FILE = "(a file)"
 NOT_CARRIED: dict[str, dict[str, str]] = {
     "claude-code": {"answer's files": "the API takes no files in what an assistant said"},
-    "gemini": {"asides": "a record of a user has no mark of who made it but its words"},
     "codex": {"failed": "an output is words alone, which say nothing of failure"},
 }
 """By format: what it cannot hold, and why."""
@@ -33,6 +32,8 @@ VIEWS: dict[str, View] = {"opencode": "display"}
 _STAND_IN = re.compile(r"^\[[\w.+-]+(?:/[\w.+-]+)?: [^\]\n]*\]$", re.M)
 """A line that stands for a file which a format has no room for."""
 _NO_RESULTS = ("This call has no recorded result.", "aborted")
+_ASIDE = re.compile(r"\A<not_from_user>\n(.*)\n</not_from_user>\Z", re.S)
+"""What stands around a program's words, so that the model knows whose they are."""
 _FRAMES = (
     re.compile(r"^The conversation so far was compacted\. This is the summary of it:\n\n"),
     re.compile(r"^<state_snapshot>\n|\n</state_snapshot>$"),
@@ -69,7 +70,8 @@ def _events(item: MessageReading, without: dict[str, str]) -> Iterator[Event]:
         elif role == "system":
             continue
         elif data.get("type") == "text" and data["text"].strip():
-            yield "said", role, _STAND_IN.sub(FILE, data["text"].strip())
+            text = _ASIDE.sub(r"\1", data["text"].strip()) if role == "aside" else data["text"]
+            yield "said", role, _STAND_IN.sub(FILE, text.strip())
         elif data.get("type") == "file":
             if role != "assistant" or "answer's files" not in without:
                 yield "said", role, FILE

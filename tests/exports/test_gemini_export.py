@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from store.database import Database, open_database
-from store.errors import Refused
 from store.exports.agent_file import NamedFile
 from store.exports.gemini.session_file import gemini_file
 from store.exports.reading import read_session
@@ -139,7 +138,9 @@ def test_a_forked_prompt_is_said_first(talk: Talk, home: Path) -> None:
     talk.message(session, "user", "and then?")
     found = plan(talk.db, resolve(talk.db, session), {}, home)
     assert found.file is not None
-    assert found.command == ("gemini", "--resume", found.file.session_id, "and then?")
+    assert found.command == (
+        "gemini", "--resume", found.file.session_id, "--prompt-interactive=and then?"
+    )  # fmt: skip
 
 
 def test_by_the_registry(library: Database) -> None:
@@ -183,12 +184,35 @@ def test_a_rewound_session_goes_on_in_a_new_file(library: Database, home: Path) 
     assert copies == 2  # The context keeps the id that every session gives it.
 
 
-def test_a_folder_that_gemini_does_not_know_is_refused(talk: Talk, tmp_path: Path) -> None:
+def test_gemini_is_given_the_file_where_it_never_ran(
+    talk: Talk, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it makes of the file is linked to the session, though its id is its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     session = talk.session("x", workspace_root=str(tmp_path))
     talk.message(session, "user", "one")
-    talk.message(session, "assistant", "two")
-    with pytest.raises(Refused, match="start gemini there once"):
-        plan(talk.db, resolve(talk.db, session), {}, tmp_path)
+    talk.message(session, "assistant", "two", usage={"input": 3, "output": 4})
+    found = plan(talk.db, resolve(talk.db, session), {}, tmp_path)
+    assert found.command == ("gemini", f"--session-file={found.path}")
+    assert found.path.parent == tmp_path / "cache" / "backscroll" / "exports"
+    write_file(found)
+    note_exported(talk.db, session, found)
+    # As `gemini --session-file` does: a notice, a new id, and the records as they are.
+    header, *records = map(json.loads, found.path.read_text().splitlines())
+    notice = {"id": "import-1", "type": "info", "timestamp": header["startTime"],
+              "content": f"Imported session from {found.path}"}  # fmt: skip
+    header["sessionId"] = "99999999-2222-4333-8444-555555555555"
+    made = home / ".gemini/tmp/project/chats/session-1790000000000-99999999.jsonl"
+    records = [one for one in records if "$set" not in one]
+    made.write_text("".join(json.dumps(line) + "\n" for line in (header, notice, *records)))
+    Sync(talk.db).run([Target(GeminiSource(), home / ".gemini")])
+    child = resolve(talk.db, header["sessionId"]).id
+    assert (child, "continuation", 1) in [(n.id, n.kind, n.depth) for n in family(talk.db, session)]
+    copies = talk.db.connection.execute(
+        "SELECT count(*) FROM chat_messages WHERE session_id = ? AND "
+        "json_extract(metadata_json, '$.inherited_from') IS NOT NULL", (child,)
+    ).fetchone()[0]  # fmt: skip
+    assert copies == 2
 
 
 def test_a_folder_gets_the_name_that_gemini_looks_for(library: Database) -> None:

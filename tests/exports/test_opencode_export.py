@@ -267,8 +267,8 @@ def test_a_rewound_session_is_imported_as_a_new_one_and_linked(
     assert made.file is not None and made.prompt is None
     write_file(made)
     in_transaction(empty, note_exported, session, made)
-    assert made.command[:2] == ("sh", "-c") and made.started == "opencode"
-    assert made.command[3:] == ("opencode", str(made.path), made.file.session_id)
+    assert made.before == ("opencode", "import", str(made.path))
+    assert made.command == ("opencode", "--session", made.file.session_id)
     document = check(made.path.read_text())
     assert len(document["messages"]) == 5 and made.path.stat().st_mode & 0o777 == 0o600
     Sync(empty, Settings(helpers=0)).run([Target(source("opencode"), made.path)])
@@ -292,7 +292,7 @@ def test_a_last_prompt_that_nothing_answered_is_handed_over(
     talk.message(session, "assistant", "done")
     talk.message(session, "user", "and then?")
     made = plan(talk.db, resolve(talk.db, session), ENVIRONMENT, tmp_path)
-    assert made.prompt == "and then?" and made.command[-1] == "and then?"
+    assert made.prompt == "and then?" and made.command[-1] == "--prompt=and then?"
     assert made.file is not None
     assert len(check("\n".join(made.file.lines))["messages"]) == 2
 

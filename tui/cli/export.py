@@ -29,7 +29,7 @@ from pathlib import Path
 from store.errors import Refused
 from store.exports.reading import SessionReading, read_session
 from store.exports.registry import FORMATS, Format, file_name, writer
-from store.files import write_whole
+from store.files import AlreadyThere, write_whole
 from store.locations import library_path
 from store.queries.sessions import resolve
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
@@ -105,6 +105,5 @@ def _path(out: Path, reading: SessionReading, format: Format) -> Path:
 def _write(path: Path, pieces: Iterable[str], *, replace: bool) -> None:
     try:
         write_whole(path, pieces, replace=replace)
-    except Refused as error:
-        there = str(error).endswith("is there already")
-        raise Refused(f"{error}; --force replaces it" if there else str(error)) from error
+    except AlreadyThere as error:
+        raise Refused(f"{error}; --force replaces it") from error

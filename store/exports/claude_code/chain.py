@@ -19,6 +19,10 @@ VERSION = "2.1.332"
 """The newest version whose resume the recipe was tested with."""
 
 
+_SENT_BY = ("isMeta", "isCompactSummary", "origin")
+"""What a row says that decides how Claude Code sends it."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClaudeFile:
     """A session file for Claude Code.
@@ -132,9 +136,7 @@ class _Lines:
 
 def _kept(turn: Turn) -> dict[str, Any]:
     """Return what an original row says of itself and where it was copied from."""
-    kept = {
-        key: turn.original[key] for key in ("isMeta", "isCompactSummary") if turn.original.get(key)
-    }
+    kept = {key: turn.original[key] for key in _SENT_BY if turn.original.get(key)}
     origin, row_id = turn.original.get("sessionId"), turn.original.get("uuid")
     if isinstance(origin, str) and isinstance(row_id, str):
         kept["forkedFrom"] = {"sessionId": origin, "messageUuid": row_id}

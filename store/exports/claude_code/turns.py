@@ -18,6 +18,7 @@ from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, Row
 from store.exports.steps import is_aside, is_tool
 
+NOTIFICATION = "task-notification"
 SUMMARY = "The conversation so far was compacted. This is the summary of it:\n\n"
 
 
@@ -86,9 +87,28 @@ def _user(item: MessageReading, rows: list[dict[str, Any]]) -> Iterator[Turn]:
     if blocks:
         metadata = _metadata(item.message)
         human = metadata.get("origin", "human") == "human"
-        made = {"isMeta": True} if is_aside(metadata, "user") else {}
         yield Turn("user", blocks, item.message["created_at"], human, item.message,
-                   rows[0] if rows else made)  # fmt: skip
+                   _marked(rows, metadata))  # fmt: skip
+
+
+def _marked(rows: list[dict[str, Any]], metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return a user row with what tells Claude Code whose words it holds.
+
+    A notification is sent as no input of the user only where its row says so; one that was
+    queued says so in its attachment, one of an older version or another agent nowhere.
+    """
+    row = dict(rows[0]) if rows else {}
+    queued = row.get("attachment")
+    origin = row.pop("origin", None) or (
+        queued.get("origin") if isinstance(queued, dict) else None
+    )
+    if isinstance(origin, dict) and origin.get("kind") != "human":
+        row["origin"] = origin
+    elif metadata.get("origin") == "notification":
+        row["origin"] = {"kind": NOTIFICATION}
+    elif not rows and is_aside(metadata, "user"):
+        row["isMeta"] = True
+    return row
 
 
 def _verbatim(item: MessageReading, rows: list[dict[str, Any]], ids: CallIds) -> Iterator[Turn]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from store.exports.calls import taken_name
 
 Item = dict[str, Any]
 
+_IMAGE_OPEN = re.compile(r"<image\b[^>]*>")
+_IMAGE_CLOSE = "</image>"
+_NO_NAME = re.compile(r"[^\w. #()-]+")
 NO_RESULT = "aborted"
 """What Codex itself writes for a call that has no output."""
 
@@ -27,6 +31,27 @@ def content_item(part: dict[str, Any], role: str) -> Item | None:
     name = part.get("filename") or (url if not url.startswith("data:") else "file")
     kind = "output_text" if role == "assistant" else "input_text"
     return {"type": kind, "text": f"[{media_type or 'file'}: {name}]"}
+
+
+def content_items(part: dict[str, Any], role: str) -> list[Item]:
+    """Return a text or file part as content of a message, a user's image between its tags."""
+    item = content_item(part, role)
+    if item is None:
+        return []
+    if item["type"] != "input_image":
+        return [item]
+    name = _NO_NAME.sub(" ", str(part.get("filename") or "image")).strip() or "image"
+    opening, closing = f"<image name=[{name}]>", _IMAGE_CLOSE
+    return [{"type": "input_text", "text": opening}, item, {"type": "input_text", "text": closing}]
+
+
+def is_tag(items: list[Item], place: int) -> bool:
+    """Tell whether a text is only the tag before or behind an image."""
+    text = str(items[place].get("text", ""))
+    before, behind = items[max(0, place - 1)], items[min(place + 1, len(items) - 1)]
+    if text == _IMAGE_CLOSE:
+        return before.get("type") == "input_image"
+    return bool(_IMAGE_OPEN.fullmatch(text)) and behind.get("type") == "input_image"
 
 
 def reasoning_item(part: dict[str, Any]) -> Item | None:

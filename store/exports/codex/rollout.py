@@ -10,13 +10,13 @@ from typing import Any
 from store.clock import system_clock
 from store.exports.agent_file import written
 from store.exports.calls import CallIds
-from store.exports.codex.items import Item, call_items, content_item
+from store.exports.codex.items import Item, call_items, content_items, is_tag
 from store.exports.codex.items import reasoning_item as reasoning
 from store.exports.codex.originals import kept_lines
 from store.exports.encoding import encode_for_output
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, Row, SessionReading
-from store.exports.steps import handed_over, is_aside, is_tool
+from store.exports.steps import as_aside, handed_over, is_aside, is_tool
 
 VERSION = "0.171.0"
 """The newest version whose resume the recipe was tested with."""
@@ -156,6 +156,7 @@ def _kept(lines: list[dict[str, Any]], ids: CallIds, *, human: bool) -> Lines:
 def _made(item: MessageReading, ids: CallIds, *, human: bool) -> Lines:
     """Yield a message of any agent as response items, each call with its output."""
     role = item.message["role"]
+    aside = is_aside(item.message["metadata"], role)
     for part in item.parts:
         data = part["data"]
         if part["type"] == "data-compaction" and isinstance(data, dict):
@@ -167,15 +168,17 @@ def _made(item: MessageReading, ids: CallIds, *, human: bool) -> Lines:
         data = part["data"]
         if role not in ("user", "assistant") or not isinstance(data, dict):
             continue
-        shown = content_item(data, role)
+        if aside:
+            (data,) = as_aside([data])
+        shown = content_items(data, role)
         thought = reasoning(data) if data.get("type") == "reasoning" else None
-        if shown is not None and not answers:
-            content.append(shown)
+        if shown and not answers:
+            content += shown
             continue
-        if shown is None and thought is None and not is_tool(data):
+        if not shown and thought is None and not is_tool(data):
             continue
         yield from _message(role, content, human=human)
-        content = [shown] if shown is not None else []
+        content = shown
         if not is_tool(data):
             yield from _items(answers)
             answers = []
@@ -206,10 +209,12 @@ def _events(item: dict[str, Any], *, human: bool) -> Lines:
     content = item.get("content")
     if item.get("type") != "message" or not isinstance(content, list):
         return
-    text = "\n".join(str(each["text"]) for each in content
-                     if isinstance(each, dict) and isinstance(each.get("text"), str))  # fmt: skip
+    items = [each for each in content if isinstance(each, dict)]
+    text = "\n".join(each["text"] for place, each in enumerate(items)
+                     if isinstance(each.get("text"), str) and not is_tag(items, place))  # fmt: skip
+    images = [each["image_url"] for each in items if isinstance(each.get("image_url"), str)]
     if item.get("role") == "user" and human:
-        yield "event_msg", {"type": "user_message", "message": text, "images": []}
+        yield "event_msg", {"type": "user_message", "message": text, "images": images}
     elif item.get("role") == "assistant" and text:
         yield "event_msg", {"type": "agent_message", "message": text}
 

@@ -12,21 +12,26 @@ from store.exports.reading import MessageReading
 from store.exports.steps import (
     Part,
     Step,
+    as_aside,
     call_input,
     call_name,
     call_result,
     compaction_summary,
     file_name,
     inline_data,
+    is_aside,
     is_tool,
     steps_of,
 )
+from store.wrapping import wrapped
 
 Record = dict[str, Any]
 PROMPT = "backscroll-prompt"
 """Marks a person's own prompt while records are made; never written."""
 _SNAPSHOT = "<state_snapshot>"
 _CONTEXT = "<session_context>"
+_NOT_SENT = ("/", "?", _CONTEXT, "<hook_context>")
+"""How user records begin that the program does not send (``isIgnoredUserContent``)."""
 
 
 class Records:
@@ -61,7 +66,7 @@ class Records:
         content = original.get("content") if original else None
         if isinstance(content, str):
             content = [{"text": content}]
-        content = content or [block for part in parts if (block := _content(part)) is not None]
+        content = content or _told(parts, aside=is_aside(item.message["metadata"], "user"))
         if not content:
             return
         record = _record(item, "user", content)
@@ -189,6 +194,21 @@ def _is_response(record: Record) -> bool:
 def _metadata(item: MessageReading) -> dict[str, Any]:
     metadata = item.message["metadata"]
     return metadata if isinstance(metadata, dict) else {}
+
+
+def _told(parts: list[Part], *, aside: bool) -> list[Record]:
+    """Return a user's message that the program sends as it is.
+
+    It leaves out on its own account what begins like a command of its own.
+    """
+    parts = as_aside(parts) if aside else parts
+    content = [block for part in parts if (block := _content(part)) is not None]
+    text = "".join(block.get("text", "") for block in content)
+    if text.lstrip().startswith(_NOT_SENT):
+        for block in content:
+            if "text" in block:
+                block["text"] = wrapped(block["text"], "prompt")
+    return content
 
 
 def _content(part: Part) -> Record | None:

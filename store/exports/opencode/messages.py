@@ -9,7 +9,7 @@ from store.exports.opencode.ids import Ids
 from store.exports.opencode.originals import Original, original_of
 from store.exports.opencode.parts import part_of
 from store.exports.reading import MessageReading, Row
-from store.exports.steps import is_aside
+from store.exports.steps import as_aside, is_aside
 
 Data = dict[str, Any]
 
@@ -74,16 +74,16 @@ class Messages:
         return rest if tail is None else {**rest, "tail_start_id": tail}
 
     def _add_made(self, item: MessageReading) -> None:
-        parts = [
-            made
-            for part in item.parts
-            if isinstance(part["data"], dict)
-            and (made := part_of(part["data"], part["created_at"], part["updated_at"])) is not None
-        ]
+        aside = is_aside(item.message["metadata"], item.message["role"])
+        parts = []
+        for part in item.parts:
+            for data in as_aside([part["data"]]) if aside else [part["data"]]:
+                made = part_of(data, part["created_at"], part["updated_at"])
+                parts += [] if made is None else [made]
         if not any(part["type"] != "step-start" for part in parts):
             return
         if item.message["role"] == "user":
-            if is_aside(item.message["metadata"], "user"):
+            if aside:
                 parts = [part | {"synthetic": True} if part["type"] == "text" else part
                          for part in parts]  # fmt: skip
             self._append(self._user(item.message), parts, item.message)

@@ -15,7 +15,7 @@ def content_block(part: Part) -> Entry | None:
     if kind == "text":
         return {"type": "text", "text": text} if isinstance(text, str) and text.strip() else None
     if kind == "reasoning":
-        return {"type": "thinking", "thinking": str(text or ""), **_signature(part)}
+        return _thinking(part)
     if kind != "file":
         return None
     inline = inline_data(part)
@@ -24,11 +24,10 @@ def content_block(part: Part) -> Entry | None:
     return {"type": "text", "text": file_name(part)}
 
 
-def _signature(part: Part) -> Entry:
+def _thinking(part: Part) -> Entry | None:
+    """Return reasoning of pi's own; pi sends any other as if it were the answer's text."""
     metadata = part.get("providerMetadata")
-    bag = metadata if isinstance(metadata, dict) else {}
-    own, anthropic = bag.get("pi"), bag.get("anthropic")
-    if isinstance(own, dict):
-        return own
-    signature = anthropic.get("signature") if isinstance(anthropic, dict) else None
-    return {"thinkingSignature": signature} if isinstance(signature, str) else {}
+    own = metadata.get("pi") if isinstance(metadata, dict) else None
+    if not isinstance(own, dict):
+        return None
+    return {"type": "thinking", "thinking": str(part.get("text") or ""), **own}

@@ -14,6 +14,7 @@ from store.exports.reading import MessageReading
 from store.exports.steps import (
     NO_RESULT,
     Part,
+    as_aside,
     call_input,
     call_name,
     call_result,
@@ -87,8 +88,10 @@ class Entries:
         if source_id is not None and self._verbatim(item, source_id, rows, parts):
             return
         if role == "user":
+            aside = is_aside(item.message["metadata"], role)
+            parts = as_aside(parts) if aside else parts
             content = [block for part in parts if (block := content_block(part)) is not None]
-            if content and is_aside(item.message["metadata"], role):
+            if content and aside:
                 self._aside(item, content)
             elif content:
                 message = {"role": "user", "content": content}
@@ -97,6 +100,8 @@ class Entries:
             for step in steps_of(parts):
                 said = [block for part in step.said if (block := content_block(part)) is not None]
                 calls = [self._call(part) for part in step.calls]
+                if not said and not calls:
+                    continue
                 message = self._answer(item, [*said, *calls], bool(calls))
                 self._add(self._new(item, "message"), item, message)
                 for part, block in zip(step.calls, calls, strict=True):

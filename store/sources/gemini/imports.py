@@ -76,6 +76,17 @@ def original_of(
     return None
 
 
+def imported_from(history: History) -> str | None:
+    """Return the path of the file that a session was imported from, as its notice says."""
+    notices = (
+        text_of(entry.data.get("content"))
+        for entry in history.entries.values()
+        if entry.kind == "info"
+    )
+    found = (text for text in notices if text.startswith(f"{_NOTICE} "))
+    return next((text.removeprefix(f"{_NOTICE} ") for text in found), None)
+
+
 def _original(session_id: str, turns: list[Entry], body: bytes) -> Original | None:
     copies = [entry.id for entry in turns if orjson.dumps(entry.id) in body]
     if not copies:
@@ -86,11 +97,7 @@ def _original(session_id: str, turns: list[Entry], body: bytes) -> Original | No
 def _is_imported(paths: list[str], history: History) -> bool:
     if any(_IMPORTED.fullmatch(os.path.basename(path)) for path in paths):
         return True
-    return any(
-        text_of(entry.data.get("content")).startswith(_NOTICE)
-        for entry in history.entries.values()
-        if entry.kind == "info"
-    )
+    return imported_from(history) is not None
 
 
 def _files_of(project: str) -> list[str]:

@@ -15,6 +15,7 @@ from store.sources.gemini.ledger import Ledger
 from store.sources.gemini.tools import call_part, file_data, open_call, settle_by_response
 from store.sources.plain_parts import data_part, text_part
 from store.sources.values import mapping, number, string
+from store.wrapping import unwrapped
 
 PROVIDER = "google"
 _EXPORTED = re.compile(r"(msg_[0-9A-Za-z]{26})(?:\.\d+)?")
@@ -254,7 +255,14 @@ def _prompt(entry: Entry) -> MessageDraft:
     shown = entry.data.get("displayContent")
     if shown and text_of(shown) != text_of(content):
         metadata.setdefault("backscroll", {})["display"] = text_of(shown)
-    parts = [plain_part(part, entry) for part in parts_of(content)]
+    parts = []
+    for part in parts_of(content):
+        said = part.get("text")
+        exported = isinstance(said, str) and _EXPORTED.fullmatch(entry.id)
+        tag, text = unwrapped(str(said)) if exported else (None, "")
+        if tag == "not_from_user":
+            metadata["origin"] = "meta"
+        parts.append(plain_part({**part, "text": text} if tag else part, entry))
     return MessageDraft(entry.id, "user", entry.at, entry.updated, metadata, parts,
                         records=entry.records)  # fmt: skip
 

@@ -17,7 +17,7 @@ from store.sources.gemini.checkpoints import (
     mark_restore_points,
 )
 from store.sources.gemini.heads import Heads
-from store.sources.gemini.imports import original_of
+from store.sources.gemini.imports import imported_from, original_of
 from store.sources.gemini.legacy import NoSession, legacy_log
 from store.sources.gemini.places import CHATS, OUTPUTS, SessionFiles
 from store.sources.gemini.session import (
@@ -167,7 +167,11 @@ class GeminiSource(FileSource):
             os.path.abspath(root), project, session.session_id, paths, kept.history, self._heads
         )
         if original is None:
-            return build_session(session, workspace, kept, records)
+            built = build_session(session, workspace, kept, records)
+            given = imported_from(kept.history)
+            if given is not None:
+                built.draft.metadata["imported_from"] = given
+            return built
         built = build_session(session, workspace, kept, records, original.inherited)
         built.draft.lineage = LineageDraft("fork", original.session_id, original.last)
         return built
