@@ -82,11 +82,13 @@ def tool_state(data: Mapping[str, Any]) -> str:
     """Return the state in words, with exit code and duration where they are known."""
     extras = tool_extras(data)
     state = _STATES.get(str(data.get("state")), str(data.get("state", "")))
-    if extras.get("status") in ("denied", "interrupted"):
+    if isinstance(extras.get("word"), str):
+        state = extras["word"]
+    elif extras.get("status") in ("denied", "interrupted"):
         state = str(extras["status"])
     elif has_failed(data):
         state = _STATES["output-error"]
-    words = [state]
+    words = [f"{state} (a guess)" if extras.get("guessed") else state]
     if isinstance(extras.get("exit_code"), int) and extras["exit_code"] != 0:
         words.append(f"exit {extras['exit_code']}")
     if isinstance(extras.get("duration_ms"), int | float):

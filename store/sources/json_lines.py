@@ -100,11 +100,18 @@ class Record(NamedTuple):
     Attributes:
         number: Into the file's records.
         line: From 1, for problems.
+        nth: Among the records of its line; 0 for all but those that share one.
     """
 
     number: int
     line: int
     data: dict[str, Any]
+    nth: int = 0
+
+    @property
+    def name(self) -> str:
+        """A name that follows from its place, for a record without an id of its own."""
+        return f"line-{self.line}.{self.nth}" if self.nth else f"line-{self.line}"
 
 
 class JsonLines:
@@ -266,9 +273,11 @@ class JsonLines:
             self._unreadable(number, str(error))
             return
         self._found, self._run, self._places = True, 0, []
+        nth = 0
         for raw, data in pieces:
             if data is not None:
-                found.append(Record(len(self.records), number, data))
+                found.append(Record(len(self.records), number, data, nth))
+                nth += 1
             self.records.append(raw)
         if whole == len(pieces) and _is_of_list(line):
             self._other_form(number)

@@ -30,16 +30,33 @@ def call_data(call: dict[str, Any], call_id: str) -> dict[str, Any]:
     data: dict[str, Any] = {
         "type": f"tool-{string(call.get('tool')) or 'unknown'}",
         "toolCallId": call_id,
-        "state": _STATES.get(word, "input-available"),
+        "state": _STATES.get(word) or _state_by_content(state),
         "input": given if given is not None else {},
     }
     if word == "pending" and string(state.get("raw")):
         data["rawInput"] = state["raw"]
-    if word == "completed":
+    if data["state"] == "output-available":
         data["output"] = _output(state)
-    elif word == "error":
-        data["errorText"] = string(state.get("error")) or ""
+    elif data["state"] == "output-error":
+        data["errorText"] = string(state.get("error")) or own_word(state) or ""
     return data
+
+
+def own_word(state: dict[str, Any]) -> str | None:
+    """Return a state's word, and by whom, where it is none of those that are known."""
+    word, by = string(state.get("status")), string(state.get("by"))
+    if word is None or word in _STATES:
+        return None
+    return f"{word} by {by}" if by else word
+
+
+def _state_by_content(state: dict[str, Any]) -> str:
+    """Return the state of a call whose word is not known, by what it holds."""
+    if string(state.get("error")):
+        return "output-error"
+    if state.get("output") is not None:
+        return "output-available"
+    return "output-error" if mapping(state.get("time")).get("end") else "input-available"
 
 
 def file_data(file: dict[str, Any]) -> dict[str, Any]:

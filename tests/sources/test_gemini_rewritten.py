@@ -8,8 +8,10 @@ new ids. The model was asked last with the turns that are visible here.
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +30,7 @@ from tests.sources.grown import (
     visible,
     words,
 )
+from tests.sources.test_gemini import gemini, meta, replaced, root, session, user
 
 DATA = Path(__file__).parent.parent / "data"
 ROOT = DATA / "gemini_rewritten"
@@ -144,3 +147,81 @@ def test_what_a_newer_version_copied_is_there_once(tmp_path: Path) -> None:
     assert (len(drafts), problems) == (5, [])
     gone = next(older.glob("chats/*c1fde460.json"))
     assert GeminiSource().units_at(root, [str(gone)]) == []
+
+
+def said(path: Path) -> list[tuple[str, bool]]:
+    """Return a session's words in order, and which of them are visible."""
+    draft = only(GeminiSource(), path)
+    return [
+        (words(message) or "summary", "hidden_at" not in message.metadata)
+        for message in draft.messages
+    ]
+
+
+SUMMARY = "<state_snapshot>\nsummary\n</state_snapshot>"
+
+
+def compacted(*later: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        meta(), user("u1", "ONE", 1), gemini("g1", "one", 2), user("u2", "TWO", 3),
+        gemini("g2", "two", 4),
+        replaced([user("sum", SUMMARY, 5), gemini("ack", "Got it.", 5)], 5),
+        user("u3", "THREE", 6), gemini("g3", "three", 7), *later,
+        user("u4", "FOUR", 9), gemini("g4", "four", 10),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("later", "visible"),
+    [
+        (
+            [replaced([user("u1", "ONE", 1), gemini("g1", "one", 2)], 8)],
+            ["ONE", "one", "FOUR", "four"],
+        ),
+        ([{"$rewindTo": "sum"}], ["FOUR", "four"]),
+        ([{"$rewindTo": "u1"}], ["FOUR", "four"]),
+        ([{"$rewindTo": "u3"}], ["ONE", "one", "TWO", "two", "summary", "Got it.", "FOUR", "four"]),
+        (
+            [replaced([user("s2", SUMMARY, 8), gemini("a2", "OK.", 8)], 8), {"$rewindTo": "s2"}],
+            ["FOUR", "four"],
+        ),
+        (
+            [
+                {"$rewindTo": "sum"},
+                user("u5", "between", 8),
+                replaced([user("sum", SUMMARY, 5), gemini("ack", "Got it.", 5)], 8),
+            ],
+            ["ONE", "one", "TWO", "two", "summary", "Got it.", "FOUR", "four"],
+        ),
+    ],
+    ids=["another history", "the summary", "unknown", "after it", "a later summary", "restored"],
+)
+def test_a_summary_that_is_dropped_takes_with_it_what_it_stood_for(
+    later: list[dict[str, Any]], visible: list[str], tmp_path: Path
+) -> None:
+    session(tmp_path, *compacted(*later))
+    assert [text for text, shown in said(root(tmp_path)) if shown] == visible
+
+
+def test_records_without_an_id_are_kept_in_their_order(tmp_path: Path) -> None:
+    rows = [
+        user("a", "one", 1),
+        gemini("b", "two", 2),
+        user("c", "three", 3),
+        gemini("d", "four", 4),
+    ]
+    for row in rows:
+        del row["id"]
+    path = session(tmp_path, meta(), *rows)
+    draft = only(GeminiSource(), root(tmp_path))
+    assert [words(message) for message in draft.messages] == ["one", "two", "three", "four"]
+    assert len({message.source_id for message in draft.messages}) == 4
+    whole = {**meta(), "messages": rows}
+    path.unlink()
+    path.with_suffix(".json").write_text(json.dumps(whole))
+    draft = only(GeminiSource(), root(tmp_path))
+    assert [words(message) for message in draft.messages] == ["one", "two", "three", "four"]
+    path.with_suffix(".json").unlink()
+    session(tmp_path, meta(), replaced(rows, 5))
+    draft = only(GeminiSource(), root(tmp_path))
+    assert [words(message) for message in draft.messages] == ["one", "two", "three", "four"]

@@ -115,6 +115,12 @@ def _ending(
         call.status = "failed"
         call.word = f"exit {code}" if code not in (None, 0) else "failed"
         call.from_end = True
+    if isinstance(details.get("word"), str):
+        # The agent's own word, of which nothing more is known.
+        call.word = details["word"]
+        call.status = "interrupted" if state == "output-error" else call.status
+    elif details.get("guessed"):
+        call.word += " (a guess)"
     took = details.get("duration_ms")
     if took is None and state not in _UNSETTLED and times[1] > times[0]:
         took = times[1] - times[0]

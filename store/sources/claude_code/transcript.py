@@ -80,7 +80,7 @@ class Transcript:
         return torn
 
     def _feed(self, found: list[Record]) -> None:
-        for number, line, data in found:
+        for number, line, data, _ in found:
             row = make_row(number, data, self.rows[-1] if self.rows else None)
             if row is None:
                 self._note(data, number)

@@ -62,7 +62,7 @@ class EventReader:
             self._at = epoch_ms(line.data.get("timestamp")) or self._at
             name = string(line.data.get("id"))
             if name is None or name in self._seen:
-                name = f"line-{line.line}"
+                name = line.name
             self._seen.add(name)
             kind = string(line.data.get("type")) or "unknown"
             agent = string(line.data.get("agentId"))

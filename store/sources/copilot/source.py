@@ -34,7 +34,7 @@ class CopilotSource(FileSource):
 
     kind = KIND
     label = "Copilot CLI"
-    version = 1
+    version = 2
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``COPILOT_HOME`` and ``~/.copilot``."""

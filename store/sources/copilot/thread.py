@@ -20,10 +20,12 @@ from store.sources.copilot.tools import (
     call_part,
     file_data,
     interrupt,
+    is_settled,
     settle,
 )
 from store.sources.copilot.usage import Spent
 from store.sources.drafts import MessageDraft, PartDraft
+from store.sources.early_results import EarlyResults
 from store.sources.plain_parts import data_part, text_part
 from store.sources.values import mapping, string
 
@@ -57,6 +59,7 @@ class Thread:
         self._by_message: dict[str, MessageDraft] = {}
         self._assistant: MessageDraft | None = None
         self._typed: dict[str, str] = {}
+        self._early = EarlyResults()
         self._assets: dict[str, dict[str, Any]] = {}
         self._quiet: list[int] = []
 
@@ -152,8 +155,18 @@ class Thread:
         for place, request in enumerate(requests if isinstance(requests, list) else ()):
             bag = mapping(request)
             call_id = string(bag.get("toolCallId")) or f"{event.id}-{place}"
-            if call_id not in self.calls:
-                self._call(message, string(bag.get("name")), call_id, bag.get("arguments"), event)
+            if self._is_new(call_id, message):
+                part = self._call(
+                    message, string(bag.get("name")), call_id, bag.get("arguments"), event
+                )
+                self._early.join(call_id, part, message, self.messages)
+
+    def _is_new(self, call_id: str, message: MessageDraft) -> bool:
+        """Tell whether a request is not known yet: some servers number each answer's anew."""
+        known = self.calls.get(call_id)
+        if known is None or call_id in self._early:
+            return True
+        return self._owner[call_id] is not message and is_settled(known)
 
     def _call(
         self, message: MessageDraft, name: str | None, call_id: str, given: object, event: Event
@@ -184,9 +197,11 @@ class Thread:
         call_id = string(event.data.get("toolCallId")) or event.id
         self._started[call_id] = event.at
         part = self.calls.get(call_id)
-        if part is None:
+        if part is None or call_id in self._early:
             name, given = string(event.data.get("toolName")), event.data.get("arguments")
-            self._call(self._answering(event), name, call_id, given, event)
+            message = self._answering(event)
+            part = self._call(message, name, call_id, given, event)
+            self._early.join(call_id, part, message, self.messages)
         else:
             part.records = (*part.records, event.number)
 
@@ -247,8 +262,10 @@ class Thread:
         part = self.calls.get(call_id)
         if part is None:
             name = string(event.data.get("toolName"))
-            part = self._call(self._answering(event), name, call_id, None, event)
+            message = self._answering(event)
+            part = self._call(message, name, call_id, None, event)
             part.records = ()
+            self._early.hold(call_id, part, message)
         settle(part, event, self._started.get(call_id))
         owner = self._owner[call_id]
         owner.updated_at = max(owner.updated_at, part.updated_at)

@@ -78,6 +78,11 @@ def _fail(part: PartDraft, extra: dict[str, Any], code: object, text: str) -> No
     part.data["errorText"] = text
 
 
+def is_settled(part: PartDraft) -> bool:
+    """Tell whether a call has its result."""
+    return part.tool_state not in _OPEN
+
+
 def ask_approval(part: PartDraft, event: Event) -> None:
     """Mark a call that waits for its user's word."""
     if part.tool_state == "input-available":

@@ -20,6 +20,7 @@ class Entry:
         records: The lines that made it what it is.
         left: When a rewind or another history dropped it, else None.
         tail: For a summary of ``/compress``: the first entry that it left standing.
+        covers: For a summary of ``/compress``: the entries that it stands for.
         place: Among the session's entries.
     """
 
@@ -32,6 +33,7 @@ class Entry:
     left: int | None = None
     tail: Key | None = None
     compacts: bool = False
+    covers: tuple[Key, ...] = ()
     place: int = 0
 
     @property

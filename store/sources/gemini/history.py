@@ -60,14 +60,14 @@ class History:
         rewound, self._rewound = self._rewound, None
         if isinstance(data.get("$set"), dict):
             self._set(data["$set"], number, rewound)
-        elif "type" in data and "id" in data:
+        elif "sessionId" in data:
+            self._header(data)
+        elif "type" in data:
             before = len(self.entries)
-            entry = self._merge(data, number, from_set=False)
+            entry = self._merge(data, number, f"record-{number}", from_set=False)
             if len(self.entries) > before:
                 entry.compacts = _is_summary(entry, set())
             self._go_live(entry.key)
-        elif "sessionId" in data:
-            self._header(data)
         else:
             self.quiet.append(number)
 
@@ -90,7 +90,10 @@ class History:
         self.replaced += 1
         known = set(self.entries)
         rows = [message for message in messages if isinstance(message, dict)]
-        found = [self._merge(message, number, from_set=True) for message in rows]
+        found = [
+            self._merge(message, number, f"record-{number}-{place}", from_set=True)
+            for place, message in enumerate(rows)
+        ]
         found = self._recognise(found, written_at_once(rows))
         at = epoch_ms(data.get("lastUpdated")) or before + 1
         self._replace(found, known, rewound if rewound is not None else at, rewound is not None)
@@ -130,14 +133,15 @@ class History:
             after = keys[keys.index(compacts.key) + 1 :]
             compacts.tail = next((key for key in after if key in known), None)
             compacts.compacts = True
+            compacts.covers = tuple(key for key in dropped if key[1] in _OF_HISTORY)
             self._touch(compacts)
         else:
             history = [key for key in dropped if key[1] in _OF_HISTORY]
-            self._drop(history, at if after_rewind else self._unused(at))
+            self._drop(history, at if after_rewind else self._unused(at), kept)
             keys += [key for key in dropped if key[1] not in _OF_HISTORY]
         self.live = dict.fromkeys(keys)
         for key in keys:
-            self._leave(key, None)
+            self._come_back(key)
 
     def _rewind(self, target: object, following: dict[str, Any] | None) -> None:
         """Drop an entry and all after it; an unknown id drops everything."""
@@ -146,12 +150,32 @@ class History:
         self._rewound = self._unused(max(at or 0, self.last + 1))
         live = list(self.live)
         start = next((index for index, key in enumerate(live) if key[0] == target), 0)
-        self._drop(live[start:], self._rewound)
+        self._drop(live[start:], self._rewound, set())
         self.live = dict.fromkeys(live[:start])
 
-    def _drop(self, keys: list[Key], at: int) -> None:
-        for key in keys:
-            self._leave(key, at)
+    def _drop(self, keys: list[Key], at: int, kept: set[Key]) -> None:
+        """Drop entries; a summary goes with what it stood for, but for what is kept."""
+        waiting = list(reversed(keys))
+        while waiting:
+            key = waiting.pop()
+            entry = self.entries.get(key)
+            if entry is not None and entry.left != at:
+                self._leave(key, at)
+                waiting += [covered for covered in entry.covers if covered not in kept]
+
+    def _come_back(self, key: Key) -> None:
+        """Make an entry visible; with a summary comes what was dropped with it."""
+        waiting = [key]
+        while waiting:
+            entry = self.entries.get(waiting.pop())
+            if entry is not None and entry.left is not None:
+                at = entry.left
+                self._leave(entry.key, None)
+                waiting += [
+                    covered
+                    for covered in entry.covers
+                    if covered in self.entries and self.entries[covered].left == at
+                ]
 
     def _leave(self, key: Key, at: int | None) -> None:
         entry = self.entries[key]
@@ -166,14 +190,15 @@ class History:
         return at
 
     def _go_live(self, key: Key) -> None:
-        self._leave(key, None)
+        self._come_back(key)
         self.live.setdefault(key)
 
-    def _merge(self, data: dict[str, Any], number: int, *, from_set: bool) -> Entry:
+    def _merge(self, data: dict[str, Any], number: int, placed: str, *, from_set: bool) -> Entry:
+        """Put a record into the entry that it is of, by its id, else by its place."""
         data = without_context(data)
         kind = kind_of(data)
         name = data.get("id")
-        entry_id = name if isinstance(name, str) and name else f"record-{number}"
+        entry_id = str(name) if isinstance(name, str | int) and name != "" else placed
         stamp = epoch_ms(data.get("timestamp"))
         at = stamp if stamp is not None else self.last
         self.last = max(self.last, at)

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from store.sources.drafts import MessageDraft, PartDraft
+from store.sources.early_results import EarlyResults
 from store.sources.gemini.content import parts_of, text_of
 from store.sources.gemini.entry import Entry, Key
 from store.sources.gemini.history import History
@@ -35,6 +36,11 @@ class Messages:
 
     def __init__(self) -> None:
         """Start without messages."""
+        self._restart()
+
+    def _restart(self) -> None:
+        self._early = EarlyResults()
+        self._joined = False
         self.found: list[MessageDraft] = []
         self.by_key: dict[Key, MessageDraft] = {}
         self.calls: dict[str, PartDraft] = {}
@@ -51,6 +57,10 @@ class Messages:
             inherited: Ids of the entries that are copies of the parent session's, always
                 the same.
         """
+        if self._joined:
+            # A message was taken out, so that places no longer tell how to go back.
+            self._restart()
+            history.changed = 0
         made = self._ledger.back_to(history.changed)
         if made is not None:
             del self.found[made:]
@@ -99,6 +109,10 @@ class Messages:
             if part.tool_call_id is not None:
                 self._ledger.put(self.calls, part.tool_call_id, part)
                 self._ledger.put(self._owner, part.tool_call_id, (message, entry.place))
+                name = part.tool_call_id
+                if part.tool_state == "input-available" and name in self._early:
+                    self._early.join(name, part, message, self.found)
+                    self._joined = True
                 message.updated_at = max(message.updated_at, part.updated_at)
         return message
 
@@ -162,6 +176,8 @@ class Messages:
             if entry.left is not None:
                 message.metadata["hidden_at"] = entry.left
             self.found.append(message)
+            for call in alone:
+                self._early.hold(call.tool_call_id or "", call, message)
 
     def _open(self, name: str | None) -> PartDraft | None:
         """Return the first call of a name that waits, for results that name no call."""

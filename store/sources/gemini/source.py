@@ -41,7 +41,7 @@ class GeminiSource(FileSource):
 
     kind = KIND
     label = "Gemini CLI"
-    version = 1
+    version = 2
 
     def __init__(self, line_limit: int = LINE_LIMIT) -> None:
         """Make a source.

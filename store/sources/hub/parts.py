@@ -11,7 +11,7 @@ from typing import Any
 
 from store.sources.drafts import PartDraft
 from store.sources.hub.stored import StoredMessage, StoredPart
-from store.sources.stated_calls import call_data, file_data
+from store.sources.stated_calls import call_data, file_data, own_word
 from store.sources.values import mapping, number, string
 
 _SILENT = "step-finish"
@@ -115,6 +115,9 @@ def _extra(word: str, state: dict[str, Any]) -> dict[str, Any]:
         extra["status"] = "error" if failed else "ok"
         if number(times.get("start")) and number(times.get("end")):
             extra["duration_ms"] = max(0, number(times["end"]) - number(times["start"]))
+    told = own_word(state)
+    if told is not None:
+        extra["word"] = told
     if type(code) is int:
         extra["exit_code"] = code
     if string(state.get("title")):

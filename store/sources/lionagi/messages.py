@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from store.sources.drafts import MessageDraft, PartDraft, Role
+from store.sources.early_results import EarlyResults
 from store.sources.lionagi.history import Turn
 from store.sources.lionagi.stored import StoredMessage, StoredSession
 from store.sources.values import mapping, number, string
@@ -48,6 +49,7 @@ class Conversation:
         self._stored, self._models = stored, (model, parent_model)
         self._open: dict[str, PartDraft] = {}
         self._parts: dict[int, MessageDraft] = {}
+        self._early = EarlyResults()
 
     def take(self, turn: Turn) -> None:
         """Add a row of the branch."""
@@ -62,12 +64,14 @@ class Conversation:
                 return
         draft = self._draft(turn)
         draft.parts = _parts(message)
+        self.messages.append(draft)
         for part in draft.parts:
-            if part.tool_state == "input-available":
+            if message.kind == "ActionResponse" and part.tool_call_id is not None:
+                self._early.hold(self._first(message.content), part, draft)
+            elif part.tool_state == "input-available" and not self._join(message, part, draft):
                 self._parts[id(part)] = draft
                 for name in self._chain(message.id):
                     self._open[name] = part
-        self.messages.append(draft)
 
     def put_in_time(self) -> None:
         """Give a system message that was put first the time of what it stands before."""
@@ -107,6 +111,20 @@ class Conversation:
                 break
             found.append(message.clone_from)
         return found
+
+    def _first(self, content: dict[str, Any]) -> str:
+        """Return the request that a response names, or the first of which that is a copy."""
+        asked = string(content.get("action_request_id"))
+        return self._chain(asked)[-1] if asked is not None else ""
+
+    def _join(self, request: StoredMessage, part: PartDraft, draft: MessageDraft) -> bool:
+        """Give a request the response that stands before it; say whether there was one."""
+        first = self._chain(request.id)[-1]
+        holder = self._early.join(first, part, draft, self.messages)
+        if holder is not None:
+            for name, owner in self.names.items():
+                self.names[name] = draft.source_id if owner == holder.source_id else owner
+        return holder is not None
 
     def _request_of(self, response: StoredMessage) -> PartDraft | None:
         """Return the open call that a response answers.
@@ -221,7 +239,10 @@ def _give_output(part: PartDraft, response: StoredMessage) -> None:
     else:
         part.data["output"] = "" if output is None else output
     part.tool_state = part.data["state"] = "output-error" if error else "output-available"
-    own: dict[str, Any] = {"status": "error" if error or _has_failed(output) else "ok"}
+    guessed = not error and _seems_failed(output)
+    own: dict[str, Any] = {"status": "error" if error or guessed or _failed(output) else "ok"}
+    if guessed:
+        own["guessed"] = True
     codes = [mapping(output).get(name) for name in _CODES]
     for code in codes:
         if type(code) is int:
@@ -232,9 +253,12 @@ def _give_output(part: PartDraft, response: StoredMessage) -> None:
         part.records = (*part.records, response.record)
 
 
-def _has_failed(output: Any) -> bool:
-    """Tell whether an output is of a call that failed, which the program does not mark."""
-    if isinstance(output, str):
-        return output.lstrip().lower().startswith("error:")
+def _seems_failed(output: Any) -> bool:
+    """Guess whether a call failed by its text: the program does not mark it."""
+    return isinstance(output, str) and output.lstrip().lower().startswith("error:")
+
+
+def _failed(output: Any) -> bool:
+    """Tell whether an output says that its call failed."""
     found = mapping(output)
     return bool(found.get("error")) or any(number(found.get(name)) != 0 for name in _CODES)

@@ -42,7 +42,7 @@ class OpencodeSource:
 
     kind = KIND
     label = "opencode"
-    version = 1
+    version = 2
     """Raised when the mapping changes: the next sync then reads everything again."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from store.sources.drafts import PartDraft
 from store.sources.opencode.stored import StoredPart
-from store.sources.stated_calls import call_data
+from store.sources.stated_calls import call_data, own_word
 from store.sources.values import mapping, number, string
 
 _DENIED = re.compile(
@@ -48,6 +48,9 @@ def _extra(name: str, word: str, state: dict[str, Any]) -> dict[str, Any]:
         extra["status"] = _status(name, word, state, metadata)
         if number(times.get("start")) and number(times.get("end")):
             extra["duration_ms"] = max(0, number(times["end"]) - number(times["start"]))
+    told = own_word(state)
+    if told is not None:
+        extra["word"] = told
     if type(metadata.get("exit")) is int:
         extra["exit_code"] = metadata["exit"]
     if string(state.get("title")):

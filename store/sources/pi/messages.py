@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from store.sources.drafts import MessageDraft, PartDraft
+from store.sources.early_results import EarlyResults
 from store.sources.pi.content import blocks_of, part_of, settle, text_of
 from store.sources.pi.prompts import Prompts
 from store.sources.pi.tree import Entry, Tree
@@ -34,6 +35,7 @@ class Messages:
         self.found: list[MessageDraft] = []
         self._tree = tree
         self._calls: dict[str, tuple[PartDraft, MessageDraft]] = {}
+        self._early = EarlyResults()
         self._owner: dict[str, str] = {}
         self._level: str | None = None
         self.header = tree.header_number
@@ -116,7 +118,8 @@ class Messages:
             self._quiet = []
         if entry.id in self._tree.left:
             message.metadata["hidden_at"] = self._tree.left[entry.id]
-        self._owner[entry.id] = message.source_id
+        # An entry that becomes two messages is named by the first of them.
+        self._owner.setdefault(entry.id, message.source_id)
         self.found.append(message)
 
     def _answer(self, entry: Entry, message: dict[str, Any]) -> None:
@@ -138,6 +141,9 @@ class Messages:
         for part in draft.parts:
             if part.tool_call_id is not None:
                 self._calls[part.tool_call_id] = (part, draft)
+                holder = self._early.join(part.tool_call_id, part, draft, self.found)
+                if holder is not None:
+                    self._owner[holder.source_id] = draft.source_id
 
     def _result(self, entry: Entry, message: dict[str, Any]) -> None:
         known = self._calls.get(string(message.get("toolCallId")) or "")
@@ -148,6 +154,7 @@ class Messages:
             part.records = ()
             known = part, MessageDraft(entry.id, "assistant", entry.at, entry.at, {}, [part])
             self._add(entry, known[1])
+            self._early.hold(part.tool_call_id or "", *known)
         part, owner = known
         settle(part, message, entry)
         owner.updated_at = max(owner.updated_at, part.updated_at)
@@ -167,10 +174,7 @@ class Messages:
             provider = string(entry.data.get("provider")) or "unknown"
             metadata["model"] = {"provider_id": provider, "model_id": entry.data["model"]}
         draft = MessageDraft(f"{entry.id}:usage", "assistant", entry.at, entry.at, metadata)
-        owner = self._owner.get(entry.id)
         self._add(entry, draft)
-        if owner is not None:
-            self._owner[entry.id] = owner
 
     def _shell(self, entry: Entry, message: dict[str, Any]) -> None:
         """Add the line that a person typed, and what it printed."""

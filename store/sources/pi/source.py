@@ -38,7 +38,7 @@ class PiSource(FileSource):
 
     kind = KIND
     label = "pi"
-    version = 1
+    version = 2
 
     def __init__(self, line_limit: int = LINE_LIMIT) -> None:
         """Make a source.

@@ -55,6 +55,8 @@ class Tree:
     lines: int = 0
     _known: dict[str, Entry] = field(default_factory=dict)
     _at: int = 0
+    _next: int = 0
+    _damaged: bool = False
 
     def grow(self, lines: list[Record]) -> None:
         """Take what a file's lines are more than before; find the active path anew."""
@@ -67,6 +69,8 @@ class Tree:
 
     def _take(self, line: Record) -> None:
         data = line.data
+        self._damaged = self._damaged or line.number != self._next
+        self._next = line.number + 1
         if data.get("type") == "session" and not self.header:
             self.header, self.header_number = data, line.number
             self._at = epoch_ms(data.get("timestamp")) or self._at
@@ -75,8 +79,13 @@ class Tree:
         before = self.entries[-1].id if self.entries else None
         name = string(data.get("id"))
         parent = string(data.get("parentId")) if "parentId" in data or name else before
+        is_lost = parent is not None and parent not in self._known
+        whole_fork = "parentSession" in self.header and not self._damaged
+        if is_lost and before is not None and not whole_fork:
+            # The parent's line is damaged or has no id; a fork may leave lines out.
+            parent = before
         if name is None or name in self._known:
-            name = f"line-{line.line}"
+            name = line.name
         kind = string(data.get("type")) or "unknown"
         entry = Entry(name, parent, kind, self._at, line.number, data)
         self.entries.append(entry)
@@ -98,7 +107,10 @@ def _walk(tree: Tree, known: dict[str, Entry]) -> None:
     if leaf.type == "leaf":
         # A pointer that a newer version moves without adding an entry to the branch.
         tree.path.add(leaf.id)
-        current = known.get(string(leaf.data.get("targetId")) or "")
+        target = string(leaf.data.get("targetId"))
+        last = next((each for each in reversed(tree.entries) if each.type != "leaf"), None)
+        # Where the line that it points to is lost, all that is there stands.
+        current = known.get(target, last) if target else None
     while current is not None and current.id not in tree.path:
         tree.path.add(current.id)
         if current.parent is not None and current.parent not in known:

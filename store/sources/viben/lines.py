@@ -64,7 +64,7 @@ def events_of(ui: GrowingFile, agent: GrowingFile | None, first: int, agent_firs
             raw, number = matching.pop(0)
             records = (*records, number)
             data = {**_payload(kind, raw), **data}
-        found.append(_event(data, kind, line.line, records))
+        found.append(_event(data, kind, line.name, records))
     return found
 
 
@@ -76,9 +76,9 @@ def _payload(kind: str, raw: dict[str, Any]) -> dict[str, Any]:
     return named
 
 
-def _event(data: dict[str, Any], kind: str, number: int, records: tuple[int, ...]) -> Event:
+def _event(data: dict[str, Any], kind: str, placed: str, records: tuple[int, ...]) -> Event:
     return Event(
-        string(data.get("id")) or f"line-{number}", kind, string(data.get("task_id")),
+        string(data.get("id")) or placed, kind, string(data.get("task_id")),
         epoch_ms(data.get("timestamp")) or 0, data, records,
     )  # fmt: skip
 
@@ -95,7 +95,7 @@ def older_events(files: Sequence[tuple[GrowingFile, int]]) -> list[Event]:
             data = {snake(key): value for key, value in line.data.items()}
             records = (first + line.number,)
             for kind, more in _of_rollout(data):
-                found.append(_event({**data, **more}, kind, line.line, records))
+                found.append(_event({**data, **more}, kind, line.name, records))
     return found
 
 

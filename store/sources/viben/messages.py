@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.sources.drafts import MessageDraft, PartDraft
+from store.sources.early_results import EarlyResults
 from store.sources.values import mapping, string
 from store.sources.viben.lines import Event
 
@@ -32,6 +33,7 @@ class Thread:
     answers: dict[str | None, MessageDraft] = field(default_factory=dict)
     calls: dict[str, PartDraft] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
+    early: EarlyResults = field(default_factory=EarlyResults)
     _names: set[str] = field(default_factory=set)
     _at: int = 0
 
@@ -54,8 +56,14 @@ class Thread:
             return
         part = _part_of(event)
         asked = string(event.data.get("tool_use_id")) if event.type == "question" else None
-        if part.tool_state == "input-available" or asked is not None:
-            self.calls[part.tool_call_id or asked or ""] = part
+        call_id = part.tool_call_id or asked or ""
+        if event.type == "tool_result":
+            self.early.hold(call_id, part, answer)
+        elif self.early.join(call_id, part, answer, self.messages) is not None:
+            if asked is not None:
+                _give_answer(part)
+        elif part.tool_state == "input-available" or asked is not None:
+            self.calls[call_id] = part
         answer.parts.append(part)
         _describe(answer, event)
 
@@ -97,6 +105,15 @@ class Thread:
         part.records = (*part.records, *event.records)
         part.updated_at = max(part.created_at, event.at)
         return True
+
+
+def _give_answer(question: PartDraft) -> None:
+    """Put what came before a question as a call's result into the question."""
+    said = question.data.pop("output", question.data.pop("errorText", None))
+    question.data["data"]["answer"] = said
+    for key in ("state", "resultProviderMetadata"):
+        question.data.pop(key, None)
+    question.tool_state = None
 
 
 def _draft(data: dict[str, Any], event: Event) -> PartDraft:

@@ -32,7 +32,7 @@ class VibenSource(FileSource):
 
     kind = KIND
     label = "viben"
-    version = 1
+    version = 2
 
     def __init__(self, line_limit: int = LINE_LIMIT) -> None:
         """Make a source.

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from store.sources.drafts import MessageDraft, PartDraft, Role
+from store.sources.early_results import EarlyResults
 from store.sources.json_lines import LineError, parse_value
 from store.sources.plain_parts import text_part
 from store.sources.values import mapping, number, string, utc_ms
@@ -35,16 +36,17 @@ class Transcript:
         """Start with nothing said."""
         self.messages: list[MessageDraft] = []
         self._open: dict[str, PartDraft] = {}
+        self._early = EarlyResults()
         self._names: set[str] = set()
         self._at = 0
 
-    def take(self, data: dict[str, Any], record: int, line: int) -> None:
+    def take(self, data: dict[str, Any], record: int, placed: str) -> None:
         """Add a line.
 
         Args:
             data: The line.
             record: Number of its original record.
-            line: Its number; it names a line without an id.
+            placed: Names a line without an id.
         """
         self._at = utc_ms(data.get("timestamp")) or self._at
         word, call_id = str(data.get("role")), string(data.get("tool_call_id"))
@@ -52,16 +54,20 @@ class Transcript:
             _give_result(self._open.pop(call_id or ""), data.get("content"), record, self._at)
             return
         draft = MessageDraft(
-            self._name(string(data.get("message_id")) or f"line-{line}"),
+            self._name(string(data.get("message_id")) or placed),
             _ROLES.get(word, "system"), self._at, self._at, records=(record,),
         )  # fmt: skip
         draft.parts = list(_parts(data, word, self._at))
+        self.messages.append(draft)
         for part in draft.parts:
             part.records = (record,)
-            if part.tool_state == "input-available" and part.tool_call_id is not None:
-                self._open[part.tool_call_id] = part
+            if word == "tool":
+                self._early.hold(call_id or "", part, draft)
+            elif part.tool_state == "input-available":
+                name = part.tool_call_id or ""
+                if self._early.join(name, part, draft, self.messages) is None:
+                    self._open[name] = part
         _describe(draft, data, word)
-        self.messages.append(draft)
 
     def _name(self, name: str) -> str:
         given, count = name, 2

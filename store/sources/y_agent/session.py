@@ -101,11 +101,11 @@ def _messages(stored: StoredSession, files: Files, records: list[bytes]) -> list
     """Return the messages that were shown, with a mark where the context begins."""
     shown = Transcript()
     for line in files.display.lines if files.display is not None else ():
-        shown.take(line.data, len(records) + line.number, line.line)
+        shown.take(line.data, len(records) + line.number, line.name)
     records += files.display.records if files.display is not None else []
     sent = Transcript()
     for line in files.context.lines if files.context is not None else ():
-        sent.take(line.data, len(records) + line.number, line.line)
+        sent.take(line.data, len(records) + line.number, line.name)
     if files.display is None:
         records += files.context.records if files.context is not None else []
         return sent.messages
