@@ -19,6 +19,7 @@ from store.queries.reading import (
     part_row,
     text,
 )
+from store.queries.transcript import starting_message
 from store.rows import MessageRow, PartRow
 from store.turns import starts_turn
 
@@ -226,8 +227,8 @@ def _children(db: Database, part: PartRow) -> list[LinkedSession]:
         f"SELECT id, {db.form.title('s')}, agent FROM chat_sessions s WHERE parent_id = $1"
         " AND CASE WHEN json_valid(metadata_json)"
         " THEN json_extract(metadata_json, '$.lineage.tool_call_id') END = $2"
-        " ORDER BY created_at, id",
-        {"1": part.session_id, "2": part.tool_call_id},
+        f" AND coalesce({starting_message(db)}, $3) = $3 ORDER BY created_at, id",
+        {"1": part.session_id, "2": part.tool_call_id, "3": part.message_id},
     )
     return [LinkedSession(row[0], text(row[1]), text(row[2]) or "") for row in rows.fetchall()]
 

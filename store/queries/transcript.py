@@ -6,7 +6,7 @@ in between.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from store.database import Database
@@ -48,12 +48,37 @@ class Outline(NamedTuple):
 
 
 class Child(NamedTuple):
-    """A session that was started from this one."""
+    """A session that was started from this one.
+
+    Attributes:
+        message_id: The message of the call that started it; None where only the call's id
+            is known, which need not be unique in the session.
+    """
 
     id: str
     title: str | None
     tool_call_id: str | None
     kind: str | None
+    message_id: str | None = None
+
+    def is_of(self, message_id: str, call_id: str | None) -> bool:
+        """Tell whether a call of a message started it."""
+        named = self.message_id in (None, message_id)
+        return call_id is not None and self.tool_call_id == call_id and named
+
+
+def child_of(children: Iterable[Child], message_id: str, call_id: str | None) -> Child | None:
+    """Return the session that a call of a message started."""
+    return next((child for child in children if child.is_of(message_id, call_id)), None)
+
+
+def starting_message(db: Database) -> str:
+    """Return SQL for the message whose call started the session ``s``; NULL if unknown."""
+    call = db.form.fact("s", "lineage.tool_call_id")
+    return (
+        "(SELECT p.message_id FROM chat_parts p WHERE p.message_id = s.parent_message_id"
+        f" AND p.tool_call_id = {call} LIMIT 1)"
+    )
 
 
 def outline_columns(db: Database) -> str:
@@ -177,7 +202,8 @@ def children(db: Database, session_id: str) -> list[Child]:
     """Return the sessions whose parent this is."""
     rows = db.connection.execute(
         f"SELECT s.id, {db.form.title('s')},"
-        f" {db.form.fact('s', 'lineage.tool_call_id')}, {db.form.fact('s', 'lineage.kind')}"
+        f" {db.form.fact('s', 'lineage.tool_call_id')}, {db.form.fact('s', 'lineage.kind')},"
+        f" {starting_message(db)}"
         " FROM chat_sessions s WHERE s.parent_id = $1", {"1": session_id},
     ).fetchall()
     return [Child(text(row[0]) or "", *map(text, row[1:])) for row in rows]

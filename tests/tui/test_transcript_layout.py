@@ -157,13 +157,16 @@ def test_todos_are_a_check_list() -> None:
 
 
 def test_a_subagent_call_opens_its_session() -> None:
-    setting = Setting(width=70, measure=60, children={
-        "call_1": Child("ses_child", "explore", "call_1", "subagent")})
+    setting = Setting(width=70, measure=60, children=[
+        Child("ses_child", "explore", "call_1", "subagent")])
     part = tool("Task", {"description": "where tokens expire", "subagent_type": "explore",
                          "prompt": "x"}, "In auth.", duration_ms=48_000)
     block = block_of(part, setting=setting)
     assert shown(block)[0] == "▾ Task explore: where tokens expire  ✔ 48 s  opens ↳"
     assert block.lines[0].action == "child"
+    elsewhere = Child("ses_child", "explore", "call_1", "subagent", "msg_2")
+    block = block_of(part, setting=replace(setting, children=[elsewhere]))
+    assert "opens" not in shown(block)[0]
 
 
 def test_a_denied_call_and_one_without_result() -> None:
@@ -256,8 +259,8 @@ def test_session_text_cannot_steer_the_terminal() -> None:
 @pytest.mark.parametrize("level", ["short", "whole"])
 def test_no_line_is_wider_than_its_room(width: int, level: Any) -> None:
     words = "Some **bold** words, 漢字 and `code`, that go on for a while and wrap. " * 6
-    setting = replace(setting_for(width), children={
-        "t": Child("ses_child", "explore", "t", "subagent")})
+    setting = replace(setting_for(width), children=[
+        Child("ses_child", "explore", "t", "subagent")])
     todos = [{"content": words, "status": "pending"}]
     parts: list[dict[str, Any]] = [
         text(words + "\n\n- " + words + "\n  - " + words + "\n\n> " + words),

@@ -7,6 +7,7 @@ from typing import Any
 
 from textual import on
 
+from store.queries.transcript import child_of
 from tui.commands.registry import bindings
 from tui.messages import InspectRequested, SessionOpened
 from tui.panes.take_out import TakeOutActions
@@ -171,7 +172,8 @@ class TranscriptPane(TranscriptVerbs, TakeOutActions, FoldingPane):
         row = self.document.row(self.cursor) if self.has_session else None
         if row is None or row.tool_call_id is None:
             return None
-        child = self.document.setting.children.get(row.tool_call_id)
+        children = self.document.setting.children
+        child = child_of(children, row.message_id, row.tool_call_id)
         return child.id if child is not None else None
 
     def open_child(self, session_id: str) -> None:

@@ -127,9 +127,7 @@ class FollowingPane(EndPane):
             return
         self._context_size = context_size(as_dict(decode(usage))) if usage else 0
         self._take_activity(facts.activity)
-        self.document.setting.children = {
-            child.tool_call_id: child for child in facts.children if child.tool_call_id
-        }
+        self.document.setting.children = facts.children
         found = await rereading.reread(
             reader, self.document, written, facts.places, at_end=self.view.at_end,
             shown=self.view.shown_parts(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -22,7 +22,7 @@ class Setting:
         width: Columns of the content, without gutter.
         measure: Columns for prose.
         root: The session's workspace folder.
-        children: Sessions that a tool call of this one started, by tool call id.
+        children: Sessions that a tool call of this one started.
         now: The present, epoch ms.
         running: Whether the session runs, so that calls at its end without result run.
         ended: Whether it is known that nothing of it runs, however newly it was written.
@@ -33,7 +33,7 @@ class Setting:
     width: int
     measure: int
     root: str | None = None
-    children: Mapping[str, Child] = field(default_factory=dict)
+    children: Sequence[Child] = ()
     now: int = 0
     tools: Level = "short"
     reasoning: Level = "off"

@@ -62,9 +62,7 @@ class SessionReader:
         setting.root = row.workspace_root
         setting.take(activity)
         setting.parent = opening.parent_title or ""
-        setting.children = {
-            child.tool_call_id: child for child in opening.children if child.tool_call_id
-        }
+        setting.children = opening.children
         document = Document(setting)
         window = opening.window
         document.put(window.messages, window.parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from store.queries.transcript import child_of
 from tui import figures
 from tui.glyphs import glyphs
 from tui.text import cells, clean, fit, fit_path
@@ -46,7 +47,7 @@ def status_glyph(call: Call, now: int) -> str:
 def tool_lines(call: Call, item: Item, setting: Setting) -> tuple[list[Line], bool]:
     """Lay out a call; returns the lines and whether something is folded away."""
     level: Level = item.level or setting.tools
-    child = setting.children.get(call.call_id)
+    child = child_of(setting.children, item.message.id, call.call_id)
     body = [
         *_said(call, item, setting),
         *_body(call, item, setting, level),

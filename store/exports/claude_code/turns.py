@@ -127,7 +127,8 @@ def _verbatim(item: MessageReading, rows: list[dict[str, Any]], ids: CallIds) ->
     answers = []
     for block in content:
         if block.get("type") == "tool_use":
-            call_id = ids.take(block.get("id"))
+            call_id = str(block.get("id"))
+            ids.take(call_id)
             kept = answered.get(str(block.get("id")))
             part = parts.get(block.get("id"), {})
             answers.append(kept if kept is not None else result_block(part, call_id))

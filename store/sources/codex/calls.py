@@ -30,9 +30,14 @@ class Calls:
     )
 
     def repeats(self, part: PartDraft) -> bool:
-        """Tell whether a call stands already; its record is then added to that one."""
+        """Tell whether a call stands already; its record is then added to that one.
+
+        One of the same id that was given something else is another call.
+        """
         known = self.parts.get(part.tool_call_id or "")
         if known is None or known.tool_state != "input-available":
+            return False
+        if known.type != part.type or known.data.get("input") != part.data.get("input"):
             return False
         known.records = (*known.records, *part.records)
         return True
