@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from store.clock import Clock, system_clock
 from store.database import Database
@@ -24,7 +25,7 @@ from store.sync.locking import alone, transaction
 from store.sync.pool import ENDED_EARLY, Pool, default_helpers, worth_sharing
 from store.sync.progress import Meter, Progress, Summary
 from store.sync.reading import ReadUnit, leave_out, path_of, read_job
-from store.sync.roots import identity, may_be_there, units_of
+from store.sync.roots import identity, may_be_there, units_of, why_unreadable
 from store.sync.second_names import known_name
 from store.sync.targets import Target
 from store.sync.units import Excludes, Job
@@ -64,6 +65,12 @@ class Settings:
     excludes: Excludes = nothing_excluded
     helpers: int = field(default_factory=default_helpers)
     exclusive: bool = True
+
+
+def _unreadable(found: Sequence[Problem]) -> list[str]:
+    """Return which of the problems of a listing are folders and files that cannot be read."""
+    reasons = {problem.path: why_unreadable(Path(problem.path)) for problem in found}
+    return [f"{path} {reason}" for path, reason in reasons.items() if reason is not None]
 
 
 @dataclass(slots=True)
@@ -195,8 +202,11 @@ class Sync:
         beside = depending.with_moved_files(self.database, source.kind, root)
         jobs, keys = [], set()
         listed = self._listed[target] = {}
+        reason = why_unreadable(root)
+        if reason is not None:
+            found.append(Problem(str(root), 0, reason))
         try:
-            for unit in units_of(source, root, found):
+            for unit in () if found else units_of(source, root, found):
                 key = units.key_of(unit)
                 keys.add(key)
                 listed[key] = unit
@@ -205,6 +215,9 @@ class Sync:
                     jobs.append(Job(source, root, unit, before))
         except Exception as error:
             found.append(Problem(str(root), 0, f"cannot be listed: {error}"))
+            self.summary.unreadable.append(f"{root} {found[-1].reason}")
+        if not keys:
+            self.summary.unreadable += _unreadable(found)
         self.summary.units += len(keys)
         self.progress.problems += len(found)
         gone = [] if found else [key for key in stored if key not in keys]

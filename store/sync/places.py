@@ -14,7 +14,7 @@ from store.sources.registry import all_sources
 from store.sources.server_url import Root, ServerUrl, as_root
 from store.sync.jsontext import clean
 from store.sync.problems import problems
-from store.sync.roots import default_roots, identity, may_be_there, units_of
+from store.sync.roots import default_roots, identity, may_be_there, units_of, why_unreadable
 from store.sync.targets import default_targets
 from store.sync.units import UnitState, stored_units
 
@@ -27,7 +27,7 @@ class Place:
         kind: The source's kind; ``label`` is its program's name.
         path: Of a server the URL, without a password.
         found: Whether it is there; of a server whether it can be read.
-        reason: Why a server cannot be read now; None for all else.
+        reason: Why it cannot be read now; None where it can.
         enabled: Whether the configuration lets this source be read.
         files: Units that lie there now (of a server its sessions), and ``size_bytes`` of all
             their files (of a server an estimate).
@@ -128,7 +128,8 @@ def _synced(database: Database | None) -> list[tuple[str, str]]:
 
 def _count(database: Database | None, source: Source, root: Root, place: Place) -> None:
     noticed: list[Problem] = []
-    if place.found and (place.enabled or isinstance(root, Path)):
+    place.reason = why_unreadable(root)
+    if place.found and place.reason is None and (place.enabled or isinstance(root, Path)):
         for unit in units_of(source, root, noticed):
             place.files += 1
             place.size_bytes += unit.size

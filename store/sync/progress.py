@@ -46,6 +46,8 @@ class Summary:
         new: Sessions that were not in the store before; ``updated`` those that changed.
         problems: As in ``Progress``.
         stopped: Whether it was broken off; what was done stays done.
+        unreadable: Places that are there and that nothing could be read from, each with the
+            reason.
     """
 
     units: int = 0
@@ -55,6 +57,7 @@ class Summary:
     problems: int = 0
     stopped: bool = False
     seconds: float = 0.0
+    unreadable: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -27,7 +29,7 @@ HANDED_OVER = "BACKSCROLL_SERVERS"
 
 def identity(root: Root) -> str:
     """Return what two names of one root have in common."""
-    return str(root) if isinstance(root, ServerUrl) else str(root.resolve())
+    return str(root) if isinstance(root, ServerUrl) else os.path.realpath(root)
 
 
 def default_roots(source: Source, environment: Mapping[str, str], home: Path) -> list[Root]:
@@ -41,12 +43,32 @@ def default_roots(source: Source, environment: Mapping[str, str], home: Path) ->
 def configured_root(source: Source, name: str) -> Root:
     """Return the root that the configuration names for a source."""
     root = as_root(name)
-    return root if isinstance(root, ServerUrl) else source.recognise(root) or root
+    if isinstance(root, ServerUrl) or why_unreadable(root) is not None:
+        return root
+    return source.recognise(root) or root
 
 
 def may_be_there(root: Root) -> bool:
     """Say whether a root is worth reading; of a server only reading it can tell."""
-    return isinstance(root, ServerUrl) or root.exists()
+    return isinstance(root, ServerUrl) or os.path.lexists(root) or why_unreadable(root) is not None
+
+
+def why_unreadable(root: Root) -> str | None:
+    """Return why a root that is there cannot be read; None of a server, which is asked later."""
+    if isinstance(root, ServerUrl):
+        return None
+    try:
+        if stat.S_ISDIR(root.stat().st_mode):
+            os.scandir(root).close()
+        elif not os.access(root, os.R_OK):
+            return f"cannot be read: {os.strerror(errno.EACCES)}"
+    except (FileNotFoundError, NotADirectoryError):
+        if os.path.islink(root):
+            return f"is a link to {os.readlink(root)}, which is not there"
+        return None
+    except OSError as error:
+        return f"cannot be read: {error.strerror or error}"
+    return None
 
 
 def units_of(source: Source, root: Root, problems: list[Problem]) -> Iterator[Unit]:

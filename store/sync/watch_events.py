@@ -14,6 +14,7 @@ from pathlib import Path
 
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
+from store.sync.roots import may_be_there
 from store.sync.stopping import Stop
 
 STEP_MS = 8
@@ -54,7 +55,7 @@ class Events:
             folders: Those that are missing are left out.
             stop: Breaks every wait off.
         """
-        self.folders = [folder for folder in folders if folder.exists()]
+        self.folders = [folder for folder in folders if may_be_there(folder)]
         self.polled = [folder for folder in self.folders if is_silent(folder)]
         self._stop = stop
         self._inodes = {folder: _inode(folder) for folder in self.folders}
@@ -82,7 +83,7 @@ class Events:
 
     def are_current(self, folders: Sequence[Path]) -> bool:
         """Say whether just these folders are watched, and none was replaced since."""
-        there = [folder for folder in folders if folder.exists()]
+        there = [folder for folder in folders if may_be_there(folder)]
         return there == self.folders and all(
             _inode(folder) == inode for folder, inode in self._inodes.items()
         )

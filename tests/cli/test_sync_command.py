@@ -4,6 +4,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Run
 
 
@@ -11,7 +13,7 @@ def test_the_usual_places_into_the_library(run: Run, claude_home: Path) -> None:
     result = run("sync", "--json")
     assert result.code == 0
     assert set(result.json) == {"units", "read", "new", "updated", "problems", "stopped",
-                                "seconds"}
+                                "seconds", "unreadable"}
     assert (result.json["new"], result.json["read"], result.json["problems"]) == (1, 1, 1)
     assert "1 problem; see: backscroll sources --problems" in result.err
     (summary,) = run("sessions", "--json").json
@@ -48,6 +50,34 @@ def test_what_cannot_be_synced(run: Run, tmp_path: Path, demo: Path) -> None:
         assert (result.code, result.err) == (1, f"backscroll: {reason}\n")
     empty = run("sync", "")
     assert empty.code == 2 and "a source has no empty name" in empty.err
+
+
+@pytest.mark.parametrize(
+    ("leads_to", "reason"),
+    [("claude", "cannot be read: Too many levels of symbolic links"),
+     ("gone", "is a link to gone, which is not there")],
+)  # fmt: skip
+def test_a_place_that_cannot_be_read(
+    run: Run, claude_home: Path, tmp_path: Path, leads_to: str, reason: str
+) -> None:
+    run("sync")
+    claude_home.rename(tmp_path / "away")
+    claude_home.symlink_to(claude_home.name if leads_to == "claude" else leads_to)
+    result = run("sync")
+    assert result.code == 1
+    assert result.out == "no sessions could be read\n"
+    assert result.err.splitlines()[0] == f"{claude_home} {reason}"
+    assert run("sync", "--json").json["unreadable"] == [f"{claude_home} {reason}"]
+    (place,) = [one for one in run("sources", "--problems", "--json").json
+                if one["path"] == str(claude_home)]  # fmt: skip
+    assert place["reason"] == reason
+    assert place["problem_list"][0]["reason"] == reason
+    assert f"1 session; it {reason}" in run("sources").out
+    # What the library has of it stays, and the place is read again when it is there.
+    assert len(run("sessions", "--json").json) == 1
+    claude_home.unlink()
+    (tmp_path / "away").rename(claude_home)
+    assert run("sync").code == 0
 
 
 def test_a_store_with_a_damaged_page(run: Run, demo: Path, claude_home: Path) -> None:

@@ -8,14 +8,16 @@ Ctrl+C breaks it off; what is done stays done.
 --watch goes on with what agents write from then on, until Ctrl+C. One watcher serves a
 store: a second one waits, and takes over when the first ends.
 
+The exit code is 1 where a place is there and nothing could be read from it.
+
 --json prints one object: {"units", "read", "new", "updated", "problems", "stopped",
-"seconds"}; units are the files that were listed, read those that had moved, new and
-updated count sessions. With --watch it prints one object a line, each with an "event":
-"summary" with those fields, "watching" or "standby", then {"event": "synced", "synced",
-"session", "at"} for each commit (sessions that changed, the id of one, epoch ms),
-{"event": "activity", "session", "state", "at"} where a running session's process says what
-it does (null when it ends), and {"event": "trouble", "message"} where a commit failed and
-is tried again.
+"seconds", "unreadable": ["PATH REASON", ...]}; units are the files that were listed, read
+those that had moved, new and updated count sessions. With --watch it prints one object a
+line, each with an "event": "summary" with those fields, "watching" or "standby", then
+{"event": "synced", "synced", "session", "at"} for each commit (sessions that changed, the id
+of one, epoch ms), {"event": "activity", "session", "state", "at"} where a running session's
+process says what it does (null when it ends), and {"event": "trouble", "message"} where a
+commit failed and is tried again.
 """
 
 from __future__ import annotations
@@ -72,9 +74,11 @@ def run(options: argparse.Namespace) -> int:
     else:
         printer = Printer()
         printer.line(printer.paint(_sentence(summary)))
+    for place in summary.unreadable:
+        note(place)
     if summary.problems:
         note(f"{figures.count_of(summary.problems, 'problem')}; see: backscroll sources --problems")
-    return 0
+    return 1 if summary.unreadable else 0
 
 
 def _sorted_out(names: list[str]) -> tuple[list[str], list[Root]]:
@@ -164,6 +168,8 @@ def _progress_line(progress: Progress) -> str:
 
 
 def _sentence(summary: Summary) -> str:
+    if not summary.units and summary.unreadable:
+        return "no sessions could be read"
     if not summary.units:
         return "no sessions found; backscroll sources says where they were looked for"
     return (

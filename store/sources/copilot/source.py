@@ -60,6 +60,12 @@ class CopilotSource(FileSource):
     def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
         """List the sessions below a root, and the index where there is one."""
         path = os.path.abspath(root)
+        try:
+            os.scandir(os.path.join(path, STATES)).close()
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # The root is a session, an index, or the folder of states itself.
+        except OSError as error:
+            problems.append(Problem(error.filename, 0, error.strerror or str(error)))
         for name, events in _sessions(path):
             yield from _unit(name, events, problems)
         index = path if path.endswith(".db") else os.path.join(path, NAME)
