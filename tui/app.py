@@ -7,25 +7,27 @@ import contextlib
 import gc
 import sqlite3
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
+from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from store.database import explained
 from store.errors import BackscrollError
-from store.neutral import neutral
 from tui import problems
+from tui.guard import Guard
 from tui.library import Library
 from tui.messages import ProblemOccurred
 from tui.state import ViewState, load_state, save_state, state_path
 from tui.syncing import Syncing
+from tui.text import clean
 from tui.theme import OWN_THEMES, default_theme
 from tui.typed_ahead import TypedAheadApp
 
@@ -79,6 +81,7 @@ class BackscrollApp(TypedAheadApp):
             rows_first: Show the first rows before the main screen is loaded, where there are
                 any; what is typed meanwhile waits for it.
         """
+        self.guard = Guard()
         super().__init__()
         self._rows_first = rows_first
         self.library = library
@@ -198,17 +201,21 @@ class BackscrollApp(TypedAheadApp):
     def _watch_app_focus(self, focus: bool) -> None:
         """Keep the focus where it is when the terminal's window loses it."""
 
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return what each row of the screen goes through; the guard is the last."""
+        return [*super().get_line_filters(), self.guard]
+
     def notify(
         self, message: str, *, title: str = "", severity: SeverityLevel = "information",
         timeout: float | None = None, markup: bool = False,
     ) -> None:
         """Show a toast; its text is never markup, and what still stands there is not repeated."""
-        words, now = neutral(message), time.monotonic()
+        words, now = clean(message), time.monotonic()
         told, until = self._toast
         if words == told and now < until:
             return
         self._toast = words, now + (self.NOTIFICATION_TIMEOUT if timeout is None else timeout)
-        super().notify(words, title=title, severity=severity, timeout=timeout, markup=False)
+        super().notify(words, title=clean(title), severity=severity, timeout=timeout, markup=False)
 
     @on(ProblemOccurred)
     def _problem(self, event: ProblemOccurred) -> None:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import re
+
 from textual import events
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
+from store.neutral import neutral
+
+_BREAKS = re.compile("[\t\n]")
+
 
 class TextLine(Input):
-    """Tells of enter at once: a key typed right behind it is none of the text."""
+    """An input whose value is harmless, whatever it is filled with, and on one line.
+
+    It submits on enter at once: a key typed right behind it is none of the text.
+    """
+
+    def validate_value(self, value: str) -> str:
+        """Return the value as it is shown and edited."""
+        return editable(value)
 
     def on_key(self, event: events.Key) -> None:
         """Submit on enter, before the next key is given to anything."""
@@ -17,6 +30,11 @@ class TextLine(Input):
             event.stop()
             event.prevent_default()
             tell_above(self, self.Submitted(self, self.value))
+
+
+def editable(text: str) -> str:
+    """Return text as an input shows it: controls have stand-ins, white space is a space."""
+    return text if text.isprintable() and text.isascii() else _BREAKS.sub(" ", neutral(text))
 
 
 def tell_above(widget: Widget, message: Message) -> None:

@@ -9,12 +9,12 @@ from textual.widgets import Input
 
 from tui.dialogs.frame import Dialog
 from tui.dialogs.notes import Notes, words
-from tui.text_line import TextLine
+from tui.text_line import TextLine, editable
 from tui.theme import palette_of
 
 
 class AskDialog(Dialog[str]):
-    """Gives the text that was typed; an empty one too."""
+    """Gives the text that was typed, also an empty one; the first text where it is as it was."""
 
     AUTO_FOCUS = "Input"
 
@@ -53,9 +53,13 @@ class AskDialog(Dialog[str]):
 
     async def take_key(self, key: str) -> None:
         """Give the text."""
-        self.dismiss(self.query_one(Input).value if key == "enter" else None)
+        self.dismiss(self._given(self.query_one(Input).value) if key == "enter" else None)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Give the text."""
         event.stop()
-        self.dismiss(event.value)
+        self.dismiss(self._given(event.value))
+
+    def _given(self, value: str) -> str:
+        """Return the text; where nothing was typed, the one that was there, also if hostile."""
+        return self._text if value == editable(self._text) else value

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
-from textual.filter import ANSIToTruecolor
 from textual.geometry import Region
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -13,6 +12,7 @@ from textual.widget import Widget
 
 from store.queries.listing import ListQuery, ListRow
 from tui.glyphs import glyphs
+from tui.guard import filtered
 from tui.sessions.empty import message
 from tui.sessions.model import ListModel
 from tui.sessions.painter import Entry, RowPainter, blank, row_height
@@ -60,11 +60,7 @@ class DrawnList(ScrollView, inherit_bindings=False):
         """
         painter = self._painter()
         strips = [self._line(painter, y) for y in range(crop.y, crop.bottom)]
-        background = self.background_colors[1]
-        for line_filter in self.get_line_filters():
-            # All colours here are true ones: there is nothing for this filter to do.
-            if not isinstance(line_filter, ANSIToTruecolor):
-                strips = [strip.apply_filter(line_filter, background) for strip in strips]
+        strips = filtered(self, strips)
         if crop.x or crop.width != painter.width:
             strips = [strip.crop(crop.x, crop.right) for strip in strips]
         return strips

@@ -14,6 +14,7 @@ from textual.widget import Widget
 from store.rows import SessionRow
 from tui import figures
 from tui.glyphs import glyphs
+from tui.guard import filtered
 from tui.palette import Palette
 from tui.sessions.wording import folder, model_name
 from tui.text import cells, fit, one_line
@@ -71,10 +72,7 @@ class FactLines(Widget):
             lines = [*self._lines, *[Line([])] * (height - len(self._lines))]
             known = self._lines, width, palette, [_fact_strip(a, width, paint) for a in lines]
             self._painted = known
-        strips = known[3][crop.y:crop.bottom]
-        for line_filter in self.get_line_filters():
-            background = self.background_colors[1]
-            strips = [strip.apply_filter(line_filter, background) for strip in strips]
+        strips = filtered(self, known[3][crop.y:crop.bottom])
         return [strip.crop(crop.x, crop.right) for strip in strips]
 
     def render_line(self, y: int) -> Strip:

@@ -10,13 +10,13 @@ import re
 from dataclasses import dataclass
 
 from textual import events
-from textual.filter import ANSIToTruecolor
 from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tui.guard import filtered
 from tui.text import Span
 from tui.theme import palette_of
 from tui.transcript.cache import WeightedCache
@@ -179,11 +179,7 @@ class TranscriptView(Widget, can_focus=True):
                 span = selection.get_span(offset_y(rows[y].part, rows[y].line))
                 strip = painted(strip, span, chosen)
             strips.append(strip)
-        background = self.background_colors[1]
-        for line_filter in self.get_line_filters():
-            # All colours here are true ones: there is nothing for this filter to do.
-            if not isinstance(line_filter, ANSIToTruecolor):
-                strips = [strip.apply_filter(line_filter, background) for strip in strips]
+        strips = filtered(self, strips)
         if crop.x or crop.width != width:
             strips = [strip.crop(crop.x, crop.right) for strip in strips]
         return strips
