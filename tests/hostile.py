@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,25 @@ def controls(text: str) -> list[str]:
     return [one for one in found if one not in ("\n", "\t")]
 
 
+TOOLS = ("Bash", "Task", "WebFetch", "exec_command", "apply_patch", "shell", "update_plan", "Skill",
+         "AskUserQuestion", "ExitPlanMode", "write_file", "mcp__a__b", "NotebookEdit", "WebSearch")
+KINDS = ("error", "retry", "compaction", "patch", "snapshot", "agent", "plan", "question", "result",
+         "todo", "event", "other")
+ALL, FORK = "ses_" + "A" * 26, "ses_" + "B" * 26
+"""The session with the whole corpus, and a fork of it."""
+_READ = re.compile(r"""(?:get\(|\[)"([a-zA-Z_]+)"[\]),]""")
+
+
+@lru_cache
+def keys_that_are_read() -> tuple[str, ...]:
+    """Return every key that the browser's code looks up in what a session holds."""
+    tui = Path(__file__).parents[1] / "tui"
+    code = [path.read_text() for folder in ("transcript", "inspector", "details", "tree", "cli")
+            for path in (tui / folder).rglob("*.py")]
+    keys = {key for text in code for key in _READ.findall(text)}
+    return tuple(sorted(keys - {"type", "toolCallId", "state", "input", "output"}))
+
+
 def everything() -> str:
     """Return the whole corpus as one text."""
     return " | ".join(CORPUS.values())
@@ -69,7 +89,8 @@ def hostile_store(path: Path) -> Path:
     database.connection.execute("BEGIN")
     for number, words in enumerate(CORPUS.values()):
         _put(database.connection, f"ses_{number:026d}", words, NOW - (number + 2) * MINUTE)
-    _put(database.connection, "ses_" + "A" * 26, everything(), NOW - MINUTE)
+    _put(database.connection, ALL, everything(), NOW - MINUTE)
+    _put(database.connection, FORK, everything(), NOW - 2 * MINUTE, parent=ALL)
     _put(database.connection, "evil" + _stored(STEERING["title"]), STEERING["clipboard"], NOW)
     database.connection.execute("COMMIT")
     database.close()
@@ -81,25 +102,27 @@ def _stored(words: str) -> str:
     return words.encode("utf-8", "replace").decode().replace("\x00", "")
 
 
-def _put(connection: Any, session: str, words: str, at: int) -> None:
+def _put(connection: Any, session: str, words: str, at: int, parent: str | None = None) -> None:
     plain = _stored(words)
     metadata = {
         "title": words, "git_branch": words, "source": {"kind": words, "id": words, "path": words},
         "user": {"title": words, "tags": [words, "t"], "labels": {f"{session}-m1": words}},
         words: {words: words}, "activity": {"state": words, "from": "stored"},
+        "lineage": {"kind": "fork", "tool_call_id": words},
     }
     model = {"provider_id": words, "model_id": words}
     connection.execute(
         f"INSERT INTO chat_sessions VALUES ({','.join('?' * 18)})",
-        (session, plain, f"/w/{plain}", json.dumps(model), None, None, json.dumps([words]),
+        (session, plain, f"/w/{plain}", json.dumps(model), parent, None, json.dumps([words]),
          json.dumps(metadata), 0, 0, 0, 0, 0, 7, 0.5, at, at, None),
     )  # fmt: skip
     about = {"model": model, "origin": "human", "git_branch": words, "agent": words}
     for number, (role, extra, parts) in enumerate(_messages(words)):
         message = f"{session}-m{number}"
+        copied = {"inherited_from": f"{parent}-m{number}"} if parent and number < 2 else {}
         connection.execute(
             "INSERT INTO chat_messages VALUES (?, ?, ?, ?, ?, ?)",
-            (message, session, role, json.dumps({**about, **extra}), at + number, at + number),
+            (message, session, role, json.dumps({**about, **copied, **extra}), at + number, at),
         )
         for place, part in enumerate(parts):
             connection.execute(
@@ -114,6 +137,7 @@ def _messages(words: str) -> list[tuple[str, dict[str, Any], list[dict[str, Any]
         return {"type": f"tool-{name}", "toolCallId": words, "input": given,
                 "state": "output-available", "output": words, **more}
 
+    known = {key: words for key in keys_that_are_read()}
     failed = {"state": "output-error", "errorText": words}
     parts: list[dict[str, Any]] = [
         {"type": "text", "text": words}, {"type": "reasoning", "text": words},
@@ -126,12 +150,13 @@ def _messages(words: str) -> list[tuple[str, dict[str, Any], list[dict[str, Any]
         {"type": "file", "mediaType": words, "filename": words, "url": words},
         {"type": "source-url", "sourceId": words, "url": words, "title": words},
         {"type": f"data-{words}", "data": {words: [words]}},
-        *({"type": f"data-{kind}", "data": {"text": words, "message": words, "summary": words,
-                                            "title": words, "name": words, "status": words}}
-          for kind in ("error", "retry", "compaction", "agent", "plan", "question", "event")),
-        {"type": words},
+        *({"type": f"data-{kind}", "data": known} for kind in KINDS),
+        *({"type": f"data-{kind}", "data": [known, words]} for kind in KINDS),
+        *(call(tool, known, resultProviderMetadata={"backscroll": known}) for tool in TOOLS),
+        *(call(tool, known, **failed, toolMetadata=known) for tool in TOOLS),
+        {"type": words, **known},
     ]  # fmt: skip
-    error = {"backscroll": {"error": {"message": words}, "aborted_at": 5}}
+    error = {"backscroll": {**known, "error": {"message": words}, "aborted_at": 5}}
     return [
         ("user", {}, [{"type": "text", "text": words}]), ("assistant", error, parts),
         ("user", {"origin": words}, [{"type": "text", "text": words}]), ("system", {}, parts[:1]),

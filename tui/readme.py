@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from store.streams import guard_streams
 from tui.cli import COMMANDS
 from tui.commands.registry import key_table
 
@@ -47,4 +48,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    guard_streams()
     sys.exit(main())

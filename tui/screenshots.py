@@ -186,4 +186,7 @@ async def _settle(app: BackscrollApp, pilot: Pilot[None]) -> None:
 
 
 if __name__ == "__main__":
+    from store.streams import guard_streams
+
+    guard_streams()
     sys.exit(main())

@@ -43,6 +43,11 @@ def one_line(text: str, limit: int = 2000) -> str:
     return _SPACES.sub(" ", clean(text[:limit])).strip()
 
 
+def one_row(text: str) -> str:
+    """Return text for a single line with its spaces as they are."""
+    return clean(text).replace("\n", " ")
+
+
 def cells(text: str) -> int:
     """Return how many columns cleaned text takes."""
     return len(text) if text.isascii() else cell_len(text)

@@ -13,10 +13,9 @@ import pytest
 
 from store.exports.registry import FORMATS
 from tests.cli.conftest import Run
-from tests.hostile import CORPUS, NEVER, STEERING, controls, hostile_store
+from tests.hostile import ALL, CORPUS, NEVER, STEERING, controls, hostile_store
 from tests.tui.terminals import on_a_terminal
 
-ALL = "ses_" + "A" * 26
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 OURS = re.compile(r"\x1b\[(0|[1-3]|3[1-6]|[1-3];3[1-6]|3[1-6];[1-3])m")
 

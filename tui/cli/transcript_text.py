@@ -56,7 +56,7 @@ class TranscriptText:
         metadata = as_dict(row["metadata"])
         role = str(row["role"])
         style = role if role in ("user", "assistant") else "tool"
-        yield Painted("")
+        yield paint("")
         yield joined([
             paint("▌ ", style),
             paint(_speaker(role, metadata), style, "bold"),

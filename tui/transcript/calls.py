@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from store.replies import reply_in
-from tui.text import one_line
+from tui.text import one_line, one_row
 from tui.transcript.call import Call, shortened
 from tui.transcript.plain import as_dict, output_text, readable
 from tui.transcript.tools import SPECIAL
@@ -63,6 +63,10 @@ def describe(
     if call.kind == "text" and call.body and not call.size:
         lines = call.body.count("\n") + 1
         call.size = f"{lines} lines" if lines > call.lead_lines else ""
+    call.name, call.what, call.word, call.size = map(
+        one_row, (call.name, call.what, call.word, call.size)
+    )
+    call.marks = [(one_row(text), ink) for text, ink in call.marks]
     return call
 
 

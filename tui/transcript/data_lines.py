@@ -8,7 +8,7 @@ from typing import Any
 from store.stored_json import readable_json
 from tui import figures
 from tui.glyphs import glyphs
-from tui.text import clean, one_line
+from tui.text import clean, one_line, one_row
 from tui.transcript import diff
 from tui.transcript.call import shortened
 from tui.transcript.item import Item, Setting
@@ -90,10 +90,10 @@ def _error(item: Item, setting: Setting) -> Laid:
 
 def _retry(item: Item, setting: Setting) -> Laid:
     data = _payload(item)
-    words = f"try {data.get('attempt', '?')}"
+    words = one_line(f"try {data.get('attempt', '?')}")
     if data.get("max_attempts"):
-        words += f" of {data['max_attempts']}"
-    facts = [f"status {data['status']}"] if data.get("status") else []
+        words += one_row(f" of {data['max_attempts']}")
+    facts = [one_line(f"status {data['status']}")] if data.get("status") else []
     delay = data.get("delay_ms")
     if isinstance(delay, int | float):
         facts.append(f"again after {figures.duration(delay)}")

@@ -1,0 +1,68 @@
+"""The code has no way to a terminal but the guarded ones."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted(path for name in ("store", "tui") for path in (ROOT / name).rglob("*.py"))
+SAFE_MAKERS = {"store/streams.py": {"Painted"}, "tui/text_line.py": {"Input"}}
+"""Who may make what others only get from them."""
+FRAMES = {"store/sync/helper.py"}
+"""A helper process talks in frames to the one that started it, on pipes."""
+WAKES = "store/sync/stopping.py"
+"""It writes to a pipe of its own."""
+MACHINE_ENTRIES = {"store/sync/helper.py", "store/demo/__main__.py"}
+
+
+def nodes(path: Path) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(path.read_text(), str(path)))
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_no_module_goes_round_the_writers() -> None:
+    found = {name(path): wrong for path in FILES if (wrong := ways_round(path))}
+    assert found == {}
+
+
+def ways_round(path: Path) -> list[str]:
+    wrong: list[str] = []
+    where = name(path)
+    for node in nodes(path):
+        if isinstance(node, ast.Attribute):
+            written = ast.unparse(node)
+            if written in ("sys.__stdout__", "sys.__stderr__", "os.ttyname"):
+                wrong.append(written)
+            if written in ("sys.stdout.buffer", "sys.stderr.buffer") and where not in FRAMES:
+                wrong.append(written)
+            if written.endswith("._driver") and where != "tui/notifying.py":
+                wrong.append(written)
+        if isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            last = called.rpartition(".")[2]
+            if last in ("Painted", "Input") and last not in SAFE_MAKERS.get(where, ()):
+                wrong.append(f"{called}() at line {node.lineno}")
+            if last in ("from_markup", "print_exc") or (called == "os.write" and where != WAKES):
+                wrong.append(f"{called}() at line {node.lineno}")
+            if last == "Static" and node.args and not isinstance(node.args[0], ast.Constant):
+                wrong.append(f"{called}() of what is no constant at line {node.lineno}")
+        if isinstance(node, ast.ClassDef):
+            bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
+            if "Input" in bases and where != "tui/text_line.py":
+                wrong.append(f"{node.name} is an Input and no TextLine")
+        if isinstance(node, ast.FunctionDef) and node.name == "render_lines":
+            body = ast.unparse(node)
+            if "filtered(self" not in body and "super().render_lines" not in body:
+                wrong.append(f"render_lines at line {node.lineno} is not filtered")
+    return wrong
+
+
+def test_each_program_guards_its_streams() -> None:
+    programs = [path for path in FILES if 'if __name__ == "__main__"' in path.read_text()]
+    unguarded = {name(path) for path in programs if "guard_streams()" not in path.read_text()}
+    assert unguarded == MACHINE_ENTRIES

@@ -1,0 +1,99 @@
+"""Hostile text is clean before a widget draws it, on every screen and in every dialog."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.content import Content
+from textual.strip import Strip
+from textual.widgets import Static
+
+from tests.hostile import ALL, NEVER, STEERING, controls, everything, hostile_store
+from tests.tui.stores import browser, settled
+from tests.tui.verbs_app import Running, drawn, running
+from tui.guard import Guard
+from tui.text_line import TextLine
+
+LIST = (
+    "s s b b b b V V V w w / a b escape escape N escape # escape * U d down end escape 1 T j k "
+    "N escape # escape l escape escape 1 space # escape 1 Y escape 1 y ? escape 1 C escape 1 G g"
+)
+TRANSCRIPT = (
+    "G g J K w b e . t t t m c c o o / a b enter n escape 2 : 1 enter J l escape 2 ' escape "
+    "2 f escape 2 F escape 2 r escape 2 D tab o ] D escape 2 Y escape 2 y ctrl+p escape 2 z z "
+    "C escape 2 ) ("
+)
+INSPECTOR = "O O j j ] O ] O j j ] O j ] [ / e enter n escape w escape p y Y escape ? escape G g"
+NAMES = {"?": "question_mark", "/": "slash", "#": "number_sign", "*": "asterisk", ":": "colon"}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hostile_store(tmp_path_factory.mktemp("hostile") / f"s{STEERING['title']}.db")
+
+
+async def walk(run: Running, keys: str) -> set[str]:
+    """Press keys; return the screens that were seen. The guard has nothing to catch on them."""
+    seen = set()
+    for key in keys.split():
+        await run.press(NAMES.get(key, key))
+        seen.add(type(run.app.screen).__name__)
+        assert run.app.guard.caught == [], (key, seen)
+        shown = drawn(run.app.screen)
+        assert not controls(shown) and not NEVER.search(shown), (key, seen)
+    return seen
+
+
+async def test_every_screen_is_clean_before_the_guard(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    async with running(store, size=(180, 60)) as run:
+        await run.open(ALL)
+        seen = await walk(run, "2 " + TRANSCRIPT)
+        run.app.main.focus_pane("transcript")
+        for _ in range(3):
+            seen |= await walk(run, "2 . enter " + INSPECTOR[:30])
+        seen |= await walk(run, "1 g " + LIST)
+        seen |= await walk(run, "1 g enter 2 . . 3 " + INSPECTOR)
+    assert seen >= {"MainScreen", "AskDialog", "ChooseDialog", "CompareScreen", "CopyAsScreen",
+                    "DetailsScreen", "HelpScreen", "SaveScreen", "TreeScreen"}
+
+
+async def test_what_a_widget_forgets_is_caught_by_the_guard(store: Path) -> None:
+    async with running(store, size=(120, 30)) as run:
+        words = everything().replace("\n", " ")
+        await run.app.main.mount(Static(Content(f"\x1b]0;EVIL\x07 {words}"), id="raw"))
+        run.app.main.query_one("#raw").border_title = Content("\x1b[2J")
+        run.app.main.query_one("#raw").styles.border = ("round", "red")
+        run.app.main.mount(TextLine(f"a\n\t{STEERING['clipboard']}b", placeholder="\x1b[1m"))
+        await run.quiet()
+        assert run.app.guard.caught
+        assert run.app.main.query_one("TextLine:last-child", TextLine).value.startswith("a  ␛]52;")
+        rows = drawn(run.app.screen)
+        assert not controls(rows) and not NEVER.search(rows)
+
+
+async def test_toasts_are_clean(store: Path) -> None:
+    app = browser(store)
+    async with app.run_test(size=(120, 30), notifications=True) as pilot:
+        await settled(app, pilot)
+        app.notify("\x1b[2Jtoast [/nope]", title="\x9b31m")
+        await settled(app, pilot)
+        rows = drawn(app.screen)
+        assert app.guard.caught == [] and "␛[2Jtoast [/nope]" in rows and "\ufffd31m" in rows
+
+
+def test_the_guard_keeps_the_width_of_a_row() -> None:
+    texts = ["plain", "\x1b[31mred", "a\u200bb", "❤️ x", "👍🏽", "a\tb", "漢\ud800", "a\nb", "\u202eabc"]
+    strip = Strip([Segment(text) for text in texts])
+    kept = Guard().guarded(strip)
+    for old, new in zip(strip, kept, strict=True):
+        assert cell_len(new.text) == cell_len(old.text), old
+    assert kept.cell_length == strip.cell_length
+    assert not controls(kept.text) and not NEVER.search(kept.text)
+    assert Guard().guarded(Strip([Segment("─ plain"), Segment("漢")])).text == "─ plain漢"
