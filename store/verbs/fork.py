@@ -27,6 +27,8 @@ class ForkPreview:
     Attributes:
         last_message_id: The newest message of the fork, its ``parent_message_id``.
         prompt: With "before", the text of the chosen user message, for editing.
+        files: With "before", what that message has beside its text, which no prompt can hold:
+            type and name of each image or file.
     """
 
     title: str
@@ -35,6 +37,7 @@ class ForkPreview:
     tool_calls: int
     last_message_id: str
     prompt: str | None
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,33 @@ def _prompt_text(db: Database, message_id: str) -> str:
     return "\n\n".join(row[0] for row in rows if row[0] and isinstance(row[0], str))
 
 
+def _is_a_persons(db: Database, message_id: str) -> bool:
+    """Tell whether a user message holds what a person typed, a command or shell line too."""
+    (origin,) = db.connection.execute(
+        f"SELECT {db.form.rare_fact('m', 'origin')} FROM chat_messages m WHERE m.id = $1",
+        {"1": message_id},
+    ).fetchone()
+    return origin not in ("meta", "notification")
+
+
+def _files_of(db: Database, message_id: str) -> tuple[str, ...]:
+    rows = db.connection.execute(
+        "SELECT json_extract(data_json, '$.mediaType'), json_extract(data_json, '$.filename'),"
+        " substr(json_extract(data_json, '$.url'), 1, 200)"
+        " FROM chat_parts WHERE message_id = $1 AND type = 'file' AND json_valid(data_json)"
+        ' ORDER BY "index"',
+        {"1": message_id},
+    )
+    return tuple(_file_name(*row) for row in rows)
+
+
+def _file_name(media_type: object, name: object, url: object) -> str:
+    """Return what a person knows a file by: its type, and its name or place."""
+    place = url if isinstance(url, str) and not url.startswith("data:") else ""
+    words = (str(media_type or "file"), str(name or place))
+    return " ".join(word for word in words if word)
+
+
 def preview_fork(
     db: Database, session_id: str, message_id: str, *, before: bool = False
 ) -> ForkPreview:
@@ -90,6 +120,8 @@ def preview_fork(
     role = require_visible_message(db, session_id, message_id)
     if before and role != "user":
         raise Refused(f"a fork before a message needs a user message; {message_id} is {role}'s")
+    if before and not _is_a_persons(db, message_id):
+        raise Refused("a fork before a message needs one of yours; a program wrote this one")
     _select_messages(db, session_id, message_id, before)
     messages, parts, calls = db.connection.execute(
         "SELECT count(DISTINCT f.position), count(p.id), count(p.tool_call_id)"
@@ -101,7 +133,8 @@ def preview_fork(
         "SELECT old_id FROM temp.fork_messages ORDER BY position DESC LIMIT 1"
     ).fetchone()
     prompt = _prompt_text(db, message_id) if before else None
-    return ForkPreview(fork_title(db, session_id), messages, parts, calls, last, prompt)
+    files = _files_of(db, message_id) if before else ()
+    return ForkPreview(fork_title(db, session_id), messages, parts, calls, last, prompt, files)
 
 
 def fork(

@@ -266,3 +266,31 @@ def test_copies_of_one_millisecond_keep_their_order_across_the_wrap(own_talk: Ta
     forked = in_transaction(talk.db, fork, parent, message, ids=talk.ids, now=talk.now)
     copies = visible_ids(talk.db, forked.session_id)
     assert [talk.metadata(c)["inherited_from"] for c in copies] == order
+
+
+def test_before_names_the_files_that_no_prompt_can_hold(talk: Talk) -> None:
+    parent = talk.session()
+    talk.message(parent, "user", "one")
+    talk.message(parent, "assistant", "answer")
+    chosen = talk.message(parent, "user", parts=[
+        {"type": "text", "text": "look at this"},
+        {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AAAA",
+         "filename": "shot.png"},
+        {"type": "file", "mediaType": "text/plain", "url": "file:///tmp/notes.txt"},
+        {"type": "file", "url": "data:,x"},
+    ])  # fmt: skip
+    preview = make(talk, parent, chosen, before=True).preview
+    assert preview.prompt == "look at this"
+    assert preview.files == ("image/png shot.png", "text/plain file:///tmp/notes.txt", "file")
+
+
+@pytest.mark.parametrize("origin", ["meta", "notification"])
+def test_before_what_a_program_said_is_refused(talk: Talk, origin: str) -> None:
+    """Its words would be handed over as the user's own."""
+    parent = talk.session()
+    talk.message(parent, "user", "one")
+    talk.message(parent, "assistant", "answer")
+    chosen = talk.message(parent, "user", "<task-notification>done</task-notification>",
+                          origin=origin)  # fmt: skip
+    with pytest.raises(Refused, match="a program wrote this one"):
+        make(talk, parent, chosen, before=True)

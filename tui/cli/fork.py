@@ -3,7 +3,9 @@
 With --before the message, which must be a user's, is left out and its text is printed
 after the id, for editing. The new session's id stands alone on the first line.
 
---json prints {"session_id", "title", "messages", "parts", "tool_calls", "prompt"}.
+Images and files of that message are no part of its text: they are named on stderr.
+
+--json prints {"session_id", "title", "messages", "parts", "tool_calls", "prompt", "files"}.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import argparse
 
 from store.ids import IdMinter
 from store.verbs.fork import fork
+from tui.cli.output import note
 from tui.cli.verbs import add_json, add_message, add_session, answer, working
 
 
@@ -37,7 +40,10 @@ def run(options: argparse.Namespace) -> int:
         "parts": preview.parts,
         "tool_calls": preview.tool_calls,
         "prompt": preview.prompt,
+        "files": list(preview.files),
     }
+    if preview.files:
+        note(f"not handed over, attach it again: {', '.join(preview.files)}")
     prompt = [preview.prompt] if preview.prompt else []
     answer(options, value, made.session_id, *prompt)
     return 0

@@ -9,7 +9,7 @@ from store.errors import BackscrollError
 from store.verbs.fork import ForkPreview, fork, preview_fork
 from store.verbs.guards import refuse_while_running
 from tui.dialogs.choose import ChooseDialog
-from tui.dialogs.notes import facts, gap, words
+from tui.dialogs.notes import facts, gap, paragraph, words
 from tui.inspector.blocks import Block, Text
 from tui.text import one_line
 from tui.verbs.doing import counted, perform, quoted, refuse, told
@@ -91,6 +91,9 @@ def _dialog(preview: ForkPreview, draft: str | None, *, before: bool) -> ChooseD
     if before:
         notes += [gap(), words(("Left out, and yours to edit", "muted")),
                   Text(draft or "", words=True, limit=PROMPT_ROWS, paint=lambda line: "user")]
+    if preview.files:
+        files = one_line(", ".join(preview.files))
+        notes.append(paragraph(f"Not handed over, attach it again in the agent: {files}", "tool"))
     notes += [gap(), words(("The session itself stays as it is.", "muted"))]
     more = [("e", "edit the text")] if before else []
     title = "Fork before this message" if before else "Fork here"
