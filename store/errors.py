@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MOST_CHOICES = 5
+"""How many of the things that a name fits are listed."""
+
 
 class BackscrollError(Exception):
     """An error with a message for the user; the command line ends with 1 on it."""
@@ -17,3 +23,37 @@ class Refused(BackscrollError):
 
 class NotFound(BackscrollError):
     """A session, message or part that no id, source id or prefix names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of several things that a name fits.
+
+    Attributes:
+        id: Names it and nothing else.
+        at: When it changed last, epoch ms.
+        details: What tells it from the others, such as its agent, path and title.
+    """
+
+    id: str
+    at: int
+    details: tuple[str, ...]
+
+
+class Ambiguous(NotFound):
+    """A name that fits several sessions or messages.
+
+    Attributes:
+        name: What was asked for.
+        noun: What it fits, such as "sessions".
+        choices: The newest of them, newest first.
+        more: Whether it fits others too.
+    """
+
+    def __init__(self, name: str, noun: str, choices: Sequence[Choice], *, more: bool) -> None:
+        """Say what a name fits."""
+        self.name, self.noun, self.choices, self.more = name, noun, tuple(choices), more
+        named = [
+            f"{one.id} ({', '.join(one.details)})" if one.details else one.id for one in choices
+        ]
+        super().__init__(f"{name} names several {noun}: {', '.join([*named, *['...'] * more])}")

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from store.database import Database
-from store.errors import NotFound
+from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound
 from store.queries.reading import (
     PART_COLUMNS,
+    decoded,
     message_columns,
     message_row,
     number,
@@ -26,6 +27,8 @@ Cursor = tuple[int, str]
 WithParts = tuple[MessageRow, list[PartRow]]
 
 _IDS_PER_QUERY = 500
+_WORDS_SHOWN = 60
+"""Characters of a message's words that tell it from others."""
 LAST_CODE_POINT = "\U0010ffff"
 
 
@@ -182,7 +185,8 @@ def resolve_message(db: Database, session_id: str, name: str) -> MessageRow:
         name: Its id, its id at the source, or the beginning of one that no other shares.
 
     Raises:
-        NotFound: No message of the session has that name, or several have.
+        NotFound: No message of the session has that name.
+        Ambiguous: Several have it.
     """
     if not name:
         raise NotFound("a message is named by its id, its source id, or the beginning of one")
@@ -194,13 +198,27 @@ def resolve_message(db: Database, session_id: str, name: str) -> MessageRow:
     ):
         sql = (
             f"SELECT {message_columns(db)} FROM chat_messages m"
-            f" WHERE m.session_id = $1 AND {condition} ORDER BY m.created_at, m.id LIMIT 6"
+            f" WHERE m.session_id = $1 AND {condition}"
+            f" ORDER BY m.created_at DESC, m.id DESC LIMIT {MOST_CHOICES + 1}"
         )
         parameters = {"1": session_id, "2": name, "3": name + LAST_CODE_POINT}
         found = [message_row(row) for row in db.connection.execute(sql, parameters).fetchall()]
         if len(found) > 1:
-            several = ", ".join(row.id for row in found[:5])
-            raise NotFound(f"{name} names several messages: {several}")
+            several = found[:MOST_CHOICES]
+            choices = [Choice(row.id, row.created_at, (row.role, *words)) for row, words in
+                       zip(several, _beginnings(db, several), strict=True)]  # fmt: skip
+            raise Ambiguous(name, "messages", choices, more=len(found) > MOST_CHOICES)
         if found:
             return found[0]
     raise NotFound(f"no message of {session_id} has the id or source id {name!r}, or begins so")
+
+
+def _beginnings(db: Database, rows: Sequence[MessageRow]) -> list[tuple[str, ...]]:
+    """Return how the words of each message begin; nothing for one without words."""
+    found: list[tuple[str, ...]] = []
+    for _, parts in with_parts(db, rows):
+        texts = (decoded(part.data_json).get("text") for part in parts)
+        words = " ".join(text for text in texts if isinstance(text, str)).split()
+        line = " ".join(words)[:_WORDS_SHOWN]
+        found.append((line,) if line else ())
+    return found

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from store.database import Database
-from store.errors import NotFound
-from store.queries.reading import number, session_columns, session_row
+from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound
+from store.queries.reading import decoded, number, session_columns, session_row
 from store.rows import SessionRow
 
 Archived = Literal["exclude", "include", "only"]
@@ -160,7 +160,8 @@ def resolve(db: Database, name: str) -> SessionRow:
         name: Its id, its id at the source, or the beginning of one that no other shares.
 
     Raises:
-        NotFound: No session has that name, or several have; the message names them.
+        NotFound: No session has that name.
+        Ambiguous: Several have it.
     """
     if not name:
         raise NotFound("a session is named by its id, its source id, or the beginning of one")
@@ -172,19 +173,24 @@ def resolve(db: Database, name: str) -> SessionRow:
         f"s.id >= $1 AND s.id < $2 UNION SELECT s.id FROM chat_sessions s"
         f" WHERE {source_id} >= $1 AND {source_id} < $2",
     ):
-        sql = f"SELECT s.id FROM chat_sessions s WHERE {condition} LIMIT 6"
+        sql = (
+            f"SELECT id FROM chat_sessions WHERE id IN (SELECT s.id FROM chat_sessions s"
+            f" WHERE {condition}) ORDER BY updated_at DESC, id LIMIT {MOST_CHOICES + 1}"
+        )
         found = [row[0] for row in db.connection.execute(sql, {"1": name, "2": until}).fetchall()]
         if len(found) > 1:
-            raise NotFound(f"{name} names several sessions: {_named(db, found)}")
+            choices = [_choice(db, row) for one in found[:MOST_CHOICES] if (row := get(db, one))]
+            raise Ambiguous(name, "sessions", choices, more=len(found) > MOST_CHOICES)
         if found and (row := get(db, found[0])):
             return row
     raise NotFound(f"no session has the id, the source id or the beginning of one {name!r}")
 
 
-def _named(db: Database, ids: Sequence[str]) -> str:
-    rows = [row for session_id in ids[:5] if (row := get(db, session_id))]
-    names = [f"{row.id} ({row.title})" if row.title else row.id for row in rows]
-    return ", ".join(names) + (", ..." if len(ids) > 5 else "")
+def _choice(db: Database, row: SessionRow) -> Choice:
+    source = decoded(row.metadata_json).get("source")
+    path = source.get("path") if isinstance(source, dict) else None
+    details = (row.agent, path, row.title)
+    return Choice(row.id, row.updated_at, tuple(str(each) for each in details if each))
 
 
 def _shelf(archived: Archived | str) -> list[str]:

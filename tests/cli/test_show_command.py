@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sqlite3
 from pathlib import Path
 
@@ -85,8 +86,45 @@ def test_names_are_ids_source_ids_and_prefixes(run: Run, demo: Path, name: str) 
 def test_a_name_that_fits_several_lists_them(run: Run, demo: Path) -> None:
     result = run("show", "ses_")
     assert result.code == 1 and result.out == ""
-    assert result.err.startswith("backscroll: ses_ names several sessions: ses_")
-    assert result.err.count("\n") == 1
+    first, *choices, last = result.err.splitlines()
+    assert first == "backscroll: ses_ names several sessions; give the id of one:"
+    assert last == "  ... and more" and len(choices) == 5
+    ids = [line.split()[0] for line in choices]
+    listed = [row["id"] for row in run("sessions", "--archived", "include", "--json").json]
+    assert ids == [name for name in listed if name in ids]
+    assert run("show", ids[0]).code == 0
+
+
+def test_an_id_that_two_sessions_have(run: Run, demo: Path) -> None:
+    with sqlite3.connect(demo) as connection:
+        for place, name in enumerate(("aaaa", "bbbb")):
+            source = json.dumps({"kind": name, "id": "twice", "path": f"/of/{name}\nline.jsonl"})
+            connection.execute(
+                "INSERT INTO chat_sessions(id, agent, model_json, metadata_json, created_at,"
+                " updated_at) VALUES (?, ?, '{}',"
+                " json_object('title', ?, 'source', json(?)), ?, ?)",
+                (f"ses_{name}", name, f"Title {name}", source, 0, 86_400_000_000 + place),
+            )
+    result = run("show", "twice")
+    assert result.code == 1
+    first, *choices = result.err.splitlines()
+    assert first == "backscroll: twice names several sessions; give the id of one:"
+    assert [line.split()[0] for line in choices] == ["ses_bbbb", "ses_aaaa"]
+    assert "1972-09-2" in choices[0]
+    assert choices[0].endswith("  bbbb  /of/bbbb line.jsonl  Title bbbb")
+    for command in (("export", "--to", "json"), ("tree",), ("star",), ("rename",), ("stats",)):
+        verb, *rest = command
+        again = run(verb, "twice", *rest, *(["title"] if verb == "rename" else []))
+        assert (again.code, again.err) == (1, result.err), verb
+
+
+def test_a_beginning_that_two_messages_have(run: Run, demo: Path) -> None:
+    result = run("fork", "retry-loop", "msg_")
+    assert result.code == 1
+    first, *choices = result.err.splitlines()
+    assert first == "backscroll: msg_ names several messages; give the id of one:"
+    assert all(line.split()[3] in ("user", "assistant", "system") for line in choices[:5])
+    assert all(line.startswith("  msg_") for line in choices[:5])
 
 
 def test_an_unknown_name(run: Run, demo: Path) -> None:

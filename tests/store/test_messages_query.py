@@ -139,7 +139,7 @@ class TestNames:
         assert messages.resolve_message(talk, "s", "msg_z").id == "msg_z1"
 
     def test_what_names_several_or_none(self, talk: Database) -> None:
-        with pytest.raises(NotFound, match=r"several messages: msg_0500, msg_0501"):
+        with pytest.raises(NotFound, match=r"several messages: msg_0501 \(user, .*\), msg_0500 \("):
             messages.resolve_message(talk, "s", "msg_050")
         for name in ("nothing", "elsewhere", ""):
             with pytest.raises(NotFound):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import argparse
     import sqlite3
 
+    from store.errors import Ambiguous
+
 COMMANDS: dict[str, tuple[str, str]] = {
     "sync": ("tui.cli.sync", "bring what agents wrote into the store"),
     "sources": ("tui.cli.sources", "where sessions are looked for, and what was found"),
@@ -167,7 +169,7 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
     """Run a command; what goes wrong becomes one line on stderr."""
     import sqlite3
 
-    from store.errors import BackscrollError
+    from store.errors import Ambiguous, BackscrollError
     from tui.cli.output import UsageError
 
     try:
@@ -184,6 +186,8 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
         return INTERRUPTED
     except sqlite3.Error as error:
         return _failed(str(_explained(error, options.store)))
+    except Ambiguous as error:
+        return _ambiguous(error)
     except BackscrollError as error:
         return _failed(str(error))
     except OSError as error:
@@ -200,6 +204,17 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
 def _failed(reason: str) -> int:
     print(f"backscroll: {reason}", file=sys.stderr)
     return FAILED
+
+
+def _ambiguous(error: Ambiguous) -> int:
+    """List what a name fits, each with its id, so that one can be named."""
+    from tui.cli.output import home_path, local_time
+
+    lines = [f"{error.name} names several {error.noun}; give the id of one:"]
+    for choice in error.choices:
+        details = (" ".join(home_path(each).split()) for each in choice.details)
+        lines.append("  ".join((f"  {choice.id}", local_time(choice.at), *details)))
+    return _failed("\n".join([*lines, *["  ... and more"] * error.more]))
 
 
 def _of_file(error: OSError) -> str:
