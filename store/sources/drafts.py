@@ -123,6 +123,8 @@ class SessionDraft:
         model: ``{provider_id, model_id, variant?}``; None where the source does not tell.
         metadata: What goes into ``metadata_json`` beside ``title``, ``source``, ``lineage``.
         records: The original records in order, as bytes without their newline.
+        first_record: The number of the first of ``records``; where it is not 0, the draft
+            holds only the messages that begin there or later.
         system_prompts: Bodies by their SHA-256 (hex), as messages name them.
         archived_at: Epoch ms where the source itself has the session archived.
         names_count: Whether the messages' ``source_id`` only say which one of the session each
@@ -144,6 +146,7 @@ class SessionDraft:
     metadata: dict[str, Any] = field(default_factory=dict)
     messages: list[MessageDraft] = field(default_factory=list)
     records: Sequence[bytes] = ()
+    first_record: int = 0
     attachments: list[AttachmentDraft] = field(default_factory=list)
     system_prompts: dict[str, str] = field(default_factory=dict)
     archived_at: int | None = None

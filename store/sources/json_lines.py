@@ -164,6 +164,21 @@ class JsonLines:
         return self._splitter.consumed - self._spread.size
 
     @property
+    def lines(self) -> int:
+        """Whole lines so far."""
+        return self._splitter.lines
+
+    def begin_at(self, line: int, offset: int) -> None:
+        """Go on with a file of one record a line whose beginning was read before.
+
+        Args:
+            line: The number of the line that is pushed first, from 1.
+            offset: The byte where it begins.
+        """
+        self._head, self._found, self._pushed = None, True, offset
+        self._splitter.lines, self._splitter.consumed = line - 1, offset
+
+    @property
     def has_tail(self) -> bool:
         """Whether the last line is unfinished, and held back."""
         return bool(self._head or self._splitter.tail)

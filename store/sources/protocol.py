@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from store.sources.drafts import SessionDraft
 from store.sources.row_reader import RowReader
@@ -144,6 +144,72 @@ class LibraryUser(Protocol):
 
     def use_library(self, library: Library) -> None:
         """Take the library to look into from now on."""
+        ...
+
+
+@dataclass(slots=True)
+class Place:
+    """Where reading a long file can go on later, without what lies before.
+
+    Attributes:
+        message: The place among the draft's messages of the first one that is read again.
+        record: The number of the record that it begins with.
+        state: What the source needs to go on there, as JSON holds it.
+        context: Earlier records that later ones are read with, in the source's own form.
+        names: The ids that records define which were passed since the last place: a later
+            record that refers to one of them changes what lies before.
+    """
+
+    message: int
+    record: int
+    state: dict[str, Any]
+    context: bytes
+    names: Collection[str]
+
+
+@dataclass(slots=True)
+class Step:
+    """A stretch of a long unit.
+
+    Attributes:
+        reading: ``sessions[0]`` is the session of the unit's long file. Where ``goes_on``, it
+            holds the messages from the last place on (``SessionDraft.first_record``), and
+            sessions that did not change are left out.
+        goes_on: Whether the reading begins at the place that the last one named.
+        place: Where the next step goes on; None where only reading all again will do.
+        more: Whether another step follows at once.
+    """
+
+    reading: Reading
+    goes_on: bool = False
+    place: Place | None = None
+    more: bool = False
+
+
+Known = Callable[[Collection[str]], bool]
+"""Says whether any of some names was passed before the place where reading goes on."""
+
+
+@runtime_checkable
+class LongSource(Protocol):
+    """A source whose long files are read in steps, and gone on with where they grew."""
+
+    def steps(
+        self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
+    ) -> Iterator[Step]:
+        """Read a unit in steps; each is written before the next is asked for.
+
+        What would change the messages before a place is read whole: the last step then does
+        not go on.
+
+        Args:
+            root: The root.
+            unit: The unit as it is now.
+            start: Where the last reading can be gone on with; None reads from the beginning.
+            known: Tells of names that were passed, those of steps that were yielded too.
+            fresh: Whether nothing of the unit is in the library yet, so that reading from the
+                beginning may bring it in piece by piece.
+        """
         ...
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from store.clock import Clock
 from store.database import Database
 from store.sources.protocol import Problem
-from store.sync import depending, problems, units
+from store.sync import depending, problems, reading_states, units
 from store.sync.depending import News
 from store.sync.jsontext import clean
 from store.sync.locking import transaction
 from store.sync.reading import ReadUnit
 from store.sync.units import Job
-from store.sync.writer import Written, trim_changes, write_prepared
+from store.sync.writer import Written, can_go_on, trim_changes, write_prepared
 
 BATCH_BYTES = 4 << 20
 """A transaction is closed after so many source bytes ..."""
@@ -55,7 +55,7 @@ class Batch:
     started: float = field(default_factory=time.monotonic)
 
     def add(self, job: Job, result: ReadUnit) -> None:
-        """Add a unit."""
+        """Add a unit, or a step of one."""
         if not self.units:
             self.started = time.monotonic()
         self.units.append((job, result))
@@ -65,8 +65,14 @@ class Batch:
     def is_full(self) -> bool:
         """Whether it is time to write what was gathered."""
         return bool(self.units) and (
-            self.size >= BATCH_BYTES or time.monotonic() - self.started >= BATCH_SECONDS
+            self.units[-1][1].more
+            or self.size >= BATCH_BYTES or time.monotonic() - self.started >= BATCH_SECONDS
         )
+
+    def ended(self, outcome: Outcome) -> list[Job]:
+        """Return the units of which nothing more follows, as they were read or overtaken."""
+        overtaken = {id(job) for job, _ in outcome.overtaken}
+        return [job for job, result in self.units if not result.more or id(job) in overtaken]
 
 
 @dataclass(slots=True)
@@ -105,11 +111,24 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
                 if not _same_files(job, now_stored):
                     outcome.overtaken.append((job, now_stored))
                 continue
+            if not _can_be_written(database, result):
+                outcome.overtaken.append((job, now_stored))
+                reading_states.save(database, job, None, "")
+                continue
             written = _write_unit(database, job, result, outcome, clock, batch.keep_gone)
             changed = written or changed
         if changed:
             trim_changes(database)
     return outcome
+
+
+def _can_be_written(database: Database, result: ReadUnit) -> bool:
+    """Say whether what a step goes on from is there, or, for a first one, that it is not."""
+    if result.goes_on:
+        return all(can_go_on(database, one) for one in result.sessions if one.first_record)
+    return not result.more or not any(
+        reading_states.is_there(database, one.id) for one in result.sessions
+    )
 
 
 def _same_files(job: Job, stored: str | None) -> bool:
@@ -142,7 +161,7 @@ def _write_unit(
             database.connection.execute("ROLLBACK TO session")
             found.append(Problem(prepared.path, 0, f"cannot be written: {error}"))
         else:
-            changed = _count(written, outcome) or changed
+            changed = _count(written, outcome, result) or changed
             if written.skipped is None:
                 result.written.add(prepared.id)
             if written.new:
@@ -151,15 +170,20 @@ def _write_unit(
     problems.replace(database, job.source.kind, job.root, job.unit.key, found, clock)
     outcome.problems += len(found)
     if result.stamps is not None:
+        sessions = list(dict.fromkeys([*sessions, *result.also]))
         state = units.state_of(job.source, result.stamps, sorted(result.excluded), sessions)
         units.save(database, job, state, clock)
-        outcome.news += depending.save(database, units.where(job), result.depends, new)
+        if result.depends is not None:
+            outcome.news += depending.save(database, units.where(job), result.depends, new)
         result.saved = state.text()
+        if result.is_long:
+            kept = None if result.excluded else result.state
+            reading_states.save(database, job, kept, result.saved)
     return changed
 
 
-def _count(written: Written, outcome: Outcome) -> bool:
+def _count(written: Written, outcome: Outcome, result: ReadUnit) -> bool:
     outcome.new += written.new
-    outcome.updated += bool(written.changed) and not written.new
+    outcome.updated += bool(written.changed) and not written.new and not result.follows
     outcome.changed.extend(written.changed)
     return bool(written.changed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import zstandard
@@ -75,12 +75,18 @@ class Attachment:
     body: bytes
 
 
-def cut_blocks(records: Sequence[bytes], *, compress: bool) -> list[Block]:
-    """Return the records in blocks, cut the same way however the session grew."""
+def cut_blocks(records: Sequence[bytes], *, compress: bool, start: int = 0) -> list[Block]:
+    """Return the records in blocks, cut the same way however the session grew.
+
+    Args:
+        records: From the first one of a block on.
+        compress: Whether to compress them now.
+        start: The number of the first record.
+    """
     blocks = []
     for first, group in _groups(records):
         raw = b"\n".join(group)
-        block = Block(first, len(group), zlib.crc32(raw), raw, None)
+        block = Block(start + first, len(group), zlib.crc32(raw), raw, None)
         if compress:
             block.compressed()
         blocks.append(block)
@@ -124,6 +130,15 @@ def write_blocks(connection: sqlite3.Connection, session_id: str, blocks: list[B
             (session_id,),
         )
     }
+    _make_stored(connection, session_id, stored, blocks)
+
+
+def _make_stored(
+    connection: sqlite3.Connection,
+    session_id: str,
+    stored: Mapping[int, tuple[int, int]],
+    blocks: list[Block],
+) -> None:
     wanted = {block.first for block in blocks}
     gone = [(session_id, first) for first in stored if first not in wanted]
     if gone:
@@ -140,6 +155,28 @@ def write_blocks(connection: sqlite3.Connection, session_id: str, blocks: list[B
             if stored.get(block.first) != (block.count, block.checksum)
         ),
     )
+
+
+def write_blocks_from(
+    connection: sqlite3.Connection, session_id: str, number: int, records: Sequence[bytes]
+) -> None:
+    """Make the stored records of a session these from a number on; earlier ones stay."""
+    row = connection.execute(
+        "SELECT first, body FROM original_records WHERE session_id = ? AND first <= ? "
+        "ORDER BY first DESC LIMIT 1",
+        (session_id, number),
+    ).fetchone()
+    start, before = number, list[bytes]()
+    if row is not None and row[0] < number:
+        start = row[0]
+        raw = zstandard.ZstdDecompressor().decompress(row[1])
+        before = raw.split(b"\n")[: number - start]
+    blocks = cut_blocks([*before, *records], compress=False, start=start)
+    stored = connection.execute(
+        "SELECT first, count, checksum FROM original_records WHERE session_id = ? AND first >= ?",
+        (session_id, start),
+    ).fetchall()
+    _make_stored(connection, session_id, {row[0]: row[1:] for row in stored}, blocks)
 
 
 def write_attachments(

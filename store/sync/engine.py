@@ -22,9 +22,10 @@ from store.sync.forget import delete_sessions
 from store.sync.jsontext import clean
 from store.sync.library import look_into_library
 from store.sync.locking import alone, transaction
+from store.sync.long_units import read_in_steps
 from store.sync.pool import ENDED_EARLY, Pool, default_helpers, worth_sharing
 from store.sync.progress import Meter, Progress, Summary
-from store.sync.reading import ReadUnit, leave_out, path_of, read_job
+from store.sync.reading import ReadUnit, leave_out, path_of
 from store.sync.roots import identity, may_be_there, units_of, why_unreadable
 from store.sync.second_names import known_name
 from store.sync.targets import Target
@@ -37,9 +38,11 @@ MOST_ROUNDS = 6
 Results = Iterator[tuple[Job, ReadUnit]]
 
 
-def read_here(jobs: list[Job], settings: Settings) -> Results:
-    """Read units in this process."""
-    return ((job, read_job(job, settings.keep_originals)) for job in jobs)
+def read_here(jobs: list[Job], settings: Settings, database: Database) -> Results:
+    """Read units in this process; those that are read in steps come several times."""
+    for job in jobs:
+        for result in read_in_steps(job, settings.keep_originals, database):
+            yield job, result
 
 
 def nothing_excluded(workspace: str | None) -> bool:
@@ -91,7 +94,7 @@ class Sync:
     clock: Clock = system_clock
     on_progress: Callable[[Progress], None] = lambda progress: None
     stopped: Callable[[], bool] = lambda: False
-    reading: Callable[[list[Job], Settings], Results] = read_here
+    reading: Callable[[list[Job], Settings, Database], Results] = read_here
     changed: list[str] = field(default_factory=list)
     targets: Sequence[Target] = ()
     progress: Progress = field(default_factory=Progress)
@@ -179,7 +182,7 @@ class Sync:
             target = roots.get(where[:2])
             unit = self._unit(target, where[2]) if target is not None else None
             if target is not None and unit is not None:
-                job = Job(target.source, target.root, unit, None)
+                job = Job(target.source, target.root, unit, None, whole=True)
                 job.stored = units.stored_unit(self.database, job)
                 jobs.append(job)
         jobs.sort(key=lambda job: (-job.unit.changed_at, job.unit.key))
@@ -212,7 +215,7 @@ class Sync:
                 listed[key] = unit
                 before = stored.get(key)
                 if key in beside or units.moved(source, unit, before, self.settings.excludes):
-                    jobs.append(Job(source, root, unit, before))
+                    jobs.append(Job(source, root, unit, before, whole=key in beside))
         except Exception as error:
             found.append(Problem(str(root), 0, f"cannot be listed: {error}"))
             self.summary.unreadable.append(f"{root} {found[-1].reason}")
@@ -271,7 +274,7 @@ class Sync:
         """Do the jobs here; return those that another sync wrote meanwhile."""
         again: list[Job] = []
         batch = self._batch()
-        for job, result in self.reading(jobs, self.settings):
+        for job, result in self.reading(jobs, self.settings, self.database):
             leave_out(result, self.settings.excludes)
             batch.add(job, result)
             if batch.is_full:
@@ -288,12 +291,12 @@ class Sync:
         if not batch.units:
             return []
         outcome = write_batch(self.database, batch, self.clock)
-        return self._note([job for job, _ in batch.units], outcome)
+        return self._note(batch.ended(outcome), outcome)
 
     def _note(self, jobs: list[Job], outcome: Outcome) -> list[Job]:
         """Tell what came of a batch; return the jobs to do once more."""
         again = [
-            Job(job.source, job.root, job.unit, stored, job.attempts + 1)
+            Job(job.source, job.root, job.unit, stored, job.attempts + 1, job.whole)
             for job, stored in outcome.overtaken
         ]
         self.summary.read += len(jobs) - len(again)

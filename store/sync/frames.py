@@ -39,6 +39,7 @@ class Task:
     unit: Unit
     stored: str | None
     attempts: int
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

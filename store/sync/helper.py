@@ -26,7 +26,8 @@ from store.sync.batch import BULK_PRAGMAS, Batch, write_batch
 from store.sync.frames import Failed, ReadsNow, Start, Task, Wrote, receive, send
 from store.sync.library import look_into_library
 from store.sync.locking import turn
-from store.sync.reading import leave_out, read_job
+from store.sync.long_units import read_in_steps
+from store.sync.reading import leave_out
 from store.sync.units import Job
 
 GRACE_S = 5.0
@@ -76,13 +77,22 @@ class Helper:
                 self._write()
 
     def _read(self, task: Task) -> None:
+        job = Job(
+            self._sources[task.kind], task.root, task.unit, task.stored, task.attempts, task.whole
+        )
         send(self.answers, ReadsNow(task.number))
-        job = Job(self._sources[task.kind], task.root, task.unit, task.stored, task.attempts)
-        result = read_job(job, self.start.keep_originals)
-        leave_out(result, self.start.excludes)
-        send(self.answers, ReadsNow(None))
-        self._batch.add(job, result)
-        self._numbers.append(task.number)
+        results = read_in_steps(job, self.start.keep_originals, self.database)
+        while True:
+            result = next(results, None)
+            send(self.answers, ReadsNow(None))
+            if result is None:
+                return
+            leave_out(result, self.start.excludes)
+            self._batch.add(job, result)
+            self._numbers.append(task.number)
+            if result.more:
+                self._write()
+                send(self.answers, ReadsNow(task.number))
 
     def _write(self) -> None:
         batch, numbers = self._batch, self._numbers
@@ -91,8 +101,9 @@ class Helper:
             outcome = write_batch(self.database, batch, system_clock)
         number_of = {id(job): n for (job, _), n in zip(batch.units, numbers, strict=True)}
         again = [(number_of[id(job)], stored) for job, stored in outcome.overtaken]
+        done = [number_of[id(job)] for job in batch.ended(outcome)]
         outcome.overtaken = []
-        send(self.answers, Wrote(numbers, outcome, again))
+        send(self.answers, Wrote(done, outcome, again))
 
 
 def main() -> None:

@@ -89,6 +89,19 @@ def resolve(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
     )
 
 
+def standing(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
+    """Return a session's links as they are stored, where it refers to what it did before."""
+    row = connection.execute(
+        "SELECT s.parent_id, s.parent_message_id, l.pending FROM session_links l "
+        "JOIN chat_sessions s ON s.id = l.session_id WHERE l.session_id = ? "
+        "AND (l.kind, l.parent_id, l.parent_message) IS (?, ?, ?)",
+        (prepared.id, prepared.lineage_kind, prepared.parent_id, prepared.parent_message),
+    ).fetchone()
+    if row is None or prepared.inherited:
+        return resolve(connection, prepared)
+    return Links(row[0], row[1], pending=bool(row[2]))
+
+
 def record(connection: sqlite3.Connection, prepared: PreparedSession, links: Links) -> None:
     """Remember what a session refers to, for when its parent is written."""
     if prepared.parent_id is None:

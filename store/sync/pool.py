@@ -106,7 +106,7 @@ class Pool:
             StoreError: A helper cannot write to the store, or none stays alive.
         """
         self._waiting = Dealer(
-            Task(number, job.source.kind, job.root, job.unit, job.stored, job.attempts)
+            Task(number, job.source.kind, job.root, job.unit, job.stored, job.attempts, job.whole)
             for number, job in enumerate(jobs)
         )
         self._helpers = [self._start() for _ in range(self.settings.helpers)]

@@ -18,7 +18,14 @@ from store.sync.answers import answer_name
 from store.sync.blocks import cut_blocks
 from store.sync.jsontext import clean, json_text
 from store.sync.memory import Memory
-from store.sync.session_rows import GONE, GONE_MESSAGES, PARTIAL
+from store.sync.session_rows import (
+    GONE,
+    GONE_MESSAGES,
+    NOTHING_CARRIED,
+    PARTIAL,
+    Carried,
+    Rollups,
+)
 from store.sync.session_rows import MessageTuple as MessageTuple
 from store.sync.session_rows import PartTuple as PartTuple
 from store.sync.session_rows import PreparedSession as PreparedSession
@@ -36,6 +43,8 @@ def prepare(
     keep_originals: bool = True,
     compress: bool = True,
     memory: Memory | None = None,
+    carried: Carried = NOTHING_CARRIED,
+    until: int | None = None,
 ) -> PreparedSession:
     """Return the rows of a session.
 
@@ -45,6 +54,8 @@ def prepare(
         keep_originals: Whether the original records are kept.
         compress: Whether record blocks are compressed now, or only when they are written.
         memory: What was made of the same session before, so that only what changed is made.
+        carried: What the messages come to that lie before those of the draft.
+        until: The message that the next reading begins with, where that is known.
     """
     memory = memory or Memory(keeps=False)
     session_id = derived_session_id(kind, draft.source_id)
@@ -57,7 +68,7 @@ def prepare(
         workspace_root=None if draft.workspace_root is None else clean(draft.workspace_root),
         model_json=json_text(draft.model or UNKNOWN_MODEL),
         metadata=_session_metadata(kind, draft),
-        rollups=rollups(draft.messages),
+        rollups=rollups(draft.messages, carried.rollups),
         created_at=draft.created_at,
         updated_at=draft.updated_at,
         archived_at=draft.archived_at,
@@ -69,24 +80,34 @@ def prepare(
         names_count=draft.names_count,
         partial=draft.partial,
     )
-    _lay_out(prepared, kind, draft, keep_originals, memory)
-    if keep_originals:
+    _lay_out(prepared, kind, draft, keep_originals, memory, carried, until)
+    prepared.first_record = draft.first_record
+    if keep_originals and draft.first_record:
+        prepared.records = draft.records
+    elif keep_originals:
         prepared.blocks = cut_blocks(draft.records, compress=compress)
     prepared.attachments = [memory.packed(attachment) for attachment in draft.attachments]
     return prepared
 
 
-def rollups(messages: list[MessageDraft]) -> tuple[int, int, int, int, int, int, float]:
+def rollups(messages: list[MessageDraft], before: Rollups = NOTHING_CARRIED.rollups) -> Rollups:
     """Return the contract's sums over the assistant messages, hidden and copied included.
 
     Source: the contract's column descriptions of ``chat_sessions``.
+
+    Args:
+        messages: The messages.
+        before: The sums over those that lie before them.
     """
-    return sums(message.metadata for message in messages if message.role == "assistant")
+    answers = (message.metadata for message in messages if message.role == "assistant")
+    return sums(answers, before)
 
 
-def sums(answers: Iterable[Mapping[str, Any]]) -> tuple[int, int, int, int, int, int, float]:
+def sums(
+    answers: Iterable[Mapping[str, Any]], before: Rollups = NOTHING_CARRIED.rollups
+) -> Rollups:
     """Return the same of the metadata of assistant messages."""
-    totals, cost = [0] * len(USAGE_BUCKETS), 0.0
+    totals, cost = list(before[:5]), before[6]
     for metadata in answers:
         usage = metadata.get("usage")
         if isinstance(usage, dict):
@@ -136,12 +157,17 @@ def _lay_out(
     draft: SessionDraft,
     keep_originals: bool,
     memory: Memory,
+    carried: Carried,
+    until: int | None,
 ) -> None:
     """Give each message its id and place, so that ``(created_at, id)`` is the order."""
-    at, position = -1, 0
+    at, position = carried.at, carried.position
     memory.begin()
     ids: dict[str, str] = {}
-    for message in draft.messages:
+    for number, message in enumerate(draft.messages):
+        if number == until:
+            sums = rollups(draft.messages[:until], carried.rollups)
+            prepared.carried = Carried(at, position, sums)
         if message.created_at > at:
             at, position = message.created_at, 0
         elif position == IDS_PER_MILLISECOND - 1:

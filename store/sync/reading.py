@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
 from store.errors import BackscrollError
 from store.sources.protocol import FileStamp, Problem, Reading, Source, Unit
@@ -14,6 +15,9 @@ from store.sync.depending import Dependencies
 from store.sync.memory import Memory
 from store.sync.prepared import PreparedSession, prepare
 from store.sync.units import Excludes, Job
+
+if TYPE_CHECKING:
+    from store.sync.reading_states import State
 
 
 @dataclass(slots=True)
@@ -27,7 +31,14 @@ class ReadUnit:
         before: What the store has of sessions from the last reading, where that is known.
         written: The ids of the sessions that were written whole or as they differ.
         saved: What is remembered of the unit once it is written (``units.UnitState``).
-        depends: What else the reading hangs on, and what it tells others.
+        depends: What else the reading hangs on, and what it tells others; None where that
+            is as it was.
+        is_long: Whether the unit is read in steps.
+        goes_on: Whether the reading holds only what was added to the unit.
+        more: Whether another reading of the unit follows.
+        follows: Whether it follows another reading of the same sync.
+        also: The ids of the unit's sessions that were not read, as they did not change.
+        state: Where the next reading goes on.
     """
 
     sessions: list[PreparedSession] = field(default_factory=list)
@@ -37,7 +48,17 @@ class ReadUnit:
     before: Mapping[str, PreparedSession] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
     saved: str | None = None
-    depends: Dependencies = field(default_factory=Dependencies)
+    depends: Dependencies | None = field(default_factory=Dependencies)
+    is_long: bool = False
+    goes_on: bool = False
+    more: bool = False
+    follows: bool = False
+    also: list[str] = field(default_factory=list)
+    state: State | None = None
+
+    def depends_on(self, reading: Reading) -> None:
+        """Take what a reading hangs on."""
+        self.depends = Dependencies(reading.looked, reading.facts, frozenset(reading.wants))
 
 
 def read_unit(
@@ -69,7 +90,7 @@ def read_unit(
     try:
         reading = read(unit) if read is not None else roots.read(source, root, unit)
     except Exception as error:
-        result.problems.append(Problem(path_of(root, unit), 0, _reason("cannot be read", error)))
+        result.problems.append(Problem(path_of(root, unit), 0, reason_of("cannot be read", error)))
         return result
     result.problems.extend(reading.problems)
     for draft in reading.sessions:
@@ -77,9 +98,9 @@ def read_unit(
             memory = None if memories is None else memories.setdefault(draft.source_id, Memory())
             result.sessions.append(making(draft, memory=memory))
         except Exception as error:
-            result.problems.append(Problem(draft.path, 0, _reason("cannot be mapped", error)))
+            result.problems.append(Problem(draft.path, 0, reason_of("cannot be mapped", error)))
     result.stamps = reading.stamps
-    result.depends = Dependencies(reading.looked, reading.facts, frozenset(reading.wants))
+    result.depends_on(reading)
     return result
 
 
@@ -110,7 +131,8 @@ def path_of(root: Root, unit: Unit) -> str:
     return unit.stamps[0].path if unit.stamps else f"{root}/{unit.key}"
 
 
-def _reason(what: str, error: Exception) -> str:
+def reason_of(what: str, error: Exception) -> str:
+    """Return the reason of a problem, from the error that came up."""
     if isinstance(error, BackscrollError):
         return f"{what}: {error}"
     if isinstance(error, OSError) and error.strerror:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,27 @@ PartTuple = tuple[str, str, str, int, str, str, str | None, str | None, int, int
 """id, message_id, session_id, index, type, data_json, call id, state, created, updated."""
 
 
+Rollups = tuple[int, int, int, int, int, int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What the messages before a place come to.
+
+    Attributes:
+        at: ``created_at`` of the last of them, -1 where there is none.
+        position: Its place among those of its millisecond.
+        rollups: As ``PreparedSession.rollups``.
+    """
+
+    at: int = -1
+    position: int = 0
+    rollups: Rollups = (0, 0, 0, 0, 0, 0, 0.0)
+
+
+NOTHING_CARRIED = Carried()
+
+
 @dataclass(slots=True)
 class PreparedSession:
     """A session's rows, but for what only the store knows: its parent and what users set.
@@ -38,6 +60,10 @@ class PreparedSession:
         names_count: Whether ``message_names`` only say which message of the session one is.
         partial: Whether it was read from something beside the session's own files.
         refs: Message id and ``records_json``, for messages that name records.
+        first_record: Where it is not 0, the rows are those of the messages that begin at this
+            record or later; what lies before stays as it is stored.
+        records: The records from there on, which are not in ``blocks`` then.
+        carried: What comes before the message that the next reading begins with.
     """
 
     id: str
@@ -47,7 +73,7 @@ class PreparedSession:
     workspace_root: str | None
     model_json: str
     metadata: dict[str, Any]
-    rollups: tuple[int, int, int, int, int, int, float]
+    rollups: Rollups
     created_at: int
     updated_at: int
     archived_at: int | None
@@ -60,6 +86,9 @@ class PreparedSession:
     parts: list[PartTuple] = field(default_factory=list)
     refs: list[tuple[str, str]] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
+    first_record: int = 0
+    records: Sequence[bytes] = field(default=(), compare=False)
+    carried: Carried | None = field(default=None, compare=False)
     attachments: list[Attachment] = field(default_factory=list)
     system_prompts: dict[str, str] = field(default_factory=dict)
     keeps_records: bool = True

@@ -25,6 +25,7 @@ class Job:
     Attributes:
         stored: The unit's ``stamp_json`` when it was listed; None when it is new.
         attempts: How often another sync was found to have written it meanwhile.
+        whole: Whether it is read for more than what was added to its files.
     """
 
     source: Source
@@ -32,6 +33,7 @@ class Job:
     unit: Unit
     stored: str | None
     attempts: int = 0
+    whole: bool = False
 
 
 @dataclass(slots=True)

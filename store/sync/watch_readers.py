@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from store.sources.protocol import Follower
+from store.sync.long_units import is_long, read_in_steps
 from store.sync.memory import Memory
 from store.sync.pool import BULK_UNITS
 from store.sync.reading import ReadUnit, read_job, read_unit
@@ -17,6 +18,7 @@ from store.sync.session_rows import PreparedSession
 from store.sync.units import Job
 
 if TYPE_CHECKING:
+    from store.database import Database
     from store.sync.engine import Settings
 
 MOST_FOLLOWERS = 16
@@ -63,6 +65,7 @@ class Followers:
             monotonic: Seconds; says how long a session has not grown.
         """
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
+        self._without_place: set[Key] = set()
         self._monotonic = monotonic
 
     def __len__(self) -> int:
@@ -70,14 +73,22 @@ class Followers:
         return len(self._kept)
 
     def reading(
-        self, jobs: list[Job], settings: Settings
+        self, jobs: list[Job], settings: Settings, database: Database
     ) -> Iterator[tuple[Job, ReadUnit]]:
-        """Give the units' readings; many at once are no sessions that grow."""
+        """Give the units' readings; many at once are no sessions that grow.
+
+        Long ones are gone on with from what the library keeps of them, and only held in
+        memory where that cannot be.
+        """
         many = len(jobs) > BULK_UNITS
         for job in jobs:
-            if many:
-                self._kept.pop(_key(job), None)
-                yield job, read_job(job, settings.keep_originals)
+            key = _key(job)
+            if many or (is_long(job) and key not in self._without_place):
+                self._kept.pop(key, None)
+                for result in read_in_steps(job, settings.keep_originals, database):
+                    yield job, result
+                    if result.is_long and not result.more and result.state is None:
+                        self._without_place.add(key)
             else:
                 yield job, self._read(job, settings)
 

@@ -13,7 +13,7 @@ from store.clock import Clock, system_clock
 from store.database import Database
 from store.sources.drafts import SessionDraft
 from store.sync import gone, keeping, links
-from store.sync.blocks import write_attachments, write_blocks
+from store.sync.blocks import write_attachments, write_blocks, write_blocks_from
 from store.sync.grown import what_differs
 from store.sync.jsontext import json_text
 from store.sync.message_rows import write_messages
@@ -99,6 +99,8 @@ def write_prepared(
         return Written(prepared.id, skipped=reason)
     # First of all: what was written before was adopted too, and is compared with this.
     links.adopt_exported(database, prepared)
+    if prepared.first_record:
+        return _write_added(database, prepared, clock, keep_gone, keep_told)
     known = _in_store(connection, prepared.id)
     if known is not None and prepared.partial and not known.partial:
         return Written(prepared.id, skipped="the session's own files told more")
@@ -140,6 +142,91 @@ def _relink_calls(
     for child in links.relink_calls(database.connection, prepared):
         log_changes(database, child, (), clock)
         written.changed.append(child)
+
+
+def can_go_on(database: Database, prepared: PreparedSession) -> bool:
+    """Say whether what lies before a session's new messages is in the store as it was."""
+    connection = database.connection
+    if _forgotten(database, prepared) is not None:
+        return True
+    known = _in_store(connection, prepared.id)
+    if known is None or not known.grows(prepared):
+        return False
+    if prepared.keeps_records:
+        return True
+    # Without records nothing tells a message that went away from one of another name.
+    return _stored_from(connection, prepared) <= {row[0] for row in prepared.messages}
+
+
+def _write_added(
+    database: Database, prepared: PreparedSession, clock: Clock, keep_gone: bool, keep_told: bool
+) -> Written:
+    """Write the messages of a session from one on; those before it stay as they are.
+
+    The source still has all records, so that a message which is no longer there has become
+    another one, such as a prompt that waited and was sent.
+    """
+    connection = database.connection
+    found = links.standing(connection, prepared)
+    _, moved = _write_session_row(database, prepared, found, keep_gone and keep_told)
+    _write_prompts(database, prepared)
+    stored = _stored_from(connection, prepared)
+    renamed = _renamed(connection, prepared, stored)
+    touched, removed, added = write_messages(
+        database, prepared, found, False, only=stored, moved=renamed, keep_links=keep_gone
+    )
+    if prepared.records:
+        write_blocks_from(connection, prepared.id, prepared.first_record, prepared.records)
+    files = write_attachments(connection, prepared.id, prepared.attachments)
+    links.record(connection, prepared, found)
+    written = Written(prepared.id)
+    if moved or touched or files:
+        log_changes(database, prepared.id, touched, clock)
+        written.changed.append(prepared.id)
+    if removed or added:
+        children = links.relink_children(connection, prepared.id, only_pending=not removed)
+        for child, changed in children.items():
+            log_changes(database, child, changed, clock)
+            written.changed.append(child)
+    _relink_calls(database, prepared, written, clock)
+    return written
+
+
+def _renamed(
+    connection: sqlite3.Connection, prepared: PreparedSession, stored: frozenset[str]
+) -> dict[str, str]:
+    """Return the stored messages that are not there now, with those that have their records."""
+    missing = sorted(stored - {row[0] for row in prepared.messages})
+    if not missing:
+        return {}
+    owners = {
+        number: message for message, text in prepared.refs for number in _numbers_in(text)
+    }
+    moved = {}
+    for old in missing:
+        row = connection.execute(
+            "SELECT records_json FROM record_refs WHERE message_id = ?", (old,)
+        ).fetchone()
+        now = [owners[each] for each in _numbers_in(row[0]) if each in owners] if row else []
+        if now:
+            moved[old] = now[0]
+    return moved
+
+
+def _numbers_in(records_json: str) -> list[int]:
+    return [number for group in orjson.loads(records_json) for number in group]
+
+
+def _stored_from(connection: sqlite3.Connection, prepared: PreparedSession) -> frozenset[str]:
+    """Return the ids of the stored messages from a session's first new one on."""
+    if not prepared.messages:
+        return frozenset()
+    first, at = prepared.messages[0][0], prepared.messages[0][4]
+    rows = connection.execute(
+        "SELECT id FROM chat_messages WHERE session_id = ? AND (created_at, id) >= (?, ?)",
+        (prepared.id, at, first),
+    )
+    return frozenset(row[0] for row in rows)
 
 
 def _write_grown(

@@ -12,7 +12,7 @@ from store.database import Database
 from store.errors import StoreError
 from store.sync import helper
 from store.sync.batch import Batch, Outcome, write_batch
-from store.sync.reading import read_job
+from store.sync.long_units import read_in_steps
 from store.sync.units import Job
 
 
@@ -21,12 +21,12 @@ def die() -> None:
 
 
 def die_at(part_of_key: str) -> None:
-    def read(job: Job, keep_originals: bool) -> Any:
+    def read(job: Job, keep_originals: bool, database: Database) -> Any:
         if part_of_key in job.unit.key:
             die()
-        return read_job(job, keep_originals)
+        return read_in_steps(job, keep_originals, database)
 
-    patch.object(helper, "read_job", read).start()
+    patch.object(helper, "read_in_steps", read).start()
 
 
 def die_once_in_a_transaction(mark: str) -> None:
@@ -51,19 +51,19 @@ def fail(message: str) -> None:
 
 
 def be_told_to_end(_: str) -> None:
-    def read(job: Job, keep_originals: bool) -> Any:
+    def read(job: Job, keep_originals: bool, database: Database) -> Any:
         os.kill(os.getpid(), signal.SIGTERM)
-        return read_job(job, keep_originals)
+        return read_in_steps(job, keep_originals, database)
 
-    patch.object(helper, "read_job", read).start()
+    patch.object(helper, "read_in_steps", read).start()
 
 
 def read_for_ever(_: str) -> None:
-    def read(job: Job, keep_originals: bool) -> Any:
+    def read(job: Job, keep_originals: bool, database: Database) -> Any:
         while True:
             signal.pause()
 
-    patch.object(helper, "read_job", read).start()
+    patch.object(helper, "read_in_steps", read).start()
     patch.object(helper, "GRACE_S", 0.0).start()
 
 

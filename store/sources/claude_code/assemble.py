@@ -28,18 +28,19 @@ class ThreadBuilder:
         self._taken = 0
         self._left: dict[str, int] = {}
 
-    def build(self, rows: Sequence[Row], leaf: str | None) -> Thread:
+    def build(self, rows: Sequence[Row], leaf: str | None, earlier: int = 0) -> Thread:
         """Return the messages, abandoned ones marked as hidden.
 
         Args:
             rows: All rows of the thread in file order; those of the last call come first.
             leaf: The uuid of the current tip, where a note names it.
+            earlier: How many of the rows stand for all that lie before the others.
 
         Returns:
             The thread; the next call goes on with the same one, unless a rewind or a
             late result changes what was built.
         """
-        left = abandoned(rows, leaf)
+        left = abandoned(rows[earlier:], leaf, goes_on=earlier > 0)
         fresh = rows[self._taken :]
         if self._thread.has_orphans or not self._only_grew(left, fresh):
             self._thread, fresh = Thread(), rows

@@ -40,7 +40,7 @@ def find_origin(rows: Sequence[Row], session_id: str, neighbours: Neighbours) ->
     parent, end, every_row_marked = None, 0, False
     sessions: dict[str, str] = {}
     for row in rows:
-        marked = _marked(row, session_id)
+        marked = marked_origin(row, session_id)
         if marked:
             parent, end = marked, row.number + 1
             sessions[row.message_id] = marked
@@ -60,7 +60,7 @@ def find_origin(rows: Sequence[Row], session_id: str, neighbours: Neighbours) ->
     return Origin(found[0], "continuation", found[1], {})
 
 
-def _marked(row: Row, session_id: str) -> str | None:
+def marked_origin(row: Row, session_id: str) -> str | None:
     """Return the session that a row says it was copied from."""
     data = row.data
     if "forkedFrom" in data:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from store.sources.claude_code.regular import open_regular
-from store.sources.claude_code.relatives import nearest_parent, outline_in, outline_of
+from store.sources.claude_code.relatives import Outline, nearest_parent, outline_in, outline_of
 from store.sources.claude_code.rows import Row, epoch_ms, mapping, string
 from store.sources.claude_code.usage import larger, usage_of
 from store.sources.drafts import MessageDraft
@@ -123,6 +123,25 @@ class Neighbours:
 
     def forked_from(self, rows: Sequence[Row], session_id: str) -> str | None:
         """Return the session that a fork of a version without marks was taken of."""
+        found = self._family(rows, session_id)
+        return nearest_parent(*found) if found is not None else None
+
+    def may_become_fork(self, rows: Sequence[Row], session_id: str) -> bool:
+        """Say whether one more row could make a session a fork of a version without marks."""
+        found = self._family(rows, session_id)
+        if found is None:
+            return False
+        child, candidates = found
+        return any(
+            child.first_after(shared) is None
+            for other in candidates.values()
+            if (shared := other.uuids & child.uuids)
+        )
+
+    def _family(
+        self, rows: Sequence[Row], session_id: str
+    ) -> tuple[Outline, dict[str, Outline]] | None:
+        """Return a session's outline and those of its possible parents, where nothing is marked."""
         version = version_of(rows)
         if not version or not NEW_FILES_UNTIL <= version < FORKS_MARKED_FROM:
             return None
@@ -130,12 +149,11 @@ class Neighbours:
         first = next((row.uuid for row in rows if row.type in ("user", "assistant")), "")
         begins_compacted = any(row.data.get("isCompactSummary") for row in rows[:10])
         names = self._known if begins_compacted else self._starting_with.get(first, ())
-        child = outline_of(rows)
         candidates = {}
         for name in names:
             if name != session_id and (not begins_compacted or first in self.uuids_in(name)):
                 candidates[name] = outline_in(self._read(self._path(name)))
-        return nearest_parent(child, candidates)
+        return outline_of(rows), candidates
 
     def match_copies(self, parent: str, copied: list[MessageDraft]) -> None:
         """Find the original of each copied message that has another id than its copy."""

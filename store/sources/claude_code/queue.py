@@ -64,6 +64,11 @@ class PromptQueue:
         self._ids: set[str] = set()
         self._answer: str | None = None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether later notes and rows may still say what became of a prompt."""
+        return bool(self.waiting or self._taken or self._sending)
+
     def note(self, data: dict[str, Any], record: int, last: Row | None) -> Row | None:
         """Follow one ``queue-operation``.
 

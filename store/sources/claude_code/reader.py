@@ -79,6 +79,18 @@ class _Child:
     meta: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class Earlier:
+    """What is known of a session from what lies before the place that it is read from.
+
+    Attributes:
+        created_at: When its own rows begin, where it comes from another session.
+    """
+
+    lineage: LineageDraft | None = None
+    created_at: int | None = None
+
+
 class SessionReader:
     """Reads one session and its subagents; nothing else is touched.
 
@@ -87,6 +99,8 @@ class SessionReader:
         main: The session's own file; None where only agents' files are left.
         agents: The agents' files by ``agent_key``.
         side: Side files: titles, agents' meta files, ``tool-results/``.
+        earlier: Set where the session's file is not read from its beginning.
+        path: The session's own file.
     """
 
     def __init__(
@@ -108,6 +122,8 @@ class SessionReader:
         self.main = Transcript(path, line_limit) if path is not None else None
         self.agents: dict[str, Transcript] = {}
         self.side = SideFiles()
+        self.earlier: Earlier | None = None
+        self.path = path
         self._builders: defaultdict[str, ThreadBuilder] = defaultdict(ThreadBuilder)
         self._neighbours = neighbours
         self._line_limit = line_limit
@@ -164,7 +180,9 @@ class SessionReader:
     def _build_main(self, calls: _Calls, children: list[_Child]) -> SessionDraft:
         transcript = self.main if self.main is not None else Transcript("")
         rows, chains = split_sidechains(transcript.rows)
-        thread = self._builders[transcript.path].build(rows, transcript.leaf)
+        thread = self._builders[transcript.path].build(
+            rows, transcript.leaf, transcript.context_rows
+        )
         draft = session_draft(self.session_id, transcript.path, rows, thread, transcript.records)
         add_notes(draft, transcript)
         calls.add(self.session_id, thread)
@@ -175,14 +193,27 @@ class SessionReader:
             draft.title, draft.title_from = title_of(
                 transcript, rows, draft.messages, self.side.title, self._neighbours, self.session_id
             )
-        origin = find_origin(rows, self.session_id, self._neighbours) if rows else None
+        if self.earlier is not None:
+            draft.lineage = self.earlier.lineage
+            if self.earlier.created_at is not None:
+                draft.created_at = self.earlier.created_at
+        elif rows:
+            self._find_origin(draft, thread, rows)
+        draft.archived_at = self.side.archived_at
+        draft.attachments += self.side.attachments
+        return draft
+
+    def _find_origin(self, draft: SessionDraft, thread: Thread, rows: list[Row]) -> None:
+        origin = find_origin(rows, self.session_id, self._neighbours)
         if origin is not None:
             draft.lineage = mark_inherited(thread, rows, origin, self._neighbours)
             own = [row.at for row in rows if row.number >= origin.end]
             draft.created_at = own[0] if own else draft.updated_at
-        draft.archived_at = self.side.archived_at
-        draft.attachments += self.side.attachments
-        return draft
+
+    def is_origin_settled(self) -> bool:
+        """Say whether rows that are appended can no longer tell that the session is a fork."""
+        assert self.main is not None
+        return not self._neighbours.may_become_fork(self.main.rows, self.session_id)
 
     def _build_sidechain(self, root: str, rows: list[Row], call: Call | None) -> _Child:
         """Build a subagent of an old version from its rows in the session's file."""

@@ -10,6 +10,7 @@ from store.sources.claude_code.agents import AGENT, META, ROWS, session_folder
 from store.sources.claude_code.assemble import KIND, build_thread
 from store.sources.claude_code.discovery import Discovery, SessionFiles, stamp_of
 from store.sources.claude_code.follower import SessionFollower, is_rows
+from store.sources.claude_code.going_on import LongReader
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.reader import SessionReader
 from store.sources.claude_code.recognition import recognise
@@ -22,7 +23,16 @@ from store.sources.collection import paused_collection
 from store.sources.drafts import MessageDraft
 from store.sources.json_lines import CHUNK, LINE_LIMIT
 from store.sources.one_file import is_one_file, name_order
-from store.sources.protocol import FileStamp, Problem, Reading, RunningSession, Unit
+from store.sources.protocol import (
+    FileStamp,
+    Known,
+    Place,
+    Problem,
+    Reading,
+    RunningSession,
+    Step,
+    Unit,
+)
 
 
 class ClaudeCodeSource:
@@ -42,7 +52,7 @@ class ClaudeCodeSource:
         self._discovery = Discovery()
         self._neighbours: dict[str, Neighbours] = {}
         self._folders: dict[str, set[str]] = {}
-        self._line_limit = line_limit
+        self.line_limit = line_limit
         self._words = Words()
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
@@ -149,15 +159,22 @@ class ClaudeCodeSource:
         main = os.path.join(folder, session_id + ROWS)
         has_main = any(stamp.path == main for stamp in unit.stamps)
         return SessionReader(
-            session_id, main if has_main else None, self._neighbours[folder], self._line_limit
+            session_id, main if has_main else None, self._neighbours[folder], self.line_limit
         )
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one unit whole; a file that went away meanwhile costs just itself."""
         with paused_collection():
-            return self._read(unit)
+            return self.read_with(unit)[1]
 
-    def _read(self, unit: Unit) -> Reading:
+    def steps(
+        self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
+    ) -> Iterator[Step]:
+        """Read a unit in steps, or go on where its file was read to."""
+        return LongReader(self, unit, known).steps(start, fresh=fresh)
+
+    def read_with(self, unit: Unit) -> tuple[SessionReader, Reading]:
+        """Read one unit whole; return its reader too."""
         reader = self.reader(unit)
         stamps: list[FileStamp] = []
         problems: list[Problem] = []
@@ -169,7 +186,7 @@ class ClaudeCodeSource:
             elif reader.side.take(stamp.path):
                 stamps.append(stamp)
         sessions = reader.build()
-        return Reading(sessions, reader.problems + problems, tuple(stamps))
+        return reader, Reading(sessions, reader.problems + problems, tuple(stamps))
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folders whose changes below them concern this root."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable
 from typing import Any
 
 from store.sources.claude_code.costs import CostNote, cost_note
 from store.sources.claude_code.queue import PromptQueue
 from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.rows import Row, make_row, string
-from store.sources.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record
+from store.sources.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record, parse_line
 from store.sources.protocol import Problem
 
 UNREAD_NOTES = (b'{"type":"api-request', b'{"type":"file-history-snapshot"')
 """Beginnings of notes that nothing here needs; the first are the largest lines there are."""
 
+OF_PROMPTS = ("queue-operation", "attachment")
+"""Notes that say what happens to prompts that were typed ahead."""
 SAME_UUID = "other content under the uuid of an earlier line, which is the one that counts"
 NIL_UUID = "00000000-0000-0000-0000-000000000000"
 
@@ -30,11 +34,40 @@ class Transcript:
         summaries: ``(leafUuid, summary)`` of the old summary lines.
         queue: The prompts that wait.
         leaf: The row that a last-prompt note after the last row names, else None.
+        note_records: The numbers of the records that ``notes`` come from, but for those that
+            say what happens to prompts.
+        summary_records: The numbers of those that ``summaries`` come from.
+        first: The number of the first of ``records``; earlier ones were read before.
+        context: Earlier records, by number, that later ones are read with.
+        context_rows: How many of ``rows`` are of the context.
     """
 
-    def __init__(self, path: str, line_limit: int = LINE_LIMIT) -> None:
-        """Start with nothing read."""
+    def __init__(
+        self,
+        path: str,
+        line_limit: int = LINE_LIMIT,
+        *,
+        first: int = 0,
+        line: int = 1,
+        offset: int = 0,
+    ) -> None:
+        """Start with nothing read.
+
+        Args:
+            path: The file.
+            line_limit: Bytes of the longest line that is read.
+            first: The number of the record that is read first.
+            line: The number of its line, from 1.
+            offset: The byte where that line begins.
+        """
         self.path = path
+        self.first = first
+        self.note_records: dict[str, int] = {}
+        self.summary_records: list[int] = []
+        self.context: dict[int, bytes] = {}
+        self.context_rows = 0
+        self._busy: list[tuple[int, bool]] = []
+        self._is_busy = False
         self.rows: list[Row] = []
         self.notes: dict[str, dict[str, Any]] = {}
         self.costs: list[CostNote] = []
@@ -42,6 +75,8 @@ class Transcript:
         self.queue = PromptQueue()
         self.leaf: str | None = None
         self._content = JsonLines(path, line_limit, UNREAD_NOTES)
+        if offset:
+            self._content.begin_at(line, offset)
         self._uuids: dict[str, int] = {}
         self._doubled: list[Problem] = []
 
@@ -61,6 +96,11 @@ class Transcript:
         return self._content.consumed
 
     @property
+    def lines(self) -> int:
+        """Whole lines of the file so far."""
+        return self._content.lines
+
+    @property
     def has_tail(self) -> bool:
         """Whether the last line is unfinished, and held back."""
         return self._content.has_tail
@@ -68,6 +108,31 @@ class Transcript:
     def push(self, chunk: bytes) -> None:
         """Take appended bytes; an unfinished last line waits for its rest."""
         self._feed(self._content.push(chunk))
+
+    def take_context(self, records: Iterable[tuple[int, bytes]]) -> None:
+        """Take the earlier records, each with its number, that later ones are read with."""
+        for number, record in records:
+            self.context[number] = record
+            self._take(number, 0, parse_line(record)[0])
+        self._doubled.clear()
+        self.context_rows = len(self.rows)
+
+    def raw(self, number: int) -> bytes:
+        """Return a record by its number.
+
+        Raises:
+            KeyError: It is neither of the context nor read.
+        """
+        return self.records[number - self.first] if number >= self.first else self.context[number]
+
+    def is_busy_at(self, number: int) -> bool:
+        """Say whether the queue of prompts had anything under way before a record."""
+        place = bisect_left(self._busy, (number, False))
+        return self._busy[place - 1][1] if place else False
+
+    def stands_for(self, name: str) -> bool:
+        """Say whether a row is in the context for what later records may say of it."""
+        return any(name == leaf for leaf, _ in self.summaries)
 
     def finish(self) -> Problem | None:
         """Take the last line though no newline ends it, when it is whole.
@@ -81,10 +146,13 @@ class Transcript:
 
     def _feed(self, found: list[Record]) -> None:
         for number, line, data, _ in found:
-            row = make_row(number, data, self.rows[-1] if self.rows else None)
-            if row is None:
-                self._note(data, number)
-                continue
+            self._take(self.first + number, line, data)
+
+    def _take(self, number: int, line: int, data: dict[str, Any]) -> None:
+        row = make_row(number, data, self.rows[-1] if self.rows else None)
+        if row is None:
+            self._note(data, number)
+        else:
             place = self._uuids.setdefault(row.uuid, len(self.rows))
             if place == len(self.rows):
                 self.leaf = None
@@ -92,6 +160,9 @@ class Transcript:
                 self.rows.append(row)
             elif self.rows[place].data != data:
                 self._doubled.append(Problem(self.path, line, SAME_UUID))
+        if self.queue.is_busy != self._is_busy:
+            self._is_busy = not self._is_busy
+            self._busy.append((number, self._is_busy))
 
     def _note(self, data: dict[str, Any], record: int) -> None:
         kind = data.get("type")
@@ -101,10 +172,11 @@ class Transcript:
             leaf, summary = string(data.get("leafUuid")), string(data.get("summary"))
             if leaf and summary:
                 self.summaries.append((leaf, summary))
+                self.summary_records.append(record)
         elif kind == "last-prompt":
             leaf = string(data.get("leafUuid"))
             self.leaf = leaf if leaf and leaf != NIL_UUID else self.leaf
-        elif kind in ("queue-operation", "attachment"):
+        elif kind in OF_PROMPTS:
             follow = self.queue.note if kind == "queue-operation" else self.queue.attachment
             row = follow(data, record, self.rows[-1] if self.rows else None)
             if row is not None:
@@ -113,6 +185,8 @@ class Transcript:
             found = cost_note(record, data)
             self.costs += [found] if found is not None else []
         self.notes[kind] = data
+        if kind not in OF_PROMPTS:
+            self.note_records[kind] = record
 
 
 def read_transcript(path: str, line_limit: int = LINE_LIMIT) -> Transcript:

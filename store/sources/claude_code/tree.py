@@ -15,26 +15,30 @@ from store.sources.claude_code.origins import is_summary
 from store.sources.claude_code.rows import Row, mapping, string
 
 
-def abandoned(rows: Sequence[Row], leaf: str | None) -> dict[str, int]:
+def abandoned(
+    rows: Sequence[Row], leaf: str | None, *, goes_on: bool = False
+) -> dict[str, int]:
     """Return the rows that a rewind left behind.
 
     Args:
         rows: The rows of one thread in file order.
         leaf: The uuid of the current tip, where a note names it.
+        goes_on: Whether the first row has a parent, which is on the current branch too.
 
     Returns:
         For each such row's uuid the time (epoch ms) of the prompt that abandoned it; one
         value per rewind.
     """
-    if not rows or (leaf in (None, rows[-1].uuid) and _is_linear(rows)):
+    above = rows[0].parent if rows and goes_on else None
+    if not rows or (leaf in (None, rows[-1].uuid) and _is_linear(rows, above)):
         return {}
     if not any(row.data.get("parentUuid") for row in rows):
         return {}  # whoever wrote this kept no tree: the file's order is all there is
     return _Tree(rows).abandoned(leaf)
 
 
-def _is_linear(rows: Sequence[Row]) -> bool:
-    previous: str | None = None
+def _is_linear(rows: Sequence[Row], above: str | None) -> bool:
+    previous = above
     for row in rows:
         if row.beside:
             continue

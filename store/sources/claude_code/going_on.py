@@ -1,0 +1,502 @@
+"""Reads a long session file in steps, and goes on where the last reading stopped.
+
+Later rows hang on earlier ones by few threads: they name them by id, and the mapping knows
+what came before (the model, the prompt, the branch). So a place in the file can be gone on
+from with the rows right before its end, the *window*, which are read and mapped again, and a
+few earlier records that stand for all the others, the *context*. Rows that name anything
+that lies before the window, such as a rewind to an old prompt, have the file read whole.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from store.sources.claude_code.agents import ROWS
+from store.sources.claude_code.forks import marked_origin
+from store.sources.claude_code.neighbours import SUMMARIES_UNTIL, version_of
+from store.sources.claude_code.place import Found, names_of, places
+from store.sources.claude_code.reader import Earlier, SessionReader
+from store.sources.claude_code.references import later_references
+from store.sources.claude_code.regular import open_regular
+from store.sources.claude_code.sidefiles import ARCHIVED, RESULTS, TITLE
+from store.sources.claude_code.transcript import Transcript
+from store.sources.collection import paused_collection
+from store.sources.drafts import LineageDraft, SessionDraft
+from store.sources.json_lines import CHUNK
+from store.sources.protocol import FileStamp, Known, Place, Problem, Reading, Step, Unit
+
+if TYPE_CHECKING:
+    from store.sources.claude_code.source import ClaudeCodeSource
+
+HEAD_BYTES = 4096
+"""Bytes of the file's beginning that must be as they were."""
+MOST_PROBLEMS = 500
+"""Where a file has more of them, it is read whole."""
+
+
+class CannotGoOn(Exception):
+    """Only reading the whole file can tell what it holds now."""
+
+
+@dataclass(slots=True)
+class Stop:
+    """How far a file was read, and what later rows are read with.
+
+    Attributes:
+        offset: The byte where the window begins; ``line`` and ``record`` are its numbers.
+        end: Bytes that were read.
+        checksum: CRC-32 of the window, from ``offset`` to ``end``.
+        head: CRC-32 of the file's beginning.
+        numbers: The numbers of the context's records.
+        others: Stamps of the unit's other files.
+        title: Of ``custom-title.json``.
+        lineage: Kind, parent and parent's message, for a session that comes from another one.
+        created_at: When its own rows begin then.
+        problems: Line and reason, of what lies before the window.
+    """
+
+    path: str
+    inode: int
+    offset: int
+    line: int
+    record: int
+    end: int
+    checksum: int
+    head: int
+    mtime_ns: int
+    numbers: list[int] = field(default_factory=list)
+    others: list[list[Any]] = field(default_factory=list)
+    title: str | None = None
+    archived_at: int | None = None
+    lineage: list[Any] | None = None
+    created_at: int | None = None
+    problems: list[list[Any]] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class LongReader:
+    """Reads one unit in steps."""
+
+    def __init__(self, source: ClaudeCodeSource, unit: Unit, known: Known) -> None:
+        """Start with nothing read.
+
+        Args:
+            source: Makes readers of the unit.
+            unit: The unit as it is now.
+            known: Tells of names that were passed.
+        """
+        self._source, self._unit, self._known = source, unit, known
+        name = unit.key.rpartition("/")[2] + ROWS
+        found = [one for one in unit.stamps if os.path.basename(one.path) == name]
+        self._main = found[0] if found else None
+        self._others = [one for one in unit.stamps if one is not self._main]
+
+    def steps(self, start: Place | None, *, fresh: bool) -> Iterator[Step]:
+        """Read the unit; see ``LongSource.steps``."""
+        if self._main is not None and (start is not None or fresh):
+            try:
+                yield from self._in_steps(start)
+                return
+            except CannotGoOn:
+                pass
+        yield self._whole()
+
+    def _in_steps(self, start: Place | None) -> Iterator[Step]:
+        grown = start is not None
+        while True:
+            step = self._step(start, grown=grown)
+            yield step
+            if not step.more:
+                return
+            start, grown = step.place, False
+
+    def _step(self, start: Place | None, *, grown: bool) -> Step:
+        """Read what follows a place, ``CHUNK`` bytes at most.
+
+        Raises:
+            CannotGoOn: It changes what lies before, or nothing would follow from it.
+        """
+        with paused_collection():
+            return self._read_step(start, grown=grown)
+
+    def _read_step(self, start: Place | None, *, grown: bool) -> Step:
+        stop = Stop(**start.state) if start is not None else None
+        side = self._side_files(stop)
+        context = start.context if start is not None else b""
+        read = self._read(stop, context, CHUNK, grown=grown)
+        self._check(read)
+        reader = self._reader(read, stop, side)
+        draft = _draft_of(reader)
+        if draft is None:
+            raise CannotGoOn
+        if stop is None and (draft.lineage is not None or not reader.is_origin_settled()):
+            raise CannotGoOn
+        first = self._first_of(stop, context, draft)
+        place = self._place(read, reader, draft, stop, first)
+        if read.more and place is None:
+            raise CannotGoOn
+        if place is not None:
+            place.message -= first
+        draft.messages = draft.messages[first:]
+        draft.first_record = read.transcript.first
+        draft.attachments = [
+            one for one in draft.attachments if one not in reader.side.attachments
+        ] + [one for one in reader.side.attachments if one.name in side.names]
+        problems = _problems_before(stop) + read.transcript.problems + side.problems
+        if read.torn is not None:
+            problems.append(read.torn)
+        reading = Reading([draft], problems, (read.stamp, *self._others))
+        return Step(reading, stop is not None, place, read.more)
+
+    def _side_files(self, stop: Stop | None) -> _Side:
+        """Tell which side files moved.
+
+        Raises:
+            CannotGoOn: Files of agents came or moved.
+        """
+        before = {one[0]: one for one in stop.others} if stop is not None else {}
+        side = _Side()
+        if before.keys() - {one.path for one in self._others}:
+            raise CannotGoOn
+        for one in self._others:
+            if _listed(one) == before.get(one.path):
+                continue
+            name = os.path.basename(one.path)
+            if os.path.basename(os.path.dirname(one.path)) == RESULTS:
+                side.names.add(name)
+            elif name not in (TITLE, ARCHIVED):
+                raise CannotGoOn
+            side.moved.append(one.path)
+        return side
+
+    def _read(
+        self, stop: Stop | None, context: bytes, most: int, *, grown: bool
+    ) -> _Read:
+        """Read the window and what follows it.
+
+        Raises:
+            CannotGoOn: The file is not the one that was read, or has nothing more.
+        """
+        assert self._main is not None
+        path = self._main.path
+        try:
+            with open_regular(path) as file:
+                status = os.fstat(file.fileno())
+                head, start = file.read(HEAD_BYTES), 0
+                if stop is not None:
+                    seen = zlib.crc32(head[: stop.end])
+                    same = (stop.path, stop.inode, stop.head) == (path, status.st_ino, seen)
+                    if not same or status.st_size < stop.end + grown:
+                        raise CannotGoOn
+                    start = stop.offset
+                end = min(status.st_size, (stop.end if stop is not None else 0) + most)
+                file.seek(start)
+                data = _read_all(file.read, end - start)
+        except OSError as error:
+            raise CannotGoOn from error
+        window = 0 if stop is None else stop.end - stop.offset
+        if stop is not None and zlib.crc32(data[:window]) != stop.checksum:
+            raise CannotGoOn
+        transcript = self._transcript(stop, context)
+        checksum = zlib.crc32(head[: start + len(data)])
+        more = start + len(data) < status.st_size
+        return _Read(transcript, data, start, checksum, status, more, path).taken()
+
+    def _transcript(self, stop: Stop | None, context: bytes) -> Transcript:
+        """Return a transcript of the context, to be gone on with at the window."""
+        assert self._main is not None
+        limit = self._source.line_limit
+        if stop is None:
+            return Transcript(self._main.path, limit)
+        transcript = Transcript(
+            stop.path, limit, first=stop.record, line=stop.line, offset=stop.offset
+        )
+        transcript.take_context(zip(stop.numbers, context.split(b"\n"), strict=True))
+        return transcript
+
+    def _check(self, read: _Read) -> None:
+        """Refuse rows that change what lies before the window, or that are of old versions.
+
+        Raises:
+            CannotGoOn: There are such rows.
+        """
+        transcript, earlier = read.transcript, read.transcript.context_rows
+        rows = transcript.rows
+        if len(rows) <= earlier or version_of(rows) < SUMMARIES_UNTIL:
+            raise CannotGoOn
+        session = self._unit.key.rpartition("/")[2]
+        for row in rows[earlier:]:
+            if row.data.get("isSidechain") or marked_origin(row, session):
+                raise CannotGoOn
+        names = later_references(transcript)
+        if names is None or (names and self._known(names)):
+            raise CannotGoOn
+
+    def _reader(self, read: _Read, stop: Stop | None, side: _Side) -> SessionReader:
+        """Return the unit's reader with what was read."""
+        reader = self._source.reader(self._unit)
+        reader.main = read.transcript
+        if stop is not None:
+            lineage = LineageDraft(*stop.lineage) if stop.lineage is not None else None
+            reader.earlier = Earlier(lineage, stop.created_at)
+            reader.side.title, reader.side.archived_at = stop.title, stop.archived_at
+        for path in side.moved:
+            if not reader.side.take(path):
+                raise CannotGoOn
+        side.problems = reader.side.problems
+        return reader
+
+    def _first_of(self, stop: Stop | None, context: bytes, draft: SessionDraft) -> int:
+        """Return which of a draft's messages is the first that does not come of the context.
+
+        Raises:
+            CannotGoOn: Later rows change what lies before.
+        """
+        if stop is None:
+            return 0
+        reader = self._source.reader(self._unit)
+        reader.main, reader.earlier = self._transcript(stop, context), Earlier()
+        earlier = reader.build()
+        messages = earlier[0].messages if earlier else []
+        if draft.messages[: len(messages)] != messages:
+            raise CannotGoOn
+        return len(messages)
+
+    def _place(
+        self,
+        read: _Read,
+        reader: SessionReader,
+        draft: SessionDraft,
+        stop: Stop | None,
+        first: int,
+    ) -> Place | None:
+        """Return where the next reading goes on; None where no place was found to be right.
+
+        Args:
+            read: What was read.
+            reader: What was made of it.
+            draft: The session.
+            stop: Where it was gone on with; None for the beginning.
+            first: The first message that does not come of the context.
+        """
+        transcript = read.transcript
+        kept = stop is not None and read.end - stop.offset < KEPT_BYTES and not read.more
+        if stop is not None and kept:
+            state = self._stop(read, reader, draft, stop.offset, stop.line, stop.record)
+            state.numbers, state.problems = stop.numbers, stop.problems
+            context = b"\n".join(transcript.context[number] for number in stop.numbers)
+            return Place(first, stop.record, state.as_json(), context, ())
+        for found in islice(places(transcript, draft.messages), MOST_PROVED):
+            place = self._place_at(found, read, reader, draft, stop)
+            if place is not None and self._proved(place, draft, read):
+                return place
+        return None
+
+    def _place_at(
+        self,
+        found: Found,
+        read: _Read,
+        reader: SessionReader,
+        draft: SessionDraft,
+        stop: Stop | None,
+    ) -> Place | None:
+        transcript = read.transcript
+        row = transcript.rows[found.row]
+        offset = read.start_of(transcript.raw(row.number))
+        if offset is None:
+            return None
+        line = transcript.lines - read.data.count(b"\n", offset - read.start) + 1
+        state = self._stop(read, reader, draft, offset, line, row.number)
+        state.numbers = found.numbers
+        state.problems = [
+            *(stop.problems if stop is not None else []),
+            *([one.line, one.reason] for one in transcript.problems if one.line < line),
+        ]
+        context = b"\n".join(transcript.raw(number) for number in found.numbers)
+        names = names_of(transcript.rows[transcript.context_rows : found.row])
+        return Place(found.message, row.number, state.as_json(), context, names)
+
+    def _proved(self, place: Place, draft: SessionDraft, read: _Read) -> bool:
+        """Say whether going on from a place now gives what is there, from its message on."""
+        stop = Stop(**place.state)
+        if len(stop.problems) > MOST_PROBLEMS:
+            return False
+        try:
+            again = self._read(stop, place.context, read.end - stop.end, grown=False)
+        except CannotGoOn:
+            return False
+        reader = self._reader(again, stop, _Side())
+        found = _draft_of(reader)
+        if found is None or later_references(again.transcript) is None:
+            return False
+        try:
+            first = self._first_of(stop, place.context, found)
+        except CannotGoOn:
+            return False
+        return found.messages[first:] == draft.messages[place.message :] and all(
+            getattr(found, name) == getattr(draft, name) for name in COMPARED
+        )
+
+    def _stop(
+        self,
+        read: _Read,
+        reader: SessionReader,
+        draft: SessionDraft,
+        offset: int,
+        line: int,
+        record: int,
+    ) -> Stop:
+        lineage = draft.lineage
+        window = read.data[offset - read.start :]
+        return Stop(
+            read.path,
+            read.status.st_ino,
+            offset,
+            line,
+            record,
+            read.end,
+            zlib.crc32(window),
+            read.head,
+            read.status.st_mtime_ns,
+            others=[_listed(one) for one in self._others],
+            title=reader.side.title,
+            archived_at=reader.side.archived_at,
+            lineage=None if lineage is None else [
+                lineage.kind, lineage.parent_source_id, lineage.parent_message_source_id
+            ],
+            created_at=None if lineage is None else draft.created_at,
+        )  # fmt: skip
+
+    def _whole(self) -> Step:
+        """Read the unit whole, and find where it can be gone on with."""
+        with paused_collection():
+            reader, reading = self._source.read_with(self._unit)
+            place = None
+            if self._main is not None and reader.main is not None and not reader.agents:
+                place = self._place_in_whole(reader, reading)
+            return Step(reading, False, place)
+
+    def _place_in_whole(self, reader: SessionReader, reading: Reading) -> Place | None:
+        transcript, draft = reader.main, reading.sessions[0] if reading.sessions else None
+        stamp = next((one for one in reading.stamps if one.path == reader.path), None)
+        if transcript is None or draft is None or stamp is None or not transcript.rows:
+            return None
+        if version_of(transcript.rows) < SUMMARIES_UNTIL or not reader.is_origin_settled():
+            return None
+        if any(row.data.get("isSidechain") for row in transcript.rows):
+            return None
+        try:
+            read = self._around(transcript, stamp)
+        except (OSError, CannotGoOn):
+            return None
+        return self._place(read, reader, draft, None, 0)
+
+    def _around(self, transcript: Transcript, stamp: FileStamp) -> _Read:
+        """Return a file that was read whole, with the bytes of its end."""
+        with open_regular(stamp.path) as file:
+            status = os.fstat(file.fileno())
+            if status.st_ino != stamp.inode or status.st_size < stamp.size:
+                raise CannotGoOn
+            head = zlib.crc32(file.read(min(HEAD_BYTES, stamp.size)))
+            start = max(0, stamp.size - MOST_WINDOW)
+            file.seek(start)
+            data = _read_all(file.read, stamp.size - start)
+        return _Read(transcript, data, start, head, status, False, stamp.path)
+
+
+COMPARED = (
+    "title", "title_from", "agent", "workspace_root", "model", "metadata", "created_at",
+    "updated_at", "archived_at", "lineage",
+)  # fmt: skip
+"""What a session says that must be the same however it was read."""
+MOST_PROVED = 8
+"""Places that are tried before it is given up."""
+KEPT_BYTES = 192 * 1024
+"""Where a window would be larger, the next reading begins at a later place."""
+MOST_WINDOW = 32 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Side:
+    """Side files that moved.
+
+    Attributes:
+        names: Those of ``tool-results/``.
+    """
+
+    moved: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Read:
+    """A stretch of a file.
+
+    Attributes:
+        data: Its bytes, from the byte ``start`` on.
+        head: CRC-32 of the file's beginning.
+        more: Whether the file holds more than was read.
+        torn: What is wrong with a last line that is unfinished.
+    """
+
+    transcript: Transcript
+    data: bytes
+    start: int
+    head: int
+    status: os.stat_result
+    more: bool
+    path: str
+    torn: Problem | None = None
+
+    @property
+    def end(self) -> int:
+        """The byte after the last one that was read."""
+        return self.start + len(self.data)
+
+    @property
+    def stamp(self) -> FileStamp:
+        """The file's stamp as of this reading; where there is more, it is as if it had grown."""
+        status, offset = self.status, self.transcript.offset
+        size = self.end if self.more else status.st_size
+        return FileStamp(self.path, status.st_ino, size, status.st_mtime_ns, offset)
+
+    def start_of(self, record: bytes) -> int | None:
+        """Return the byte where a record that is a line of its own begins; None where none is."""
+        found = self.data.find(b"\n" + record + b"\n")
+        return None if found < 0 else self.start + found + 1
+
+    def taken(self) -> _Read:
+        """Parse the bytes."""
+        self.transcript.push(self.data)
+        self.torn = None if self.more else self.transcript.finish()
+        return self
+
+
+def _read_all(read: Any, size: int) -> bytes:
+    pieces = []
+    while size > 0 and (piece := read(size)):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def _listed(stamp: FileStamp) -> list[Any]:
+    return [stamp.path, stamp.inode, stamp.size, stamp.mtime_ns]
+
+
+def _problems_before(stop: Stop | None) -> list[Problem]:
+    return [] if stop is None else [Problem(stop.path, *one) for one in stop.problems]
+
+
+def _draft_of(reader: SessionReader) -> SessionDraft | None:
+    drafts: Sequence[SessionDraft] = reader.build()
+    return drafts[0] if len(drafts) == 1 else None
