@@ -26,6 +26,7 @@ class UiSettings:
         group: How the list is grouped at the first start.
         sort: How the list is sorted at the first start.
         mouse: Whether the mouse is used.
+        helpers: Whether lists show runs that agents started for themselves.
     """
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
@@ -33,6 +34,7 @@ class UiSettings:
     group: Literal["none", "workspace", "day", "source"] = "workspace"
     sort: Literal["recent", "created", "tokens", "cost", "length", "activity"] = "recent"
     mouse: bool = True
+    helpers: bool = False
 
 
 @dataclass(slots=True)

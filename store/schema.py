@@ -133,11 +133,17 @@ CREATE INDEX chat_messages_answer ON chat_messages({ANSWER_NAME}) WHERE role = '
 """
 """Finds the messages that hold one answer; the text must be that of ``Form.answer_name``."""
 
+HELPERS = """
+CREATE INDEX session_links_helpers ON session_links(session_id) WHERE kind = 'helper';
+"""
+"""Finds the sessions that lists leave out (``store.queries.helpers``)."""
+
 MIGRATIONS: tuple[str, ...] = (
     CONTRACT_TABLES + CONTRACT_INDEXES + EXTRA_INDEXES + SIDE_TABLES + VERB_LOG + ";\n",
     READING_STATES,
     DEPENDENCIES,
     ANSWERS_BY_NAME,
+    HELPERS,
 )
 """Script ``n`` takes a file of ours from ``user_version`` n to n + 1."""
 

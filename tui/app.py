@@ -93,6 +93,7 @@ class BackscrollApp(TypedAheadApp):
         self.view_state: ViewState = load_state(
             state_path(library.path), sort=settings.sort, group=settings.group
         )
+        self.view_state.helpers = settings.helpers
         self._poll_ms = settings.poll_ms if poll_ms is None else poll_ms
         for theme in OWN_THEMES:
             self.register_theme(theme)

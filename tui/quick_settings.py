@@ -26,6 +26,7 @@ class QuickSettings(NamedTuple):
         mouse: Whether the mouse is used.
         sort: How the list is sorted at the first start.
         group: How it is grouped then.
+        helpers: Whether it shows runs that agents started for themselves.
     """
 
     theme: str = "auto"
@@ -37,6 +38,7 @@ class QuickSettings(NamedTuple):
     mouse: bool = True
     sort: str = "recent"
     group: str = "workspace"
+    helpers: bool = False
 
 
 def quick_settings() -> QuickSettings:
@@ -70,6 +72,7 @@ def quick_settings() -> QuickSettings:
         mouse=ui.get("mouse") is not False,
         sort=_one_of(SORTS, ui.get("sort"), defaults.sort),
         group=_one_of(GROUPS, ui.get("group"), defaults.group),
+        helpers=ui.get("helpers") is True,
     )
 
 

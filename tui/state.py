@@ -24,6 +24,7 @@ class ViewState:
         sort: As in ``store.queries.listing.Sort``.
         folds: By session id, whether its children are folded; only what the user chose.
         places: By session id, what the transcript pane wants back; the newest last.
+        helpers: Whether the list shows helpers' runs; a setting, so not kept here.
     """
 
     layout: LayoutState = field(default_factory=LayoutState)
@@ -33,6 +34,7 @@ class ViewState:
     shelf: str = "active"
     folds: dict[str, bool] = field(default_factory=dict)
     places: dict[str, Any] = field(default_factory=dict)
+    helpers: bool = False
 
     def keep_place(self, session_id: str, place: Any) -> None:
         """Remember a place in a session; the oldest beyond a few hundred are dropped."""

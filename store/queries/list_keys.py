@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.database import Database
+from store.queries.helpers import without_helpers
 from store.queries.listing import ListQuery, Shelf, Sort
 from store.queries.reading import number, text
 
@@ -56,8 +57,15 @@ class ListKeys:
     query: ListQuery = field(default_factory=ListQuery)
 
 
-def _where(query: ListQuery) -> tuple[str, list[Any]]:
-    clause = _SHELF[query.shelf].format("s")
+def _listed(db: Database, query: ListQuery) -> str:
+    """Return the SQL condition for the sessions ``s`` of a list, whatever their folder."""
+    helpers = None if query.helpers else without_helpers(db)
+    shelf = _SHELF[query.shelf].format("s")
+    return shelf if helpers is None else f"{shelf} AND {helpers}"
+
+
+def _where(db: Database, query: ListQuery) -> tuple[str, list[Any]]:
+    clause = _listed(db, query)
     if query.workspace is None:
         return clause, []
     below = query.workspace.rstrip("/") + "/"
@@ -83,7 +91,7 @@ def all_keys(db: Database, query: ListQuery) -> ListKeys:
 
     By activity they come as by ``recent``; ``activities.keys`` knows what sessions do.
     """
-    where, values = _where(query)
+    where, values = _where(db, query)
     rows = db.connection.execute(
         f"SELECT s.rowid, {_group_column(db, query)} FROM chat_sessions s WHERE {where} "
         f"ORDER BY {_ORDER[query.sort]} DESC, s.id DESC",
@@ -171,7 +179,7 @@ def first_keys(db: Database, query: ListQuery, limit: int) -> ListKeys | None:
     if query.group == "workspace":
         rows = _first_of_workspaces(db, query, limit)
     else:
-        where, values = _where(query)
+        where, values = _where(db, query)
         rows = db.connection.execute(
             f"SELECT s.rowid FROM chat_sessions s WHERE {where} "
             "ORDER BY s.updated_at DESC, s.id DESC LIMIT ?", [*values, limit],
@@ -184,7 +192,7 @@ def first_keys(db: Database, query: ListQuery, limit: int) -> ListKeys | None:
 
 
 def _first_of_workspaces(db: Database, query: ListQuery, limit: int) -> list[tuple[int]]:
-    where = _SHELF[query.shelf].format("s")
+    where = _listed(db, query)
     found: list[tuple[int]] = []
     seen: list[str] = []
     while len(found) < limit:
@@ -213,7 +221,7 @@ def _with_relatives(db: Database, query: ListQuery, rowids: list[int]) -> list[i
         f"), down(id) AS (SELECT id FROM up UNION"
         f" SELECT c.id FROM chat_sessions c JOIN down ON c.parent_id = down.id)"
         f" SELECT s.rowid FROM chat_sessions s JOIN down ON down.id = s.id"
-        f" WHERE {_SHELF[query.shelf].format('s')}",
+        f" WHERE {_listed(db, query)}",
         rowids,
     )
     return [rowid for (rowid,) in rows]

@@ -24,12 +24,14 @@ class ListQuery(NamedTuple):
 
     Attributes:
         workspace: Only sessions of this folder; None for all.
+        helpers: Whether runs that agents started for themselves are in the list.
     """
 
     sort: Sort = "recent"
     group: Group = "workspace"
     shelf: Shelf = "active"
     workspace: str | None = None
+    helpers: bool = False
 
 
 @dataclass(slots=True)

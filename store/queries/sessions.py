@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from store.database import Database
 from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound
+from store.queries.helpers import without_helpers
 from store.queries.reading import decoded, number, session_columns, session_row
 from store.rows import SessionRow
 
@@ -35,6 +36,7 @@ class SessionFilter:
         source: The kind in ``metadata_json.source``.
         query: Text anywhere in the title (the user's own wins), without regard to case.
         skip_empty: Leave out sessions that have neither messages nor children.
+        helpers: Whether runs that agents started for themselves are among them.
     """
 
     agent: str | None = None
@@ -43,6 +45,7 @@ class SessionFilter:
     archived: Archived = "exclude"
     query: str | None = None
     skip_empty: bool = False
+    helpers: bool = True
 
 
 def page(
@@ -224,6 +227,8 @@ def _conditions(db: Database, filter: SessionFilter) -> tuple[list[str], dict[st
         conditions.append(f"{title} LIKE $4 ESCAPE '\\'")
         escaped = re.sub(r"([%_\\])", r"\\\1", filter.query.casefold())
         parameters["4"] = f"%{escaped}%"
+    if not filter.helpers and (condition := without_helpers(db)) is not None:
+        conditions.append(condition)
     if filter.skip_empty:
         conditions.append(
             "(EXISTS (SELECT 1 FROM chat_messages m WHERE m.session_id = s.id)"

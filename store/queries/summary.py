@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from store.database import Database
+from store.queries.helpers import helper_count
 from store.queries.reading import number_or_none
 
 
@@ -12,7 +13,7 @@ class Totals(NamedTuple):
     """What a store holds.
 
     Attributes:
-        sessions: All of them, archived ones too.
+        sessions: All of them, archived ones too, helpers' runs (``store.queries.helpers``) not.
         archived: How many of them are archived.
         sources: Kinds of sources that were synced into it.
         synced_at: Epoch ms of the last unit that sync read; None where none was.
@@ -30,6 +31,7 @@ def totals(db: Database) -> Totals:
     """Count a store."""
     connection = db.connection
     (sessions,) = connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
+    sessions -= helper_count(db)
     (archived,) = connection.execute(
         "SELECT count(*) FROM chat_sessions WHERE archived_at IS NOT NULL"
     ).fetchone()

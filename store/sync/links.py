@@ -115,12 +115,19 @@ def record(connection: sqlite3.Connection, prepared: PreparedSession, links: Lin
         "(excluded.kind, excluded.parent_id, excluded.parent_message, excluded.pending)",
         (
             prepared.id,
-            prepared.lineage_kind,
+            _kind_of(prepared),
             prepared.parent_id,
             prepared.parent_message,
             int(links.pending),
         ),
     )
+
+
+def _kind_of(prepared: PreparedSession) -> str | None:
+    """Return the kind of a session's link; lists leave ``helper`` out."""
+    own = prepared.metadata.get("backscroll")
+    is_helper = isinstance(own, dict) and "helper" in own
+    return "helper" if is_helper else prepared.lineage_kind
 
 
 def relink_children(

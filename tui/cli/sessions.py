@@ -1,7 +1,9 @@
 """List sessions, newest first; archived ones are left out unless asked for.
 
 Children (forks, subagents) are listed too; sessions without messages only when they have
-children. A line is: id, last change, messages, tokens, agent, workspace, title.
+children. Runs that an agent started for itself (to suggest a prompt, to compact) are left out
+unless --helpers or the setting ui.helpers asks for them. A line is: id, last change, messages,
+tokens, agent, workspace, title.
 
 --json prints one array. Each element has the contract's columns of chat_sessions (JSON
 columns decoded: model, permissions, metadata) and: title, source {kind, id, path} or null,
@@ -22,6 +24,7 @@ from dataclasses import replace
 from typing import Any
 
 from store.clock import system_clock
+from store.config import load_config
 from store.database import Database
 from store.queries import sessions
 from store.queries.summaries import Summary, summaries
@@ -50,6 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workspace", metavar="FOLDER", help="only sessions of this folder")
     parser.add_argument("--source", metavar="KIND", help="only sessions of this source")
     parser.add_argument("--query", metavar="TEXT", help="only titles that hold this text")
+    parser.add_argument(
+        "--helpers", action="store_true",
+        help="also runs that agents started for themselves (setting: ui.helpers)",
+    )  # fmt: skip
     parser.add_argument("--limit", type=_limit, metavar="N", help="at most so many (default: all)")
     parser.add_argument(
         "--cursor", type=_cursor, metavar="UPDATED_AT:ID",
@@ -62,6 +69,7 @@ def run(options: argparse.Namespace) -> int:
     filter = sessions.SessionFilter(
         agent=options.agent, workspace=_workspace(options.workspace), source=options.source,
         archived=options.archived, query=options.query, skip_empty=True,
+        helpers=options.helpers or load_config().ui.helpers,
     )  # fmt: skip
     with store_for_reading(options) as database:
         if database is None:

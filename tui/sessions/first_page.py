@@ -63,7 +63,7 @@ def read_first_page(library: Library, state: ViewState) -> FirstPage:
 
 def listing_query(state: ViewState, workspace: str | None) -> ListQuery:
     """Return the remembered view; what no longer exists has its default."""
-    query = ListQuery(workspace=workspace)
+    query = ListQuery(workspace=workspace, helpers=state.helpers)
     for sort in listing.SORTS:
         query = query._replace(sort=sort) if state.sort == sort else query
     for group in listing.GROUPS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 
 FOLDER = "subagents"
 AGENT = "agent-"
@@ -24,6 +25,21 @@ def agent_key(path: str) -> str:
     name = name.removesuffix(ROWS).removesuffix(META).removeprefix(AGENT)
     of_run = folders[-3:-1] == [FOLDER, "workflows"]
     return f"{name}{RUN_MARK}{folders[-1]}" if of_run else name
+
+
+_HELPER = re.compile(
+    r"a(prompt_suggestion|compact|session_memory|extract_memories|speculation|agent_summary"
+    r"|away_summary|magic_docs|auto_dream)[-_]?[0-9a-f-]*"
+)
+
+
+def helper_of(agent_id: str) -> str | None:
+    """Return what the program itself ran an agent for, such as ``prompt_suggestion``.
+
+    None for a subagent that the model or a person started.
+    """
+    found = _HELPER.fullmatch(agent_id)
+    return found[1] if found else None
 
 
 def session_folder(path: str) -> str | None:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from store.sources.claude_code.agents import RUN_MARK, agent_key, agent_source_id
+from store.sources.claude_code.agents import RUN_MARK, agent_key, agent_source_id, helper_of
 from store.sources.claude_code.assemble import ThreadBuilder, add_notes, build_thread, session_draft
 from store.sources.claude_code.forks import find_origin, mark_inherited
 from store.sources.claude_code.messages import Call, Thread
@@ -267,6 +267,9 @@ class SessionReader:
             if draft.title_from == "first-prompt" and string(given.get("description")):
                 draft.title, draft.title_from = shortened(given["description"]), "description"
         extra["agent_id"] = agent_id
+        helper = helper_of(agent_id)
+        if helper is not None:
+            extra["helper"] = helper
         if run:
             extra["workflow_run"] = run
         if agent_type:

@@ -1,0 +1,30 @@
+"""Runs that an agent started for itself, such as to suggest a prompt or to compact.
+
+No person asked for them, so lists leave them out unless they are wanted.
+"""
+
+from __future__ import annotations
+
+from store.database import Database
+
+_HELPERS = "SELECT session_id FROM session_links WHERE kind = 'helper'"
+
+
+def without_helpers(db: Database) -> str | None:
+    """Return the SQL condition that leaves helpers' runs out of the sessions ``s``.
+
+    Returns:
+        None where the store holds none, so that its lists cost nothing for it.
+    """
+    if db.form.name != "own":
+        return None
+    found = db.connection.execute(f"{_HELPERS} LIMIT 1").fetchone()
+    return None if found is None else f"s.id NOT IN ({_HELPERS})"
+
+
+def helper_count(db: Database) -> int:
+    """Return how many helpers' runs a store holds."""
+    if without_helpers(db) is None:
+        return 0
+    (count,) = db.connection.execute(f"SELECT count(*) FROM ({_HELPERS})").fetchone()
+    return int(count)

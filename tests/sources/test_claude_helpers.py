@@ -1,0 +1,81 @@
+"""Runs that Claude Code starts for itself are no sessions in the list."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from store.database import Database
+from store.queries import list_keys, sessions, summary
+from store.queries.listing import ListQuery
+from store.sources.claude_code import ClaudeCodeSource
+from store.sources.claude_code.agents import helper_of
+from tests.sources.claude_rows import SESSION, File, tool
+from tests.sources.grown import synced
+from tui.quick_settings import quick_settings
+
+AGENTS = ["aprompt_suggestion-1a2b3c", "acompact-0f9e8d", "a43febf26cf591a78"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "helper"),
+    [
+        ("aprompt_suggestion-1a2b", "prompt_suggestion"),
+        ("aprompt_suggestion1a2b", "prompt_suggestion"),
+        ("acompact_0f9e", "compact"),
+        ("acompact", "compact"),
+        ("a43febf26cf591a78", None),
+        ("acompactor-12", None),
+        ("areviewer-12", None),
+    ],
+)
+def test_helpers_are_told_by_their_id(agent: str, helper: str | None) -> None:
+    assert helper_of(agent) == helper
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Database:
+    main = File()
+    main.user("go")
+    main.assistant(tool("t1", "Task", prompt="look"), id="msg_1")
+    main.result("t1", "done")
+    folder = tmp_path / "projects" / "-w"
+    main.write(folder)
+    for number, agent in enumerate(AGENTS):
+        file = File()
+        file.user("look", isSidechain=True, agentId=agent)
+        file.assistant(f"answer {number}", id=f"msg_a{number}", isSidechain=True, agentId=agent)
+        file.write(folder / SESSION / "subagents", f"agent-{agent}")
+    meta = folder / SESSION / "subagents" / f"agent-{AGENTS[2]}.meta.json"
+    meta.write_text(json.dumps({"toolUseId": "t1", "agentType": "Explore"}))
+    return synced(ClaudeCodeSource(), tmp_path, tmp_path / "store.db")
+
+
+@pytest.mark.parametrize("helpers", [False, True])
+@pytest.mark.parametrize("group", ["workspace", "none"])
+def test_lists_leave_them_out(helpers: bool, group: str, db: Database) -> None:
+    count = 4 if helpers else 2
+    query = ListQuery(group=group, helpers=helpers)  # type: ignore[arg-type]
+    assert len(list_keys.all_keys(db, query).rowids) == count
+    first = list_keys.first_keys(db, query, 10)
+    assert first is not None and len(first.rowids) == count
+    page = sessions.page(db, sessions.SessionFilter(helpers=helpers, skip_empty=True))
+    assert len(page) == count
+    assert summary.totals(db).sessions == 2
+
+
+def test_they_are_kept_with_what_they_said(db: Database) -> None:
+    found = db.connection.execute(
+        "SELECT count(*) FROM chat_parts WHERE json_extract(data_json, '$.text') LIKE 'answer%'"
+    ).fetchone()
+    assert found == (3,)
+
+
+def test_a_setting_shows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert not quick_settings().helpers
+    (tmp_path / "backscroll").mkdir()
+    (tmp_path / "backscroll" / "config.toml").write_text("[ui]\nhelpers = true\n")
+    assert quick_settings().helpers
