@@ -38,6 +38,9 @@ def adopt_exported(database: Database, prepared: PreparedSession) -> None:
     An agent that went on in an exported file wrote a session of its own; it continues the
     one that the user exported, whatever the copied records say of older ones. Where it has
     the very title of that one, it is numbered as a fork is.
+
+    What was exported may be a fork that was made here to go on with, and holds nothing but
+    copies: then the session is that fork from now on, with its place, title and marks.
     """
     row = database.connection.execute(
         "SELECT session_id FROM exported_sessions WHERE imported_id = ?", (prepared.id,)
@@ -45,13 +48,78 @@ def adopt_exported(database: Database, prepared: PreparedSession) -> None:
     if row is None:
         return
     prepared.parent_id = row[0]
-    prepared.lineage_kind = "continuation"
-    prepared.metadata["lineage"] = {"kind": "continuation"}
+    fork = continued_fork(database.connection, prepared.id)
+    prepared.lineage_kind = "continuation" if fork is None else "fork"
+    prepared.metadata["lineage"] = {"kind": prepared.lineage_kind}
+    if fork is not None:
+        if fork.title and prepared.metadata.get("title_from") == "first-prompt":
+            # An agent that keeps no titles in its files.
+            prepared.metadata["title"] = fork.title
+            del prepared.metadata["title_from"]
+        if fork.marks and not _is_in_store(database, prepared.id):
+            prepared.metadata["user"] = fork.marks
+        return
     title = prepared.metadata.get("title")
     if isinstance(title, str):
         prepared.metadata["title"] = continued_title(
             database, prepared.id, row[0], title, _title_before(database, prepared.id)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuedFork:
+    """A fork that was made here and has nothing but copies.
+
+    Attributes:
+        parent_id: What it was forked from; ``parent_message_id`` is its last message there.
+        title: What it is called, but for a title of the user's.
+        marks: The user's title, star and tags of it.
+    """
+
+    id: str
+    parent_id: str | None
+    parent_message_id: str | None
+    title: str | None
+    marks: dict[str, object]
+
+
+def continued_fork(connection: sqlite3.Connection, session_id: str) -> ContinuedFork | None:
+    """Return the fork that an agent went on with in a session; None where it is no such one."""
+    row = connection.execute(
+        "SELECT f.id, f.parent_id, f.parent_message_id, f.metadata_json FROM exported_sessions e"
+        " JOIN chat_sessions f ON f.id = e.session_id WHERE e.imported_id = ?"
+        " AND json_extract(f.metadata_json, '$.lineage.kind') = 'fork'"
+        " AND json_extract(f.metadata_json, '$.source') IS NULL"
+        " AND NOT EXISTS (SELECT 1 FROM chat_messages m WHERE m.session_id = f.id"
+        " AND json_extract(m.metadata_json, '$.inherited_from') IS NULL)",
+        (session_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    metadata = orjson.loads(row[3])
+    user, title = metadata.get("user"), metadata.get("title")
+    # Labels name messages of the fork.
+    marks = {key: user[key] for key in user if key != "labels"} if isinstance(user, dict) else {}
+    return ContinuedFork(row[0], row[1], row[2], title if isinstance(title, str) else None, marks)
+
+
+def put_away(connection: sqlite3.Connection, session_id: str, now: int) -> str | None:
+    """Archive the fork that a new session goes on with, and return it; the list shows one."""
+    fork = continued_fork(connection, session_id)
+    if fork is None:
+        return None
+    put = connection.execute(
+        "UPDATE chat_sessions SET archived_at = ? WHERE id = ? AND archived_at IS NULL",
+        (now, fork.id),
+    )
+    return fork.id if put.rowcount else None
+
+
+def _is_in_store(database: Database, session_id: str) -> bool:
+    found = database.connection.execute(
+        "SELECT 1 FROM chat_sessions WHERE id = ?", (session_id,)
+    ).fetchone()
+    return found is not None
 
 
 def _exported_file(database: Database, prepared: PreparedSession) -> tuple[str] | None:
@@ -84,9 +152,14 @@ def resolve(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
     """Look up what a session that is about to be written refers to."""
     if prepared.parent_id is None:
         return Links()
-    return _look_up(
+    found = _look_up(
         connection, prepared.parent_id, prepared.parent_message, set(prepared.inherited.values())
     )
+    # Its copies are those of the fork; it stands where the fork stood.
+    fork = continued_fork(connection, prepared.id)
+    if fork is not None:
+        found.parent_id, found.parent_message_id = fork.parent_id, fork.parent_message_id
+    return found
 
 
 def standing(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:

@@ -125,6 +125,10 @@ def write_prepared(
     if new or moved or touched or files:
         log_changes(database, prepared.id, () if new else touched, clock)
         written.changed.append(prepared.id)
+    fork = links.put_away(connection, prepared.id, clock()) if new else None
+    if fork is not None:
+        log_changes(database, fork, (), clock)
+        written.changed.append(fork)
     if new or removed or added:
         children = links.relink_children(
             connection, prepared.id, only_pending=not new and not removed
