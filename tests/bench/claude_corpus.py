@@ -15,7 +15,7 @@ import random
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +162,47 @@ def make(folder: Path, files: int, rows: int, seed: int = 1) -> int:
         os.utime(path, ns=(made.at_ms * 1_000_000,) * 2)
     done.write_text(f"{wanted}{total}\n")
     return total
+
+
+def make_long(folder: Path, size: int, seed: int = 1) -> Path:
+    """Write a tree of one session of at least so many bytes where it is not there whole yet.
+
+    Returns:
+        The session's file.
+    """
+    rng = random.Random(f"long/{seed}")
+    name = str(uuid.UUID(int=rng.getrandbits(128), version=4))
+    made = Conversation(rng, name, "/home/someone/code/long", FIRST_SESSION_S * 1000)
+    path = folder / "projects" / made.folder.replace("/", "-") / f"{name}.jsonl"
+    done, wanted = folder / "made", f"long 1 {size} {seed}\n"
+    if done.exists() and done.read_text().startswith(wanted):
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        while file.tell() < size:
+            made.turn(10)
+            file.writelines(orjson.dumps(row) + b"\n" for row in made.rows)
+            made.rows.clear()
+    os.utime(path, ns=(made.at_ms * 1_000_000,) * 2)
+    done.write_text(f"{wanted}{path.stat().st_size}\n")
+    return path
+
+
+def next_line(line: bytes, number: int) -> bytes:
+    """Return an answer that follows the last line of a session's file."""
+    above = orjson.loads(line)
+    time = datetime.fromisoformat(above["timestamp"]) + timedelta(seconds=number + 1)
+    return orjson.dumps({
+        **above, "parentUuid": above["uuid"], "type": "assistant", "requestId": f"req_{number}",
+        "uuid": str(uuid.uuid5(uuid.UUID(above["uuid"]), str(number))),
+        "timestamp": time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "message": {
+            "id": f"msg_next_{number}", "type": "message", "role": "assistant",
+            "model": "claude-sonnet-4-5", "stop_reason": "end_turn",
+            "content": [{"type": "text", "text": f"One more line, number {number}."}],
+            "usage": {"input_tokens": 3, "output_tokens": 9},
+        },
+    }) + b"\n"  # fmt: skip
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ def _round(tree: Path, files: int) -> dict[str, float]:
         before = _children_cpu()
         sync_s, _ = _sync(store, tree)
         sync_cpu_s = _children_cpu() - before
-        floor_s, floor_cpu_s = _floor(tree, store, Path(folder) / "floor.db")
+        floor_s, floor_cpu_s = floor_of(tree, store, Path(folder) / "floor.db")
         again_s, summary = _sync(store, tree)
     if summary["read"] or summary["units"] != files:
         raise RuntimeError(f"a second sync did not find {files} known files: {summary}")
@@ -76,7 +76,8 @@ def _sync(store: Path, tree: Path) -> tuple[float, dict[str, Any]]:
     return seconds, summary
 
 
-def _floor(tree: Path, store: Path, target: Path) -> tuple[float, float]:
+def floor_of(tree: Path, store: Path, target: Path) -> tuple[float, float]:
+    """Return clock and processor seconds of the least that syncing a tree has to do."""
     seconds, spent = _run("tests.bench.sync_floor", str(tree), str(store), str(target)).split()
     return float(seconds), float(spent)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import orjson
 import pytest
 
 from store.database import open_database
@@ -54,6 +55,16 @@ def test_a_tree_of_session_files_is_the_same_each_time(tmp_path: Path) -> None:
         trees.append({path.relative_to(root): path.read_bytes() for path in root.rglob("*.jsonl")})
     assert trees[0] == trees[1]
     assert len(trees[0]) == 3
+
+
+def test_a_long_session_is_the_same_each_time_and_grows_at_its_end(tmp_path: Path) -> None:
+    bodies = [claude_corpus.make_long(tmp_path / name, 30_000).read_bytes() for name in "ab"]
+    assert bodies[0] == bodies[1]
+    assert len(bodies[0]) >= 30_000
+    last = orjson.loads(bodies[0].splitlines()[-1])
+    more = orjson.loads(claude_corpus.next_line(bodies[0].splitlines()[-1], 0))
+    assert more["parentUuid"] == last["uuid"] != more["uuid"]
+    assert more["timestamp"] > last["timestamp"]
 
 
 def test_the_list_has_the_order_that_the_bench_waits_for(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bench import fork_bench, record_bench, sync_bench
+from tests.bench import fork_bench, growth_bench, record_bench, sync_bench
 from tests.bench.report import Limits, Line
 
 
@@ -16,6 +16,22 @@ def sync(quick: bool) -> list[Line]:
         Line("sync", "second sync, nothing new, per 1,000 files",
              found["again_ms_per_1000_files"], "ms", limits=Limits(value=100),
              details={"whole_process_s": found["again_s"]}),
+    ]  # fmt: skip
+
+
+def grow(quick: bool) -> list[Line]:
+    """Append a line to a long Claude Code session, after its first sync."""
+    found = growth_bench.measure(quick)
+    size = f"a {found['bytes'] / 1_000_000:,.0f} MB file"
+    return [
+        Line("grow", f"one line appended to {size}", found["append_ms"], "ms",
+             found["floor_ms"], Limits(value=50), found),
+        Line("grow", f"first sync of {size}", found["first_s"], "s", found["first_floor_s"],
+             Limits(ratio=2)),
+        Line("grow", f"most memory of the first sync of {size}", found["first_mb"], "MB",
+             limits=Limits(value=300)),
+        Line("grow", "most memory of the sync of one line more", found["append_mb"], "MB",
+             found["idle_mb"], Limits(over=10)),
     ]  # fmt: skip
 
 
