@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from store.masking import masked
+
 MOST_CHOICES = 5
 """How many of the things that a name fits are listed."""
 
 
 class BackscrollError(Exception):
-    """An error with a message for the user; the command line ends with 1 on it."""
+    """An error with a message for the user; the command line ends with 1 on it.
+
+    Passwords of URLs in the message are hidden.
+    """
+
+    def __init__(self, *words: object) -> None:
+        """Take the message."""
+        super().__init__(*(masked(word) if isinstance(word, str) else word for word in words))
 
 
 class StoreError(BackscrollError):

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO, cast
 
+from store.masking import masked
 from store.neutral import neutral
 
 NAMES = {"stdin": "standard input", "stdout": "standard output", "stderr": "standard error"}
@@ -55,6 +56,8 @@ def status(text: str) -> Painted:
 class SafeStream(io.TextIOBase):
     """A text stream that writes everything but ``Painted`` text through ``neutral``.
 
+    Standard error, which says what a user did wrong, hides passwords as well.
+
     A write that fails names the stream: its ``OSError`` has ``standard output`` as filename.
     """
 
@@ -67,6 +70,7 @@ class SafeStream(io.TextIOBase):
         """
         super().__init__()
         self._raw, self._name = raw, name
+        self._hides = name == NAMES["stderr"]
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
@@ -81,10 +85,13 @@ class SafeStream(io.TextIOBase):
     def write(self, text: str) -> int:
         """Write text; return how many characters were given."""
         try:
-            self._raw.write(text if type(text) is Painted else neutral(text))
+            self._raw.write(text if type(text) is Painted else self._harmless(text))
         except OSError as error:
             raise self._named(error) from None
         return len(text)
+
+    def _harmless(self, text: str) -> str:
+        return masked(neutral(text)) if self._hides else neutral(text)
 
     def flush(self) -> None:
         """Hand on what is buffered."""

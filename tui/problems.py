@@ -7,6 +7,7 @@ import traceback
 
 from store.errors import BackscrollError
 from store.locations import log_path, private_file
+from store.masking import masked
 from store.neutral import neutral
 
 LARGEST_LOG = 4_000_000
@@ -28,9 +29,9 @@ def keep(summary: str, error: BaseException | None) -> str | None:
     Returns:
         The log file's path, or None where it cannot be written.
     """
-    lines = [f"{time.strftime('%Y-%m-%d %H:%M:%S')} {neutral(summary)}"]
+    lines = [f"{time.strftime('%Y-%m-%d %H:%M:%S')} {masked(neutral(summary))}"]
     if error is not None:
-        lines += [neutral(line.rstrip()) for line in traceback.format_exception(error)]
+        lines += [masked(neutral(line.rstrip())) for line in traceback.format_exception(error)]
     try:
         path = private_file(log_path())
         mode = "w" if path.stat().st_size > LARGEST_LOG else "a"

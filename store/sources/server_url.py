@@ -89,6 +89,9 @@ def server_url(name: str) -> ServerUrl | None:
     if "@" in parts.path or parts.fragment or (not user and "@" in parts.query):
         # Whatever is shown of it may be a piece of the password.
         return _faulty("cannot be read: write / ? # @ of its password as %2F %3F %23 %40")
+    if any(not _is_port(host) for host in hosts.split(",")):
+        # "host:password" perhaps, where "user:password@host" was meant.
+        return _faulty("cannot be read: its port is no number; write user:password@host:port")
     options = _options(parts.query)
     shown = [(key, value) for key, value in options if key not in _SECRET]
     where = f"{hosts}{parts.path}"
@@ -102,6 +105,12 @@ def as_root(name: str | Path) -> Root:
     """Return what a user named as a place of sessions; ``~`` is expanded."""
     url = server_url(name) if isinstance(name, str) else None
     return url if url is not None else Path(name).expanduser()
+
+
+def _is_port(host: str) -> bool:
+    """Tell whether what follows a host is a port, if anything does."""
+    name, colon, port = host.rpartition(":")
+    return not colon or name.count("[") > name.count("]") or port == "" or port.isdecimal()
 
 
 def _faulty(fault: str) -> ServerUrl:
