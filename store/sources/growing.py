@@ -11,12 +11,13 @@ import errno
 import os
 import stat
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from io import FileIO
 
 from store.sources.collection import paused_collection
 from store.sources.drafts import SessionDraft
 from store.sources.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record
-from store.sources.protocol import FileStamp, Problem, Reading, Unit
+from store.sources.protocol import Fact, FileStamp, Problem, Reading, Unit
 
 CHECKED = 4096
 """Bytes before the place that was read to, which must be as they were."""
@@ -225,18 +226,45 @@ Build = Callable[[Unit, UnitFiles, list[Problem]], list[SessionDraft]]
 """Makes the drafts of a unit from its files; what it cannot read goes to the problems."""
 
 
+@dataclass(slots=True)
+class Depends:
+    """What a build hung on beside the unit's files, and what it tells; as in ``Reading``."""
+
+    looked: list[FileStamp] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
+    wants: set[str] = field(default_factory=set)
+
+    def clear(self) -> None:
+        """Begin another build."""
+        self.looked, self.facts, self.wants = [], [], set()
+
+
 class UnitFollower:
     """Fulfils ``store.sources.protocol.Follower``: reads what is new, maps everything."""
 
-    def __init__(self, build: Build, line_limit: int = LINE_LIMIT) -> None:
-        """Start with nothing read."""
+    def __init__(
+        self, build: Build, line_limit: int = LINE_LIMIT, depends: Depends | None = None
+    ) -> None:
+        """Start with nothing read.
+
+        Args:
+            build: Makes the drafts.
+            line_limit: Bytes of the longest line that is read.
+            depends: Where the build notes what it hangs on.
+        """
         self._build = build
+        self._depends = depends or Depends()
         self._files = UnitFiles(line_limit)
 
     def read(self, unit: Unit) -> Reading:
         """Return what reading the unit whole would."""
         with paused_collection():
             self._files.take(unit)
+            self._depends.clear()
             problems: list[Problem] = []
             sessions = self._build(unit, self._files, problems)
-        return Reading(sessions, self._files.problems + problems, self._files.stamps)
+        depends = self._depends
+        return Reading(
+            sessions, self._files.problems + problems, self._files.stamps,
+            looked=depends.looked, facts=depends.facts, wants=depends.wants,
+        )  # fmt: skip

@@ -174,6 +174,9 @@ class Sync:
         if not news:
             return []
         roots = {(t.source.kind, clean(str(t.root))): t for t in self.targets}
+        for source in {id(t.source): t.source for t in self.targets}.values():
+            # What lies beside units is another thing than when they were read.
+            look_into_library(source, self.database)
         jobs: list[Job] = []
         for where, told in depending.waiting_for(self.database, news).items():
             # What lay beside a unit from the start of this run was seen when it was read.

@@ -27,7 +27,8 @@ def session_metadata(said: dict[str, Any], stored: str | None, *, keep_title: bo
         return json_text(said)
     before = _decoded(stored)
     given = before.get("title_from")
-    if keep_title and said.get("title_from") in GUESSED and given not in GUESSED:
+    is_guess = said.get("title_from") in GUESSED and said.get("title") != before.get("title")
+    if keep_title and is_guess and given not in GUESSED:
         rest = {key: value for key, value in said.items() if key not in ("title", "title_from")}
         said = {"title": before.get("title"), "title_from": given, **rest}
     after = {**said, "user": before["user"]} if "user" in before else said

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from store.database import Database
 from store.sync import keeping, links
-from store.sync.session_rows import MessageTuple, PreparedSession
+from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
 
 INSERT_MESSAGE = (
     "INSERT INTO chat_messages(id, session_id, role, metadata_json, created_at, updated_at) "
@@ -107,13 +107,17 @@ def _write_parts(
     different = []
     for part in prepared.parts:
         before = stored.pop(part[0], None)
-        if before is not None and before != part and keep_links:
+        if before is not None and before != part and keep_links and _same_part(before, part):
             part = (*part[:5], keeping.part_data(part[5], before[5]), *part[6:])
         if before != part:
             different.append(part)
     connection.executemany("DELETE FROM chat_parts WHERE id = ?", ((one,) for one in stored))
     connection.executemany(INSERT_PART, different)
     return [row[1] for row in stored.values()] + [row[1] for row in different]
+
+
+def _same_part(one: PartTuple, other: PartTuple) -> bool:
+    return (one[4], one[6]) == (other[4], other[6])
 
 
 def _rows_of(column: str, only: Collection[str] | None) -> str:

@@ -65,7 +65,7 @@ def part(draft: SessionDraft, kind: str) -> PartDraft:
 def test_all_three_spellings_name_the_same() -> None:
     assert DRAFTS.keys() == {MIXED, SNAKE, CAMEL}
     for draft in DRAFTS.values():
-        assert (draft.title, draft.title_from) == ("Hello world", "first-prompt")
+        assert (draft.title, draft.title_from) == ("Hello world", "prompt")
         assert (draft.workspace_root, draft.created_at) == ("/home/u/proj", START)
         grown.check_records(draft)
     agents = {name: draft.metadata["backscroll"]["agent_id"] for name, draft in DRAFTS.items()}

@@ -111,8 +111,15 @@ def rows_of_store(tmp_path: Path) -> dict[str, list[Any]]:
     return rows
 
 
-def texts(tmp_path: Path) -> set[str]:
-    return {orjson.loads(row[5])["text"] for row in rows_of_store(tmp_path)["chat_parts"]}
+def texts(tmp_path: Path, *, gone: bool = False) -> set[str]:
+    """All texts, or those of messages that the source no longer has."""
+    rows = rows_of_store(tmp_path)
+    lost = {row[0] for row in rows["chat_messages"] if orjson.loads(row[3])["source"].get("gone")}
+    return {
+        orjson.loads(row[5])["text"]
+        for row in rows["chat_parts"]
+        if not gone or row[1] in lost
+    }
 
 
 @pytest.mark.parametrize("name", ["2.1.332-terminal", "2.1.332-print", "2.0.77-print"])
@@ -149,24 +156,28 @@ async def test_what_happens_to_files_is_seen(root: Path, tmp_path: Path, watch: 
         out.write(ROW % ("u1", "more"))
     await until_texts({"hello", "more"})
     os.truncate(first, len(ROW % ("u0", "hello")))
-    await until_texts({"hello"})
+    while texts(tmp_path, gone=True) != {"more"}:
+        await watcher.until(Synced)
     staged = folder / "first.staged"
     staged.write_text(ROW % ("u2", "replaced"))
     staged.replace(first)
-    await until_texts({"replaced"})
+    old = {"hello", "more"}
+    await until_texts(old | {"replaced"})
+    assert texts(tmp_path, gone=True) == old
     deep = root / "projects" / "-new" / "second" / "subagents"
     deep.mkdir(parents=True)
     (deep / "agent-a1.jsonl").write_text(ROW % ("u3", "from an agent"))
-    await until_texts({"replaced", "from an agent"})
+    await until_texts(old | {"replaced", "from an agent"})
     (root / "projects" / "-new" / "second.jsonl").write_text(ROW % ("u4", "from its session"))
-    await until_texts({"replaced", "from an agent", "from its session"})
+    await until_texts(old | {"replaced", "from an agent", "from its session"})
     first.unlink()
     (folder / "third.jsonl").write_text(ROW % ("u5", "third"))
-    await until_texts({"replaced", "from an agent", "from its session", "third"})
+    old |= {"replaced", "from an agent", "from its session"}
+    await until_texts(old | {"third"})
     folder.rename(root / "projects" / "-moved")
     with (root / "projects" / "-moved" / "third.jsonl").open("a") as out:
         out.write(ROW % ("u6", "and on"))
-    await until_texts({"replaced", "from an agent", "from its session", "third", "and on"})
+    await until_texts(old | {"third", "and on"})
 
 
 async def test_the_first_project_of_all_is_seen(tmp_path: Path, watch: Any) -> None:

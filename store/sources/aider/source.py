@@ -105,7 +105,10 @@ class AiderSource:
             return Reading([], problems, ())
         last = place == len(regions) - 1
         stamps = _unit(path, status, regions[place], last=last).stamps
-        return Reading([draft], problems, stamps)
+        prompts = FileStamp.now(os.path.join(os.path.dirname(path), INPUT))
+        # The times in it that are there already stay; only that it comes changes anything.
+        looked = () if last or prompts.inode else (prompts,)
+        return Reading([draft], problems, stamps, looked=looked)
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folder of the history."""

@@ -90,7 +90,10 @@ class SessionFollower:
             elif _take_side_file(state, stamp):
                 stamps.append(stamp)
         sessions = state.reader.build()
-        return Reading(sessions, state.reader.problems + problems, tuple(stamps))
+        return Reading(
+            sessions, state.reader.problems + problems, tuple(stamps),
+            facts=state.reader.told, wants=state.reader.wants,
+        )  # fmt: skip
 
 
 def is_rows(path: str) -> bool:

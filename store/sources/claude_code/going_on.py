@@ -153,7 +153,10 @@ class LongReader:
         problems = _problems_before(stop) + read.transcript.problems + side.problems
         if read.torn is not None:
             problems.append(read.torn)
-        reading = Reading([draft], problems, (read.stamp, *self._others))
+        reading = Reading(
+            [draft], problems, (read.stamp, *self._others),
+            facts=reader.told, wants=reader.wants,
+        )  # fmt: skip
         return Step(reading, stop is not None, place, read.more)
 
     def _side_files(self, stop: Stop | None) -> _Side:

@@ -8,9 +8,11 @@ bytes, only when such a question comes up, and once per state of the file.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from store.sources.claude_code.regular import open_regular
@@ -19,6 +21,7 @@ from store.sources.claude_code.rows import Row, epoch_ms, mapping, string
 from store.sources.claude_code.usage import larger, usage_of
 from store.sources.drafts import MessageDraft
 from store.sources.json_lines import LineError, parse_line
+from store.sources.protocol import Library, NoLibrary
 
 _SUMMARY = b'"leafUuid"'
 _MESSAGE_ID = re.compile(rb'"id"\s*:\s*"(msg_[^"]{1,200})"')
@@ -67,21 +70,50 @@ class Neighbours:
     """The session files of one project folder, looked into on demand."""
 
     def __init__(
-        self, folder: str, match: Callable[[str], list[MessageDraft]] | None = None
+        self, folder: str, match: Callable[[bytes], list[MessageDraft]] | None = None
     ) -> None:
         """Name the folder; nothing is read yet.
 
         Args:
             folder: The project folder.
-            match: Reads a session file into messages, for matching copies.
+            match: Makes messages of what a session file holds, for matching copies.
         """
-        self._folder = folder
+        self.folder = self._folder = folder
+        self._library: Library = NoLibrary()
+        self._looked = False
         self._read_messages = match
         self._known: dict[str, _Old] = {}
         self._summaries: dict[str, tuple[int, str]] = {}
         self._holders: dict[str, list[str]] = {}
         self._starting_with: dict[str, list[str]] = {}
         self._uuids: dict[str, tuple[tuple[int, int, int], frozenset[str]]] = {}
+        self._elsewhere: dict[str, str] = {}
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into for files that are gone; what was seen may be old."""
+        self._library, self._looked = library, False
+
+    def lacks(self, session: str) -> bool:
+        """Say whether no file has a session."""
+        return not os.path.isfile(self._path(session))
+
+    def content(self, session: str) -> bytes:
+        """Return what a session's file holds, or held; none where nobody knows."""
+        return self._read(self._path(session)) or self._gone(session)
+
+    def _gone(self, session: str) -> bytes:
+        """Return what the file of a session held that is gone, as far as it was kept."""
+        if not self.lacks(session):
+            return b""
+        return b"".join(record + b"\n" for record in self._library.records(session))
+
+    def _told_by_gone(self, name: str) -> list[str]:
+        """Return the sessions of this folder whose files are gone and that told a fact."""
+        return [
+            fact.session
+            for fact in self._library.facts(name)
+            if fact.value == self._folder and fact.session not in self._known
+        ]
 
     def titles_for(self, rows: Sequence[Row], session_id: str) -> str | None:
         """Return the newest summary in another file that names one of these rows."""
@@ -89,7 +121,19 @@ class Neighbours:
             return None
         self._refresh(session_id)
         found = [self._summaries[row.uuid] for row in rows if row.uuid in self._summaries]
-        return max(found)[1] if found else None
+        return max(found)[1] if found else self._title_by_gone({row.uuid for row in rows})
+
+    def _title_by_gone(self, uuids: Collection[str]) -> str | None:
+        """Return the newest summary that a file which is gone had of one of some rows."""
+        found = [
+            (last_at, place, summary)
+            for fact in self._library.facts(f"summaries:{self._folder}")
+            if fact.session not in self._known
+            for last_at, summaries in [json.loads(fact.value)]
+            for place, (leaf, summary) in enumerate(summaries)
+            if leaf in uuids
+        ]
+        return str(max(found)[2]) if found else None
 
     def resumed_from(self, rows: Sequence[Row], session_id: str) -> tuple[str, int] | None:
         """Return the session that an old resume went on from, and where its copies end.
@@ -106,9 +150,14 @@ class Neighbours:
             if row.type == "assistant":
                 first_at.setdefault(row.message_id, row.at)
         candidates = {name for message in first_at for name in self._holders.get(message, ())}
+        known = dict(self._known)
+        for name in self._told_by_gone(f"api:{next(iter(first_at), '')}"):
+            known[name] = _Old((0, 0, 0))
+            self._search_in(known[name], self._gone(name))
+            candidates.add(name)
         best: tuple[int, int, str] | None = None
         for name in sorted(candidates - {session_id}):
-            old = self._known[name]
+            old = known[name]
             shared = old.messages & first_at.keys()
             own = [at for message, at in first_at.items() if message not in shared]
             if not own or old.last_at > min(own):
@@ -117,7 +166,7 @@ class Neighbours:
             best = rank if best is None or rank[:2] > best[:2] else best
         if best is None:
             return None
-        shared = self._known[best[2]].messages
+        shared = known[best[2]].messages
         ends = [row.number + 1 for row in rows if row.message_id in shared]
         return best[2], max(ends)
 
@@ -153,11 +202,14 @@ class Neighbours:
         for name in names:
             if name != session_id and (not begins_compacted or first in self.uuids_in(name)):
                 candidates[name] = outline_in(self._read(self._path(name)))
+        for name in self._told_by_gone(f"row:{first}"):
+            if name != session_id:
+                candidates[name] = outline_in(self._gone(name))
         return outline_of(rows), candidates
 
     def match_copies(self, parent: str, copied: list[MessageDraft]) -> None:
         """Find the original of each copied message that has another id than its copy."""
-        originals = self._read_messages(self._path(parent)) if self._read_messages else []
+        originals = self._read_messages(self.content(parent)) if self._read_messages else []
         known = {message.source_id for message in originals}
         unused = [message for message in originals if message.role != "assistant"]
         for message in copied:
@@ -176,7 +228,7 @@ class Neighbours:
         try:
             stamp = _stamp(os.stat(path))
         except OSError:
-            return frozenset()
+            return frozenset(_texts(_UUID, self._gone(session)))
         known = self._uuids.get(session)
         if known is None or known[0] != stamp:
             found = frozenset(_texts(_UUID, self._read(path)))
@@ -185,7 +237,7 @@ class Neighbours:
 
     def usage_in(self, session: str, message_id: str) -> dict[str, int] | None:
         """Return the largest usage that another session's file has for an API message."""
-        data = self._read(self._path(session))
+        data = self.content(session)
         needle = f'"{message_id}"'.encode("utf-8", "replace")
         usage, start = None, data.find(needle)
         while start >= 0:
@@ -202,7 +254,21 @@ class Neighbours:
         return usage
 
     def _path(self, session: str) -> str:
-        return os.path.join(self._folder, os.path.basename(session) + ".jsonl")
+        """Return where a session's file lies, be it in another folder of the projects."""
+        name = os.path.basename(session) + ".jsonl"
+        path = os.path.join(self._folder, name)
+        if os.path.lexists(path):
+            return path
+        if name not in self._elsewhere or not os.path.isfile(self._elsewhere[name]):
+            projects = os.path.dirname(self._folder)
+            self._elsewhere[name] = path
+            if os.path.basename(projects) != "projects":
+                return path
+            with contextlib.suppress(OSError), os.scandir(projects) as entries:
+                folders = sorted(entry.path for entry in entries)
+                found = (os.path.join(folder, name) for folder in folders)
+                self._elsewhere[name] = next(filter(os.path.isfile, found), path)
+        return self._elsewhere[name]
 
     @staticmethod
     def _read(path: str) -> bytes:
@@ -219,12 +285,16 @@ class Neighbours:
         """Look into the folder again, unless the asking session's file is as it was then."""
         try:
             known = self._known.get(session_id)
-            if known is not None and known.stamp == _stamp(os.stat(self._path(session_id))):
+            same = known is not None and known.stamp == _stamp(os.stat(self._path(session_id)))
+            if same and self._looked:
                 return
             with os.scandir(self._folder) as entries:
                 files = [entry for entry in entries if _is_session(entry.name)]
         except OSError:
             return
+        self._looked = True
+        for name in self._known.keys() - {entry.name.removesuffix(".jsonl") for entry in files}:
+            del self._known[name]
         for entry in files:
             name = entry.name.removesuffix(".jsonl")
             try:
@@ -264,13 +334,20 @@ class Neighbours:
                 data = head + file.readall()
         except OSError:
             return old
+        self._search_in(old, data)
+        return old
+
+    @staticmethod
+    def _search_in(old: _Old, data: bytes) -> None:
+        """Search all of a file of an old version."""
+        found = _VERSION.search(data[:HEAD_BYTES])
+        version = tuple(int(part) for part in found.groups()) if found else ()
         old.summaries = list(_summaries(data))
         if version < NEW_FILES_UNTIL:
             old.messages = set(_texts(_MESSAGE_ID, data))
         stamps = _TIMESTAMP.findall(data[-262144:])
         if stamps:
             old.last_at = epoch_ms(stamps[-1].decode("ascii", "replace")) or 0
-        return old
 
 
 def _stamp(stat: os.stat_result) -> tuple[int, int, int]:

@@ -18,11 +18,12 @@ from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.rows import Row, mapping, string
 from store.sources.claude_code.sidechains import calls_of_sidechains, split_sidechains
 from store.sources.claude_code.sidefiles import SideFiles
+from store.sources.claude_code.telling import told, wanted
 from store.sources.claude_code.titles import title_of
 from store.sources.claude_code.transcript import Transcript
 from store.sources.drafts import LineageDraft, SessionDraft
 from store.sources.json_lines import LINE_LIMIT
-from store.sources.protocol import Problem
+from store.sources.protocol import Fact, Problem
 from store.sources.titles import first_prompt, shortened
 
 
@@ -101,6 +102,8 @@ class SessionReader:
         side: Side files: titles, agents' meta files, ``tool-results/``.
         earlier: Set where the session's file is not read from its beginning.
         path: The session's own file.
+        told: What the last ``build`` tells others.
+        wants: What may make another session of it.
     """
 
     def __init__(
@@ -124,6 +127,8 @@ class SessionReader:
         self.side = SideFiles()
         self.earlier: Earlier | None = None
         self.path = path
+        self.told: list[Fact] = []
+        self.wants: set[str] = set()
         self._builders: defaultdict[str, ThreadBuilder] = defaultdict(ThreadBuilder)
         self._neighbours = neighbours
         self._line_limit = line_limit
@@ -163,6 +168,8 @@ class SessionReader:
         calls = _Calls()
         children: list[_Child] = []
         main = self._build_main(calls, children)
+        if self.main is None and self.agents:
+            self._add_gone_calls(calls)
         for agent_id, transcript in sorted(self.agents.items()):
             if transcript.rows:
                 children.append(self._build_agent(agent_id, transcript, calls))
@@ -197,14 +204,21 @@ class SessionReader:
             draft.lineage = self.earlier.lineage
             if self.earlier.created_at is not None:
                 draft.created_at = self.earlier.created_at
-        elif rows:
-            self._find_origin(draft, thread, rows)
+        else:
+            self._find_origin(draft, thread, rows, transcript)
         draft.archived_at = self.side.archived_at
         draft.attachments += self.side.attachments
         return draft
 
-    def _find_origin(self, draft: SessionDraft, thread: Thread, rows: list[Row]) -> None:
-        origin = find_origin(rows, self.session_id, self._neighbours)
+    def _find_origin(
+        self, draft: SessionDraft, thread: Thread, rows: list[Row], transcript: Transcript
+    ) -> None:
+        """Say where the session comes from, and what may tell more of that."""
+        origin = find_origin(rows, self.session_id, self._neighbours) if rows else None
+        lacks = origin is not None and self._neighbours.lacks(origin.parent)
+        self.wants = set(wanted(self.session_id, rows, origin.parent if origin and lacks else None))
+        folder = self._neighbours.folder
+        self.told = list(told(self.session_id, folder, rows, transcript.summaries))
         if origin is not None:
             draft.lineage = mark_inherited(thread, rows, origin, self._neighbours)
             own = [row.at for row in rows if row.number >= origin.end]
@@ -214,6 +228,14 @@ class SessionReader:
         """Say whether rows that are appended can no longer tell that the session is a fork."""
         assert self.main is not None
         return not self._neighbours.may_become_fork(self.main.rows, self.session_id)
+
+    def _add_gone_calls(self, calls: _Calls) -> None:
+        """Take the calls of a session whose own file is gone: its agents are left."""
+        transcript = Transcript("", self._line_limit)
+        transcript.push(self._neighbours.content(self.session_id))
+        transcript.finish()
+        rows, _ = split_sidechains(transcript.rows)
+        calls.add(self.session_id, build_thread(rows, transcript.leaf))
 
     def _build_sidechain(self, root: str, rows: list[Row], call: Call | None) -> _Child:
         """Build a subagent of an old version from its rows in the session's file."""

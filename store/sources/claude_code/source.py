@@ -18,7 +18,7 @@ from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.running import Words, sessions_folder
 from store.sources.claude_code.sidechains import split_sidechains
 from store.sources.claude_code.touched import touched_sessions
-from store.sources.claude_code.transcript import read_transcript
+from store.sources.claude_code.transcript import Transcript
 from store.sources.collection import paused_collection
 from store.sources.drafts import MessageDraft
 from store.sources.json_lines import CHUNK, LINE_LIMIT
@@ -26,6 +26,8 @@ from store.sources.one_file import is_one_file, name_order
 from store.sources.protocol import (
     FileStamp,
     Known,
+    Library,
+    NoLibrary,
     Place,
     Problem,
     Reading,
@@ -54,6 +56,13 @@ class ClaudeCodeSource:
         self._folders: dict[str, set[str]] = {}
         self.line_limit = line_limit
         self._words = Words()
+        self._library: Library = NoLibrary()
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into for files that are gone."""
+        self._library = library
+        for neighbours in self._neighbours.values():
+            neighbours.use_library(library)
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``CLAUDE_CONFIG_DIR`` (a comma list), ``~/.claude``, ``~/.config/claude``."""
@@ -156,6 +165,7 @@ class ClaudeCodeSource:
         folder = _project_folder(unit, folder_name)
         if folder not in self._neighbours:
             self._neighbours[folder] = Neighbours(folder, _messages_of)
+            self._neighbours[folder].use_library(self._library)
         main = os.path.join(folder, session_id + ROWS)
         has_main = any(stamp.path == main for stamp in unit.stamps)
         return SessionReader(
@@ -186,7 +196,10 @@ class ClaudeCodeSource:
             elif reader.side.take(stamp.path):
                 stamps.append(stamp)
         sessions = reader.build()
-        return reader, Reading(sessions, reader.problems + problems, tuple(stamps))
+        return reader, Reading(
+            sessions, reader.problems + problems, tuple(stamps),
+            facts=reader.told, wants=reader.wants,
+        )  # fmt: skip
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folders whose changes below them concern this root."""
@@ -227,12 +240,11 @@ def read_rows(reader: SessionReader, path: str, problems: list[Problem]) -> File
     return FileStamp(path, stat.st_ino, stat.st_size, stat.st_mtime_ns, transcript.offset)
 
 
-def _messages_of(path: str) -> list[MessageDraft]:
-    """Read a session file into messages, for finding the originals of copies."""
-    try:
-        transcript = read_transcript(path)
-    except OSError:
-        return []
+def _messages_of(content: bytes) -> list[MessageDraft]:
+    """Make messages of what a session file holds, for finding the originals of copies."""
+    transcript = Transcript("")
+    transcript.push(content)
+    transcript.finish()
     return build_thread(split_sidechains(transcript.rows)[0], transcript.leaf).messages
 
 

@@ -96,6 +96,7 @@ def _draft(connection: sqlite3.Connection, path: str, row: Row) -> SessionDraft:
         created_at=epoch_ms(row.get("created_at")) or 0,
         updated_at=epoch_ms(row.get("updated_at")) or epoch_ms(row.get("created_at")) or 0,
         workspace_root=string(row.get("cwd")),
+        partial=True,
     )
     summary = string(row.get("summary"))
     if summary:

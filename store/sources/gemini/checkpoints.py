@@ -27,6 +27,8 @@ _POINT = re.compile(r"(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d)_(\d{3})Z-(.+)-(\w+)
 _PATHS = ("file_path", "absolute_path", "path")
 _EARLIER_MS = 600_000
 """How long before its answer was written, at most, a restore point was made for a call."""
+POINTS = "checkpoints"
+"""The folder of a project that has restore points."""
 _LOG_LIMIT = 16 * 1024 * 1024
 
 
@@ -118,14 +120,20 @@ def _last_in(messages: list[MessageDraft], history: list[Any]) -> MessageDraft |
     return None
 
 
-def mark_restore_points(draft: SessionDraft, project: str) -> None:
-    """Name the restore point of each call that has one, as ``restore_point``."""
-    names = [entry.name for entry in entries_of(os.path.join(project, "checkpoints"))]
+def mark_restore_points(draft: SessionDraft, project: str) -> bool:
+    """Name the restore point of each call that has one, as ``restore_point``.
+
+    Returns:
+        Whether any call names a file, and so may have one.
+    """
+    names = [entry.name for entry in entries_of(os.path.join(project, POINTS))]
     points = [point for name in names if (point := _point(name)) is not None]
-    for message in draft.messages if points else ():
+    may_have = False
+    for message in draft.messages:
         for part in message.parts:
             given = mapping(part.data.get("input"))
             path = next((given[key] for key in _PATHS if string(given.get(key))), "")
+            may_have = may_have or bool(path)
             fitting = [
                 (at, name)
                 for at, file, tool, name in points
@@ -136,6 +144,7 @@ def mark_restore_points(draft: SessionDraft, project: str) -> None:
             if fitting:
                 bag = part.data.setdefault("resultProviderMetadata", {})
                 bag.setdefault("backscroll", {})["restore_point"] = max(fitting)[1]
+    return may_have
 
 
 def _point(name: str) -> tuple[int, str, str, str] | None:

@@ -57,14 +57,10 @@ class Heads:
         self._folders: dict[str, _Folder] = {}
         self._heads: dict[str, Head] = {}
 
-    def elder(self, project: str, session_id: str, turn: str) -> Head | None:
-        """Return how the oldest session of a project begins that has a first turn.
-
-        None where that is the session itself, or where there is no other one.
-        """
+    def beginning_with(self, project: str, turn: str) -> list[Head]:
+        """Return how the sessions of a project begin that have a first turn."""
         folder = self._folder(os.path.join(project, "chats"))
-        oldest = min(folder.by_turn.get(turn, ()), default=None) if folder is not None else None
-        return None if oldest is None or oldest.session_id == session_id else oldest
+        return list(folder.by_turn.get(turn, ())) if folder is not None else []
 
     def _folder(self, path: str) -> _Folder | None:
         try:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -19,14 +20,17 @@ import orjson
 
 from store.sources.gemini.content import text_of
 from store.sources.gemini.entry import Entry
-from store.sources.gemini.heads import TURNS, Heads
+from store.sources.gemini.heads import TURNS, Head, Heads
 from store.sources.gemini.history import History
 from store.sources.gemini.places import CHATS, SUFFIXES, projects
 from store.sources.growing import entries_of, open_regular
+from store.sources.protocol import Fact, Library
 
 _IMPORTED = re.compile(r"session-\d{12,14}-.+\.jsonl?")
 _NOTICE = "Imported session from"
 _FILE_LIMIT = 64 * 1024 * 1024
+TURN = "turn:"
+"""Fact: that a session begins with a turn; when it began, and in which project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,13 @@ class Original:
 
 
 def original_of(
-    root: str, project: str, session_id: str, paths: list[str], history: History, heads: Heads
+    root: str,
+    project: str,
+    session_id: str,
+    paths: list[str],
+    history: History,
+    heads: Heads,
+    library: Library,
 ) -> Original | None:
     """Find the session that one was copied from; None where there is none.
 
@@ -56,13 +66,18 @@ def original_of(
         paths: Its files.
         history: What they hold.
         heads: How the files of projects begin.
+        library: Has what files held that are gone.
     """
     turns = [entry for entry in history.entries.values() if entry.kind in TURNS]
     if not turns:
         return None
     if not _is_imported(paths, history):
-        elder = heads.elder(project, session_id, turns[0].id)
-        return None if elder is None else _original(elder.session_id, turns, _read(elder.path))
+        there = heads.beginning_with(project, turns[0].id)
+        gone = _gone(library, turns[0].id, {*(head.session_id for head in there), session_id})
+        elder = min([*there, *(head for head in gone if head.path == project)], default=None)
+        if elder is None or elder.session_id == session_id:
+            return None
+        return _original(elder.session_id, turns, _content(elder, library))
     needle = orjson.dumps(turns[0].id)
     folders = dict.fromkeys([project, *projects(root)])
     files = chain.from_iterable(_files_of(folder) for folder in folders)
@@ -73,7 +88,36 @@ def original_of(
         found = re.search(rb'"sessionId"\s*:\s*"([^"]{1,200})"', body)
         if found and found[1].decode("utf-8", "replace") != session_id:
             return _original(found[1].decode("utf-8", "replace"), turns, body)
-    return None
+    elder = min(_gone(library, turns[0].id, {session_id}), default=None)
+    return None if elder is None else _original(elder.session_id, turns, _content(elder, library))
+
+
+def told(project: str, session_id: str, started: str, history: History) -> Iterator[Fact]:
+    """Yield what a session tells others that begin as it does.
+
+    Args:
+        project: Its project's folder.
+        session_id: Its id.
+        started: When it began, as its header has it.
+        history: What its files hold.
+    """
+    turn = next((each for each in history.entries.values() if each.kind in TURNS), None)
+    if turn is not None:
+        yield Fact(TURN + turn.id, session_id, orjson.dumps([started, project]).decode())
+
+
+def _gone(library: Library, turn: str, there: Collection[str]) -> list[Head]:
+    """Return how sessions began that no file has any more, with their projects as paths."""
+    found: list[Head] = []
+    for fact in library.facts(TURN + turn):
+        if fact.session not in there:
+            started, project = orjson.loads(fact.value)
+            found.append(Head(started, project, fact.session, turn))
+    return found
+
+
+def _content(head: Head, library: Library) -> bytes:
+    return _read(head.path) or b"\n".join(library.records(head.session_id))
 
 
 def imported_from(history: History) -> str | None:

@@ -208,6 +208,12 @@ def workspace_of(project: str) -> str | None:
     return _in_registry(project) or path_of_hash(project, os.path.join(project, CHATS))
 
 
+def told_in(project: str) -> list[str]:
+    """Return the files that may tell the folder that a project's sessions ran in."""
+    config = os.path.dirname(os.path.dirname(project))
+    return [os.path.join(project, ".project_root"), os.path.join(config, "projects.json")]
+
+
 def registered(config: str) -> dict[str, str]:
     """Return the project folders' names by path, as ``projects.json`` has them."""
     try:

@@ -50,6 +50,12 @@ class Log:
         return None
 
     @property
+    def said_start(self) -> str:
+        """Return when the session began as its header has it: in one form, so it sorts."""
+        headers = (data for _, data in self.lines if string(data.get("sessionId")))
+        return string(next(headers, {}).get("startTime")) or ""
+
+    @property
     def started(self) -> int:
         """Return when the session began, epoch ms; 0 where nothing tells."""
         return next((at for _, data in self.lines if (at := epoch_ms(data.get("startTime")))), 0)

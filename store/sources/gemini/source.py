@@ -12,12 +12,13 @@ from store.sources.drafts import LineageDraft, SessionDraft
 from store.sources.file_source import FileSource
 from store.sources.gemini import places
 from store.sources.gemini.checkpoints import (
+    POINTS,
     add_checkpoints,
     is_checkpoint,
     mark_restore_points,
 )
 from store.sources.gemini.heads import Heads
-from store.sources.gemini.imports import imported_from, original_of
+from store.sources.gemini.imports import imported_from, original_of, told
 from store.sources.gemini.legacy import NoSession, legacy_log
 from store.sources.gemini.places import CHATS, OUTPUTS, SessionFiles
 from store.sources.gemini.session import (
@@ -31,9 +32,9 @@ from store.sources.gemini.session import (
     by_session,
     link_agent,
 )
-from store.sources.growing import LINES, UnitFiles, UnitFollower, stamp_of
+from store.sources.growing import LINES, Depends, UnitFiles, UnitFollower, stamp_of
 from store.sources.json_lines import LINE_LIMIT
-from store.sources.protocol import Problem, Unit
+from store.sources.protocol import FileStamp, Library, NoLibrary, Problem, Unit
 
 
 class GeminiSource(FileSource):
@@ -51,6 +52,11 @@ class GeminiSource(FileSource):
         """
         super().__init__(line_limit)
         self._heads = Heads()
+        self._library: Library = NoLibrary()
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into for files that are gone."""
+        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``.gemini`` of ``GEMINI_CLI_HOME``, which stands for the home, or of home."""
@@ -115,7 +121,10 @@ class GeminiSource(FileSource):
     def follower(self, root: Path, unit: Unit) -> UnitFollower:
         """Return a follower that has read nothing yet."""
         kept: defaultdict[str, Kept] = defaultdict(Kept)
-        return UnitFollower(partial(self._build, root, kept), self._line_limit)
+        depends = Depends()
+        return UnitFollower(
+            partial(self._build, root, kept, depends), self._line_limit, depends
+        )
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folders whose changes below them concern this root."""
@@ -128,6 +137,7 @@ class GeminiSource(FileSource):
         self,
         root: Path,
         kept: dict[str, Kept],
+        depends: Depends,
         unit: Unit,
         files: UnitFiles,
         problems: list[Problem],
@@ -137,8 +147,10 @@ class GeminiSource(FileSource):
         main = by_session(log for log in logs if _parent_of(log.path) is None)
         project = _project_of((logs or [_NOTHING])[0].path)
         workspace = places.workspace_of(project)
+        if workspace is None:
+            depends.looked += map(FileStamp.now, places.told_in(project))
         built = [
-            self._main(root, project, session, workspace, kept[session.session_id])
+            self._main(root, project, session, workspace, kept[session.session_id], depends)
             for session in main
         ]
         if built:
@@ -148,8 +160,8 @@ class GeminiSource(FileSource):
             add_checkpoints(first, saved, problems)
         parents = {one.draft.source_id: one for one in built}
         drafts = [one.draft for one in built]
-        for draft in drafts:
-            mark_restore_points(draft, project)
+        if any([mark_restore_points(draft, project) for draft in drafts]):
+            depends.looked.append(FileStamp.now(os.path.join(project, POINTS)))
         for session in by_session(iter(agents)):
             known = kept[f"agent {session.session_id}"]
             child = build_session(session, workspace, known, known.bring_up(session)).draft
@@ -159,12 +171,23 @@ class GeminiSource(FileSource):
         return drafts
 
     def _main(
-        self, root: Path, project: str, session: SessionLogs, workspace: str | None, kept: Kept
+        self,
+        root: Path,
+        project: str,
+        session: SessionLogs,
+        workspace: str | None,
+        kept: Kept,
+        depends: Depends,
     ) -> Built:
         records = kept.bring_up(session)
+        started = min((log.said_start for log in session.logs), default="")
+        facts = list(told(project, session.session_id, started, kept.history))
+        depends.facts += facts
+        depends.wants.update(fact.name for fact in facts)
         paths = [log.path for log in session.logs]
         original = original_of(
-            os.path.abspath(root), project, session.session_id, paths, kept.history, self._heads
+            os.path.abspath(root), project, session.session_id, paths, kept.history,
+            self._heads, self._library,
         )
         if original is None:
             built = build_session(session, workspace, kept, records)

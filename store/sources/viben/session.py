@@ -76,6 +76,7 @@ def session_draft(
         updated_at=max([epoch_ms(config.get("updated_at")) or 0, *(e.at for e in events)]),
         workspace_root=string(config.get("workspace_path")), model=_model(config),
         messages=thread.messages, records=records,
+        partial=not _has_ui(folder, files),
     )  # fmt: skip
     _name(draft, config)
     _describe(draft, config, thread, sides, records)
@@ -87,6 +88,12 @@ def session_draft(
 def _kept(config: dict[str, Any]) -> dict[str, Any]:
     """Return the settings but for the agent's own, which may hold keys."""
     return {key: value for key, value in config.items() if key != "agent_config"}
+
+
+def _has_ui(folder: str, files: UnitFiles) -> bool:
+    """Say whether the file is there that newer versions tell everything in."""
+    ui = files.lines.get(os.path.join(folder, UI))
+    return ui is not None and bool(ui.lines)
 
 
 def _events(folder: str, files: UnitFiles, records: list[bytes]) -> list[Event]:
@@ -136,7 +143,8 @@ def _name(draft: SessionDraft, config: dict[str, Any]) -> None:
     named = string(config.get("title")) or request_of(string(config.get("prompt")) or "")
     if title := shortened(named) or first_prompt(draft.messages):
         draft.title = title
-        draft.title_from = "title" if string(config.get("title")) else "first-prompt"
+        given = next((key for key in ("title", "prompt") if string(config.get(key))), None)
+        draft.title_from = given or "first-prompt"
 
 
 def _model(config: dict[str, Any]) -> dict[str, Any] | None:

@@ -1,0 +1,166 @@
+"""The order in which files arrive does not show, and what goes away is not lost.
+
+For each sample of each source: every file in turn comes late, and every file in turn goes
+away while all that is left is read anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from store.database import Database, open_database
+from store.sources.registry import source
+from store.sync.engine import Settings, Sync
+from store.sync.targets import Target
+from tests.sources.samples import SAMPLES, Sample, path_of
+from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
+
+ALL = (*TABLES, *SIDE_TABLES, "unit_facts", "unit_wants")
+NOT_READ = {"README.md", "EXPECTED.json"}
+
+
+class Place(NamedTuple):
+    """A copy of a sample, and where its files go while they are away."""
+
+    sample: Sample
+    root: Path
+    away: Path
+
+    def files(self) -> list[Path]:
+        """Its files; those of one message's parts count as one."""
+        top = self.root if self.root.is_dir() else self.root.parent
+        found = [path for path in sorted(top.rglob("*")) if path.is_file()]
+        return [path for path in found if path.name not in NOT_READ]
+
+    def take(self, path: Path) -> Path:
+        """Take a file away; returns where it is."""
+        self.away.mkdir(exist_ok=True)
+        return path.rename(self.away / path.name)
+
+
+@pytest.fixture(scope="module", params=SAMPLES, ids=lambda sample: sample.name)
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    folder = tmp_path_factory.mktemp("sample")
+    return Place(request.param, path_of(request.param.copied(folder)), folder / "away")
+
+
+@pytest.fixture
+def databases(tmp_path: Path) -> Iterator[Any]:
+    """Opens databases that are quick, and closes them."""
+    opened: list[Database] = []
+
+    def make(name: str) -> Database:
+        database = open_database(tmp_path / f"{name}.db", create=True)
+        database.connection.execute("PRAGMA synchronous = OFF")
+        opened.append(database)
+        return database
+
+    yield make
+    for database in opened:
+        database.close()
+
+
+def synced(database: Database, place: Place) -> Database:
+    """Sync as a process of its own would."""
+    target = Target(source(place.sample.kind), place.root)
+    Sync(database, Settings(helpers=0)).run([target])
+    return database
+
+
+def forget_stamps(database: Database) -> None:
+    """Let every unit that is still there count as grown."""
+    database.connection.execute(
+        "UPDATE source_units SET stamp_json = json_set(stamp_json, '$[1]', json('[]'))"
+    )
+
+
+def differences(one: dict[str, list[Any]], other: dict[str, list[Any]]) -> dict[str, Any]:
+    """The rows of each table that only one of two stores has."""
+    found = {}
+    for table in one:
+        mine, theirs = Counter(map(repr, one[table])), Counter(map(repr, other[table]))
+        if mine != theirs:
+            found[table] = {"only late": sorted(mine - theirs), "only fresh": sorted(theirs - mine)}
+    return found
+
+
+def test_a_file_that_comes_late_makes_no_difference(place: Place, databases: Any) -> None:
+    fresh = dump(synced(databases("fresh"), place), ALL)
+    wrong = {}
+    for number, path in enumerate(place.files()):
+        database = databases(str(number))
+        away = place.take(path)
+        synced(database, place)
+        away.rename(path)
+        synced(database, place)
+        found = differences(dump(database, ALL), fresh)
+        if found:
+            wrong[str(path.relative_to(place.root.parent))] = found
+    assert wrong == {}
+
+
+def shown(database: Database) -> dict[str, Any]:
+    """What a person sees of each session."""
+    found: dict[str, Any] = {}
+    connection = database.connection
+    for session_id, title, parent, total in connection.execute(
+        "SELECT id, json_extract(metadata_json, '$.title'), parent_id, total_tokens "
+        "FROM chat_sessions"
+    ):
+        found[session_id] = {"title": title, "parent": parent, "tokens": total, "rows": []}
+    for session_id, role, metadata, part in connection.execute(
+        "SELECT m.session_id, m.role, m.metadata_json, p.data_json FROM chat_messages m "
+        "LEFT JOIN chat_parts p ON p.message_id = m.id"
+    ):
+        said = json.loads(metadata)
+        row = (role, said.get("hidden_at") is not None, said.get("usage"), part)
+        found[session_id]["rows"].append(repr(row))
+    for session_id, name in connection.execute("SELECT session_id, name FROM attachments"):
+        found[session_id]["rows"].append(name)
+    return found
+
+
+def missing(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for session_id, was in before.items():
+        now = after.get(session_id)
+        if now is None:
+            found[session_id] = "is gone"
+            continue
+        had, has = Counter(was["rows"]), Counter(now["rows"])
+        lost: dict[str, Any] = {"rows": sorted(had - has)} if had - has else {}
+        if has - had:
+            lost["more"] = sorted(has - had)
+        lost |= {key: (was[key], now[key]) for key in ("title", "parent") if was[key] != now[key]}
+        if now["tokens"] != was["tokens"]:
+            lost["tokens"] = (was["tokens"], now["tokens"])
+        if lost:
+            found[session_id] = lost
+    return found
+
+
+def test_nothing_is_lost_with_a_file(place: Place, databases: Any, tmp_path: Path) -> None:
+    whole = synced(databases("whole"), place)
+    before = shown(whole)
+    whole.close()
+    wrong = {}
+    for number, path in enumerate(place.files()):
+        shutil.copy(tmp_path / "whole.db", tmp_path / f"{number}.db")
+        database = databases(str(number))
+        away = place.take(path)
+        forget_stamps(database)
+        synced(database, place)
+        away.rename(path)
+        found = missing(before, shown(database))
+        if found:
+            wrong[str(path.relative_to(place.root.parent))] = found
+    assert wrong == {}
+    assert os.listdir(place.away) == []
