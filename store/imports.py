@@ -223,12 +223,14 @@ def _import_one(db: Database, pending: _Pending, now: int) -> Imported:
         str(session.get("id", "")), title if isinstance(title, str) else None, "refused",
         len(pending.messages), len(pending.parts), pending.problems,
     )  # fmt: skip
-    known = {row.get("id") for row in pending.messages}
-    orphans = [row for row in pending.parts if row.get("message_id") not in known]
-    if orphans and not result.problems:
+    if result.problems:
+        return result
+    known = {row["id"] for row in pending.messages}
+    orphans = [row for row in pending.parts if row["message_id"] not in known]
+    if orphans:
         result.problems.append(
             f"{len(orphans)} parts belong to no message of the file, the first is "
-            f"{orphans[0].get('id')}"
+            f"{orphans[0]['id']}"
         )
     if not result.problems:
         result.outcome = _store(db, pending, result, now)

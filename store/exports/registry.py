@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from store.errors import Refused
+from store.exports.conforming import conforming
 from store.exports.reading import Row, SessionReading
 from store.files import plain_name
 
@@ -24,6 +25,7 @@ class Format:
         suffix: The usual end of such a file's name.
         whole: Whether it holds every row, hidden ones too, unless a view is asked for.
         writer: ``module:function`` of its ``Writer``.
+        exact: Whether values that do not have the contract's types are written as they are.
         context: Whether it is always made of the context view.
         named: ``module:function`` that gives the name an agent finds the file by, from the
             export's id and the session's ``created_at`` (epoch ms).
@@ -34,6 +36,7 @@ class Format:
     suffix: str
     whole: bool
     writer: str
+    exact: bool = False
     context: bool = False
     named: str | None = None
 
@@ -42,11 +45,11 @@ FORMATS = {
     format.name: format
     for format in (
         Format("json", "every row, as one document", ".json", True,
-               "store.exports.json_export:write_json"),
+               "store.exports.json_export:write_json", exact=True),
         Format("jsonl", "every row, one a line; what import reads", ".jsonl", True,
-               "store.exports.jsonl:write_jsonl"),
+               "store.exports.jsonl:write_jsonl", exact=True),
         Format("ui-messages", "the AI SDK's UIMessage array", ".json", False,
-               "store.exports.ui_messages:write_ui_messages"),
+               "store.exports.ui_messages:write_ui_messages", exact=True),
         Format("markdown", "a readable document", ".md", False,
                "store.exports.markdown:write_markdown"),
         Format("claude-code", "a session file that Claude Code resumes", ".jsonl", False,
@@ -75,7 +78,14 @@ def writer(name: str) -> Writer:
     if name not in FORMATS:
         raise Refused(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
     found: Writer = _loaded(FORMATS[name].writer)
-    return found
+    return found if FORMATS[name].exact else lambda reading: _conforming(found, reading)
+
+
+def _conforming(write: Writer, reading: SessionReading) -> Iterator[str]:
+    """Write rows of the contract's types, and hand back what the writer says of its file."""
+    given = conforming(reading)
+    yield from write(given)
+    reading.agent_id, reading.remarks = given.agent_id, given.remarks
 
 
 def file_name(format: Format, export_id: str, session: Row) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from store import prompts
 from store.database import Database
-from store.queries.reading import decoded
+from store.queries.reading import decoded, number, text
 
 Kind = Literal[
     "system", "summary", "user", "assistant", "reasoning", "tool input", "tool output"
@@ -58,13 +58,14 @@ def add_page(db: Database, filling: Filling, message_ids: Sequence[str]) -> None
     )
     current, usage = "", None
     for message_id, created_at, role, metadata, kind, size, output in rows:
+        created_at = number(created_at)
         if message_id != current:
             _close(filling, usage)
             current = message_id
             filling.first = filling.first or (created_at, message_id)
             told = (created_at, message_id) >= filling.first
             usage = _read_message(filling, metadata) if told else None
-        _add(filling, role, kind or "", size or 0, output or 0)
+        _add(filling, text(role) or "", text(kind) or "", number(size), number(output))
     _close(filling, usage)
 
 

@@ -59,6 +59,10 @@ def load_edits(text: str) -> list[CellEdit]:
     return [CellEdit(**{**empty, **row}) for row in json.loads(text)]
 
 
+_BLOB = "$blob"
+"""The key under which the log keeps a host's bytes, in hexadecimal."""
+
+
 def _read(db: Database, table: Table, row_id: str, column: str) -> Any:
     row = db.connection.execute(
         f"SELECT {column} FROM {table} WHERE id = $1", {"1": row_id}
@@ -99,7 +103,14 @@ def touch_host(db: Database, session_id: str, now: int) -> list[CellEdit]:
 
 
 def _as_json(value: Any) -> str | None:
+    if isinstance(value, bytes):
+        value = {_BLOB: value.hex()}
     return None if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _from_json(text: str | None) -> Any:
+    value = None if text is None else json.loads(text)
+    return bytes.fromhex(value[_BLOB]) if isinstance(value, dict) and _BLOB in value else value
 
 
 def _set_path(db: Database, text: str, path: str, value: str | None) -> str:
@@ -170,10 +181,10 @@ def apply_edit(db: Database, edit: CellEdit) -> bool:
     if row is None:
         return False
     current = row[0]
-    if edit.column == "updated_at" and current != json.loads(edit.before or "null"):
+    if edit.column == "updated_at" and current != _from_json(edit.before):
         return True  # the host moved it on; it never goes back
     if edit.path is None:
-        value = None if edit.after is None else json.loads(edit.after)
+        value = _from_json(edit.after)
     elif edit.text_after is not None and current == edit.text_before:
         value = edit.text_after
     else:

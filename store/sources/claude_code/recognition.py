@@ -45,7 +45,7 @@ def _is_session_line(line: bytes) -> bool:
         data, _ = parse_line(line)
     except LineError:
         return False
-    kind = data.get("type")
+    kind = string(data.get("type"))
     if kind == "summary":
         return string(data.get("leafUuid")) is not None
     if kind in _NOTES:

@@ -49,7 +49,7 @@ def _is_line(line: bytes) -> bool:
         return False
     payload = data.get("payload")
     if isinstance(payload, dict):
-        return data.get("type") in _TYPES and "timestamp" in data
+        return string(data.get("type")) in _TYPES and "timestamp" in data
     first = {"id", "timestamp", "instructions"} <= data.keys() and "type" not in data
     return first and string(data.get("id")) is not None and mapping(data) is data
 
