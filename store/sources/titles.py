@@ -45,7 +45,8 @@ def _first(messages: Iterable[MessageDraft]) -> str | None:
         elif typed is None and origin in ("command", "shell"):
             typed = _typed(message.metadata)
         elif told is None and origin == "notification":
-            told = shortened(_MARK.sub(" ", words_of(message))) or None
+            point, _, _ = words_of(message).partition("\n\n")
+            told = shortened(_MARK.sub(" ", point)) or None
     return typed or told
 
 

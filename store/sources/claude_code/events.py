@@ -8,7 +8,9 @@ from store.sources.claude_code.blocks import plain_part
 from store.sources.claude_code.origins import origin_details
 from store.sources.claude_code.rows import Row, content_blocks, mapping, number, string
 from store.sources.drafts import MessageDraft
+from store.sources.notices import told_parts
 from store.sources.plain_parts import data_part, text_part
+from store.sources.requests import prompt_parts
 
 ENVELOPE = frozenset(
     [
@@ -96,6 +98,7 @@ def queued_prompt(row: Row) -> MessageDraft:
     parts = [
         plain_part(block, row.at, row.number) for block in content_blocks(attachment.get("prompt"))
     ]
+    parts = prompt_parts(parts) if human else told_parts(parts)
     return MessageDraft(row.uuid, "user", row.at, row.at, metadata, parts)
 
 

@@ -29,6 +29,7 @@ from store.sources.claude_code.tree import is_queued_prompt
 from store.sources.claude_code.turns import Answer, Turns
 from store.sources.claude_code.usage import SYNTHETIC, larger, usage_of
 from store.sources.drafts import ApiAnswer, MessageDraft, PartDraft
+from store.sources.notices import is_context, told_parts
 from store.sources.plain_parts import data_part
 from store.sources.requests import prompt_parts
 
@@ -305,6 +306,8 @@ class Thread:
         parts = [plain_part(block, row.at, row.number) for block in words]
         if origin == "human":
             parts = prompt_parts(parts)
+        elif origin == "notification" or (origin == "meta" and is_context(text)):
+            parts = told_parts(parts)
         message = self._add(MessageDraft(row.uuid, "user", row.at, row.at, metadata, parts), row)
         if "command" in extra and not extra.get("output"):
             self._command = message, text

@@ -9,6 +9,7 @@ import orjson
 from store.sources.codex.items import message_text
 from store.sources.codex.rollout import Line
 from store.sources.drafts import PartDraft
+from store.sources.notices import review_text
 from store.sources.plain_parts import data_part
 from store.sources.values import mapping, string
 
@@ -35,7 +36,10 @@ def part_of(line: Line, record: tuple[int, ...]) -> PartDraft:
         return data_part("error", error(line.payload), line.at, *record)
     if line.kind in _RETRIES:
         return data_part("retry", error(line.payload), line.at, *record)
-    rest = {key: value for key, value in line.payload.items() if key != "type"}
+    rest: object = {key: value for key, value in line.payload.items() if key != "type"}
+    output = line.payload.get("review_output")
+    if isinstance(output, dict):
+        rest = review_text(output)
     data = {"name": line.kind, **({"details": rest} if rest else {})}
     return data_part("event", data, line.at, *record)
 

@@ -14,6 +14,7 @@ from store.sources.codex.origins import kinds_of, origin_details, origin_of
 from store.sources.codex.responses import Responses
 from store.sources.codex.tools import CALLS, HOSTED, call_part, hosted_part, item_of
 from store.sources.drafts import MessageDraft, PartDraft
+from store.sources.notices import is_context, review, told_parts
 from store.sources.plain_parts import data_part
 from store.sources.requests import prompt_parts
 from store.sources.values import mapping, string
@@ -50,6 +51,9 @@ class Thread(Responses):
         self.settle()
         self._place_left()
         self.flush_quiet()
+        for message in self.messages:
+            if message.role == "assistant":
+                _read_reviews(message)
         if self._confirmed:
             for message in self.unsure:
                 message.metadata["origin"] = "meta"
@@ -118,8 +122,12 @@ class Thread(Responses):
             self.quiet += self.words.repeat("text", message_text(line.payload))
         elif role == "user":
             message = self._take_user(entry)
-            human = message.metadata["origin"] == "human"
-            message.parts = prompt_parts(parts) if human else parts
+            origin, text = message.metadata["origin"], message_text(line.payload)
+            if origin == "human":
+                parts = prompt_parts(parts)
+            elif origin == "notification" or (origin == "meta" and is_context(text)):
+                parts = told_parts(parts)
+            message.parts = parts
         else:
             self.close()
             self.add(entry, "system", {"origin": "meta"}).parts = parts
@@ -259,3 +267,10 @@ class Thread(Responses):
         if orphans:
             order = {message.source_id: n for n, message in enumerate(self.messages)}
             self.messages.sort(key=lambda message: (message.created_at, order[message.source_id]))
+
+
+def _read_reviews(message: MessageDraft) -> None:
+    """Put a review into words; the model gives it as JSON."""
+    for part in message.parts:
+        if part.type == "text" and part.data["text"].lstrip().startswith("{"):
+            part.data["text"] = review(part.data["text"]) or part.data["text"]

@@ -30,6 +30,7 @@ _STARTS = (
     ("<recommended_plugins>", "meta"),
     ("<user_shell_command>", "shell"),
     ("<subagent_notification>", "notification"),
+    ("<user_action>", "notification"),
 )
 _SHELL = re.compile(r"<command>\n?(.*?)\n?</command>", re.S)
 ABORTED = "<turn_aborted>"
