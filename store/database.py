@@ -9,6 +9,7 @@ the contract's plain form or of Grida's, is opened as it is and stays so.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from collections.abc import Callable
@@ -188,21 +189,26 @@ def _create(path: Path) -> None:
         _on_connection(path, _migrate_if_bare)
 
 
+_WRITE_VERSION, _READ_VERSION, _WAL = 18, 19, 2
+"""Where a SQLite file says that it is in WAL mode (sqlite.org/fileformat.html, 1.3.3)."""
+
+
 def _make(path: Path) -> None:
     """Put a whole new store into its place, so that no process ever sees half of one."""
-    from store.locations import private_file
+    from store.files import AlreadyThere, write_whole
+    from store.locations import private_folder
 
-    fresh = private_file(path.with_name(f".{path.name}.{os.urandom(6).hex()}"))
+    private_folder(path.parent)
+    connection = sqlite3.connect(":memory:", isolation_level=None)
     try:
-        _on_connection(fresh, schema.migrate)
-        os.link(fresh, path)
-    except FileExistsError:
-        return
-    except OSError:
-        # A file system without links; others may see the file before it is a store.
-        private_file(path)
+        schema.migrate(connection)
+        image = bytearray(connection.serialize())
     finally:
-        fresh.unlink()
+        connection.close()
+    image[_WRITE_VERSION], image[_READ_VERSION] = _WAL, _WAL
+    # Another process may have made it meanwhile, which is as good.
+    with contextlib.suppress(AlreadyThere):
+        write_whole(path, [bytes(image)])
 
 
 def _migrate_if_bare(connection: sqlite3.Connection) -> None:

@@ -6,12 +6,14 @@ that was asked for, and then only that of a plain file: what a link names is not
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
 import stat
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 from store.errors import Refused
 
@@ -50,14 +52,19 @@ def write_whole(path: Path, pieces: Iterable[str | bytes], *, replace: bool = Fa
     """
     path = path.expanduser()
     _refuse_other(path, replace=replace)
-    partial = path.with_name(f".{path.name[:LONGEST_NAME]}.{secrets.token_hex(4)}.partial")
     try:
+        handle = None if replace else _unnamed(path.parent)
+        if handle is not None:
+            with os.fdopen(handle, "wb") as file:
+                count = _write(file, pieces)
+                file.flush()
+                _name_descriptor(file.fileno(), path)
+            return count
+        partial = path.with_name(f".{path.name[:LONGEST_NAME]}.{secrets.token_hex(4)}.partial")
         handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with os.fdopen(handle, "wb") as file:
-                for piece in pieces:
-                    file.write(piece.encode() if isinstance(piece, str) else piece)
-                count = file.tell()
+                count = _write(file, pieces)
             _name(partial, path, replace=replace)
         finally:
             partial.unlink(missing_ok=True)
@@ -67,6 +74,46 @@ def write_whole(path: Path, pieces: Iterable[str | bytes], *, replace: bool = Fa
         reason = error.strerror if isinstance(error, OSError) else error
         raise Refused(f"{path} cannot be written: {reason or error}") from error
     return count
+
+
+def _write(file: BinaryIO, pieces: Iterable[str | bytes]) -> int:
+    for piece in pieces:
+        file.write(piece.encode() if isinstance(piece, str) else piece)
+    return file.tell()
+
+
+def _unnamed(folder: Path) -> int | None:
+    """Open a file that has no name, so that a process that is killed leaves nothing behind.
+
+    Returns:
+        Its descriptor; None where the system or the file system knows no such files.
+    """
+    flag = getattr(os, "O_TMPFILE", None)
+    if flag is None or not os.path.isdir(_DESCRIPTORS):
+        return None
+    try:
+        return os.open(folder, flag | os.O_WRONLY, 0o600)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            return None
+        raise
+
+
+_DESCRIPTORS = "/proc/self/fd"
+
+
+def _name_descriptor(number: int, path: Path) -> None:
+    """Give an unnamed file its name.
+
+    Raises:
+        FileExistsError: Something of that name is there.
+    """
+    folder = os.open(_DESCRIPTORS, os.O_RDONLY)
+    try:
+        # With a folder's descriptor the link in /proc is followed (linkat, AT_SYMLINK_FOLLOW).
+        os.link(str(number), path, src_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
 
 
 def _refuse_other(path: Path, *, replace: bool) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -260,3 +261,35 @@ def test_a_new_store_is_whole_before_anybody_sees_it(
     assert seen == [False, False]
     assert [file.name for file in tmp_path.iterdir()] == ["s.db"]
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+_MAKES = """
+import sys
+from pathlib import Path
+from store.database import open_database
+number = 0
+while True:
+    number += 1
+    open_database(Path(sys.argv[1]) / f"{number}.db", create=True).close()
+    print(number, flush=True)
+"""
+
+
+def test_a_creation_that_is_killed_leaves_no_file(tmp_path: Path) -> None:
+    folder = tmp_path / "stores"
+    folder.mkdir()
+    for count in range(1, 6):
+        child = subprocess.Popen(
+            [sys.executable, "-c", _MAKES, str(folder / str(count))], stdout=subprocess.PIPE)
+        (folder / str(count)).mkdir()
+        assert child.stdout is not None
+        for _ in range(count):
+            child.stdout.readline()
+        child.kill()
+        child.communicate()
+        for path in (folder / str(count)).iterdir():
+            assert re.fullmatch(r"\d+\.db(-wal|-shm)?", path.name), path.name
+            if path.suffix == ".db":
+                database = open_database(path)
+                assert database.form.version == schema.CURRENT_VERSION
+                database.close()
