@@ -10,6 +10,7 @@ from typing import Any
 from store.errors import Refused
 from store.exports.conforming import conforming
 from store.exports.reading import Row, SessionReading
+from store.exports.typed import milliseconds
 from store.files import plain_name
 
 Writer = Callable[[SessionReading], Iterator[str]]
@@ -91,7 +92,7 @@ def _conforming(write: Writer, reading: SessionReading) -> Iterator[str]:
 def file_name(format: Format, export_id: str, session: Row) -> str:
     """Return the name of a new file of a format; it never leads out of a folder."""
     if format.named is not None:
-        return str(_loaded(format.named)(export_id, int(session["created_at"])))
+        return str(_loaded(format.named)(export_id, milliseconds(session["created_at"])))
     name = export_id if format.context else plain_name(str(session["id"]))
     return f"{name}{format.suffix}"
 

@@ -14,6 +14,7 @@ from store.exports.encoding import encode_for_output
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import Row, SessionReading
 from store.exports.steps import handed_over
+from store.exports.typed import typed
 
 VERSION = "2.1.332"
 """The newest version whose resume the recipe was tested with."""
@@ -53,6 +54,7 @@ def claude_file(reading: SessionReading, *, cwd: str | None = None) -> ClaudeFil
         reading: The session in its context view.
         cwd: The folder; None takes the session's workspace.
     """
+    reading = typed(reading)
     name = reading.export_id
     folder = cwd or reading.session["workspace_root"] or "/"
     said = list(turns(reading.messages, KeptRecords(reading.db, "claude-code")))

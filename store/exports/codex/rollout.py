@@ -17,6 +17,7 @@ from store.exports.encoding import encode_for_output
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, Row, SessionReading
 from store.exports.steps import as_aside, handed_over, is_aside, is_tool
+from store.exports.typed import typed
 
 VERSION = "0.171.0"
 """The newest version whose resume the recipe was tested with."""
@@ -68,6 +69,7 @@ def codex_file(reading: SessionReading, *, cwd: str | None = None) -> CodexFile:
         reading: The session in its context view.
         cwd: The folder; None takes the session's workspace.
     """
+    reading = typed(reading)
     records, ids = KeptRecords(reading.db, "codex"), CallIds()
     said = [each for item in reading.messages if (each := _said(item, records, ids)).lines]
     prompt = None

@@ -18,6 +18,7 @@ from store.exports.encoding import encode_for_output
 from store.exports.gemini.records import PROMPT, Records, iso
 from store.exports.reading import SessionReading
 from store.exports.steps import handed_over
+from store.exports.typed import typed
 
 
 def write_gemini(reading: SessionReading) -> Iterator[str]:
@@ -46,6 +47,7 @@ def gemini_file(reading: SessionReading, *, cwd: str | None = None) -> NamedFile
         reading: The session in its context view.
         cwd: The folder; None takes the session's workspace.
     """
+    reading = typed(reading)
     folder = cwd or reading.session["workspace_root"] or "/"
     records = list(Records(reading.db, _model(reading)).of(reading.messages))
     prompt = None

@@ -13,6 +13,7 @@ from store.exports.kept_records import KeptRecords
 from store.exports.opencode.ids import Ids
 from store.exports.opencode.messages import Messages
 from store.exports.reading import Row, SessionReading
+from store.exports.typed import typed
 
 VERSION = "1.18.33"
 """The newest version whose import was tried."""
@@ -80,7 +81,7 @@ def opencode_file(
             given to the program as its prompt.
         clock: Returns the present as epoch ms.
     """
-    now = clock()
+    now, reading = clock(), typed(reading)
     ids, session = Ids(reading.export_id, now), reading.session
     made = Messages(ids, session, KeptRecords(reading.db, "opencode"))
     for item in reading.messages:

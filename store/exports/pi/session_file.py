@@ -12,6 +12,7 @@ from store.exports.agent_file import NamedFile, title_of, written
 from store.exports.encoding import encode_for_output
 from store.exports.pi.entries import Entries, Entry, iso
 from store.exports.reading import SessionReading
+from store.exports.typed import typed
 
 VERSION = 3
 NOTE = "backscroll"
@@ -40,6 +41,7 @@ def pi_file(reading: SessionReading, *, cwd: str | None = None) -> NamedFile:
         reading: The session in its context view.
         cwd: The folder; None takes the session's workspace.
     """
+    reading = typed(reading)
     session = reading.session
     model = session["model"] if isinstance(session["model"], dict) else {}
     entries = Entries(reading.db, model)

@@ -1,0 +1,99 @@
+"""A session as the exports for agents take it: every value has the type that it should.
+
+A host's rows may hold anything anywhere. What is of another type than it should be counts as
+missing, so that one odd value costs itself and not the export.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from store.exports.reading import MessageReading, Row, SessionReading
+
+LATEST = 253_370_764_800_000
+"""Epoch ms of the year 9999; what is later has no date in every time zone."""
+_TEXTS = (
+    "type", "text", "mediaType", "url", "filename", "toolCallId", "toolName", "state", "errorText",
+)  # fmt: skip
+_OBJECTS = (
+    "approval", "providerMetadata", "callProviderMetadata", "resultProviderMetadata",
+)  # fmt: skip
+
+
+def typed(reading: SessionReading) -> SessionReading:
+    """Return a reading of the same session whose values have their types."""
+    return replace(reading, session=_session(reading.session), messages=_messages(reading))
+
+
+def milliseconds(value: object) -> int:
+    """Return a time in epoch ms that has a date; what is none counts as 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return int(min(max(value, 0), LATEST)) if value == value else 0
+
+
+def _session(row: Row) -> Row:
+    folder = row["workspace_root"]
+    return row | {
+        "created_at": milliseconds(row["created_at"]),
+        "updated_at": milliseconds(row["updated_at"]),
+        "workspace_root": folder if isinstance(folder, str) and folder else None,
+        "model": _model(row.get("model")) or {},
+        "metadata": row["metadata"] if isinstance(row["metadata"], dict) else {},
+    }
+
+
+def _messages(reading: SessionReading) -> Iterator[MessageReading]:
+    for item in reading.messages:
+        row = item.message
+        times = {key: milliseconds(row[key]) for key in ("created_at", "updated_at")}
+        message = row | times | {"role": str(row["role"]), "metadata": _metadata(row["metadata"])}
+        yield MessageReading(message, [part for one in item.parts if (part := _part(one))])
+
+
+def _metadata(value: object) -> dict[str, Any]:
+    metadata = dict(value) if isinstance(value, dict) else {}
+    wanted = {"origin": str, "agent": str, "usage": dict}
+    for key, kind in wanted.items():
+        if key in metadata and not isinstance(metadata[key], kind):
+            del metadata[key]
+    if "model" in metadata:
+        metadata["model"] = _model(metadata["model"])
+    return metadata
+
+
+def _model(value: object) -> dict[str, Any] | None:
+    if not isinstance(value, dict) or not isinstance(value.get("model_id"), str):
+        return None
+    provider = value.get("provider_id")
+    return {**value, "provider_id": provider if isinstance(provider, str) else "unknown"}
+
+
+def _part(row: Row) -> Row | None:
+    data = row["data"]
+    if not isinstance(data, dict) or not isinstance(data.get("type"), str):
+        return None
+    data = {key: value for key, value in data.items() if _fits(key, value)}
+    if data["type"] in ("text", "reasoning") and "text" not in data:
+        return None
+    output = data.get("output")
+    if isinstance(output, list):
+        data["output"] = [_content(item) for item in output]
+    return row | {
+        "data": data, "type": data["type"], "created_at": milliseconds(row["created_at"]),
+        "updated_at": milliseconds(row["updated_at"]),
+    }  # fmt: skip
+
+
+def _content(item: Any) -> Any:
+    if not isinstance(item, dict) or item.get("type") not in ("text", "file"):
+        return item
+    return {key: value for key, value in item.items() if key not in _TEXTS or _fits(key, value)}
+
+
+def _fits(key: str, value: object) -> bool:
+    if key in _TEXTS:
+        return isinstance(value, str)
+    return key not in _OBJECTS or isinstance(value, dict)
