@@ -59,6 +59,11 @@ class Block:
         return [self.raw] if self.count == 1 else self.raw.split(b"\n")
 
 
+def packed(raw: bytes) -> bytes:
+    """Return bytes compressed."""
+    return _compressor.compress(raw)
+
+
 def unpacked(count: int, body: bytes) -> list[bytes]:
     """Return the records of a stored block."""
     raw = unpack_frame(body)
@@ -169,8 +174,7 @@ def write_blocks_from(
     start, before = number, list[bytes]()
     if row is not None and row[0] < number:
         start = row[0]
-        raw = zstandard.ZstdDecompressor().decompress(row[1])
-        before = raw.split(b"\n")[: number - start]
+        before = unpack_frame(row[1]).split(b"\n")[: number - start]
     blocks = cut_blocks([*before, *records], compress=False, start=start)
     stored = connection.execute(
         "SELECT first, count, checksum FROM original_records WHERE session_id = ? AND first >= ?",

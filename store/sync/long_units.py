@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from store.database import Database
+from store.sources.collection import paused_collection
 from store.sources.protocol import LongSource, Place, Problem, Step
 from store.sync import reading_states
 from store.sync.prepared import prepare
@@ -39,7 +40,9 @@ def read_in_steps(job: Job, keep_originals: bool, database: Database) -> Iterato
     if not is_long(job):
         yield read_job(job, keep_originals)
         return
-    yield from _LongUnit(job, keep_originals, database).readings()
+    # What a step made is gone before the collector may walk over it.
+    with paused_collection():
+        yield from _LongUnit(job, keep_originals, database).readings()
 
 
 class _LongUnit:

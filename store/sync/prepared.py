@@ -68,7 +68,7 @@ def prepare(
         workspace_root=None if draft.workspace_root is None else clean(draft.workspace_root),
         model_json=json_text(draft.model or UNKNOWN_MODEL),
         metadata=_session_metadata(kind, draft),
-        rollups=rollups(draft.messages, carried.rollups),
+        rollups=carried.rollups,
         created_at=draft.created_at,
         updated_at=draft.updated_at,
         archived_at=draft.archived_at,
@@ -81,6 +81,8 @@ def prepare(
         partial=draft.partial,
     )
     _lay_out(prepared, kind, draft, keep_originals, memory, carried, until)
+    rest = draft.messages[until:] if prepared.carried is not None else draft.messages
+    prepared.rollups = rollups(rest, (prepared.carried or carried).rollups)
     prepared.first_record = draft.first_record
     if keep_originals and draft.first_record:
         prepared.records = draft.records

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-import zstandard
 
+from store.compression import DamagedFrame, unpack_frame
 from store.database import Database
 from store.sources.protocol import Place
 from store.sync import units
+from store.sync.blocks import packed
 from store.sync.jsontext import json_text
 from store.sync.session_rows import GONE_MESSAGES, PARTIAL, Carried
 from store.sync.units import Job, version_of
@@ -21,61 +22,91 @@ FORM = 1
 """Raised when what is kept means something else; older states are then not used."""
 HASH_BYTES = 8
 BUCKETS = 256
-LEVEL = 3
+PAGE_NAMES = 16_384
+"""Names after which another page is begun."""
 
 
 class Names:
     """The ids that lie before the place where a unit is gone on with, as hashes.
 
-    Two ids that share a hash cost a reading of the whole file, no more.
+    Two ids that share a hash cost a reading of the whole file, no more. They are kept in
+    pages of so many, each page in buckets, so that little is read to look one up and little
+    is written to add one.
+
+    Attributes:
+        pages: How many pages there are.
+        in_last: Names in the last one.
     """
 
-    def __init__(self, database: Database, reading: int | None) -> None:
+    def __init__(
+        self, database: Database, reading: int | None, pages: int = 0, in_last: int = 0
+    ) -> None:
         """Take the names of a kept state; none where there is no such state.
 
         Args:
             database: A file of ours.
             reading: The state's id.
+            pages: Its pages.
+            in_last: Names in its last page.
         """
         self._database, self._reading = database, reading
-        self._buckets: dict[int, set[bytes]] = {}
-        self._new: dict[int, set[bytes]] = {}
+        self.pages, self.in_last = pages, in_last
+        self._stored = pages
+        self._open: dict[int, bytes] = {}
+        self._changed: set[int] = set()
+        self._added: set[bytes] = set()
 
     def known(self, names: Collection[str]) -> bool:
         """Say whether any of some names is among them."""
-        return any(one in self._bucket(one[-1]) for one in map(_hash, names))
+        hashes = [_hash(name) for name in names]
+        if not self._added.isdisjoint(hashes):
+            return True
+        buckets: dict[int, list[bytes]] = {}
+        for one in hashes:
+            buckets.setdefault(one[-1], []).append(one)
+        return any(
+            _holds(body, one)
+            for bucket, wanted in (buckets.items() if self._stored else ())
+            for body in self._bodies(bucket)
+            for one in wanted
+        )
 
     def add(self, names: Iterable[str]) -> None:
         """Add names that were passed."""
-        for one in map(_hash, names):
-            bucket = self._bucket(one[-1])
-            if one not in bucket:
-                bucket.add(one)
-                self._new.setdefault(one[-1], set()).add(one)
+        if not self.pages or self.in_last >= PAGE_NAMES:
+            self.pages, self.in_last = self.pages + 1, 0
+        new = {_hash(name) for name in names} - self._added
+        self._added |= new
+        self.in_last += len(new)
+        buckets: dict[int, list[bytes]] = {}
+        for one in new:
+            buckets.setdefault((self.pages - 1) * BUCKETS + one[-1], []).append(one)
+        for number, hashes in buckets.items():
+            if number not in self._open:
+                self._open[number] = self._body(number) or b""
+            self._open[number] += b"".join(hashes)
+            self._changed.add(number)
 
     def save(self, reading: int) -> None:
         """Write what was added; call it in a transaction."""
-        wanted = self._new if reading == self._reading else self._buckets
         self._database.connection.executemany(
             "INSERT INTO reading_names(reading, bucket, hashes) VALUES (?, ?, ?) "
             "ON CONFLICT(reading, bucket) DO UPDATE SET hashes = excluded.hashes",
-            ((reading, bucket, b"".join(sorted(self._buckets[bucket]))) for bucket in wanted),
+            ((reading, number, self._open[number]) for number in sorted(self._changed)),
         )
-        self._reading, self._new = reading, {}
+        self._reading = reading
+        self._changed.clear()
 
-    def _bucket(self, number: int) -> set[bytes]:
-        if number not in self._buckets:
-            self._buckets[number] = set(_cut(self._stored(number)))
-        return self._buckets[number]
+    def _bodies(self, bucket: int) -> list[bytes]:
+        numbers = [page * BUCKETS + bucket for page in range(self._stored)]
+        return [body for number in numbers if (body := self._body(number)) is not None]
 
-    def _stored(self, number: int) -> bytes:
-        if self._reading is None:
-            return b""
+    def _body(self, number: int) -> bytes | None:
         row = self._database.connection.execute(
             "SELECT hashes FROM reading_names WHERE reading = ? AND bucket = ?",
             (self._reading, number),
         ).fetchone()
-        return row[0] if row is not None else b""
+        return row[0] if row is not None else None
 
 
 @dataclass(slots=True)
@@ -116,6 +147,7 @@ class _Kept:
     sessions: list[str]
     carried: list[Any]
     record: int
+    names: list[int]
     place: dict[str, Any] = field(default_factory=dict)
 
 
@@ -138,9 +170,9 @@ def load(database: Database, job: Job, keep_originals: bool) -> State | None:
         return None
     try:
         kept = _Kept(**orjson.loads(row[1]))
-        context = zstandard.ZstdDecompressor().decompress(row[2])
+        context = unpack_frame(row[2])
         carried = Carried(kept.carried[0], kept.carried[1], tuple(kept.carried[2]))
-    except (ValueError, TypeError, IndexError, zstandard.ZstdError):
+    except (ValueError, TypeError, IndexError, DamagedFrame):
         return None
     wanted = (FORM, version_of(job.source), _digest(job.stored), keep_originals)
     if (kept.form, kept.version, kept.stored, kept.keep_originals) != wanted:
@@ -148,7 +180,7 @@ def load(database: Database, job: Job, keep_originals: bool) -> State | None:
     if not _is_whole(database, kept.session):
         return None
     place = Place(0, kept.record, kept.place, context, ())
-    names = Names(database, row[0])
+    names = Names(database, row[0], *kept.names)
     return State(kept.session, kept.sessions, carried, place, names, keep_originals, row[0])
 
 
@@ -194,9 +226,9 @@ def save(database: Database, job: Job, state: State | None, stored: str) -> None
         "keep_originals": state.keep_originals, "session": state.session,
         "sessions": state.sessions, "record": state.place.record,
         "carried": [carried.at, carried.position, list(carried.rollups)],
-        "place": state.place.state,
+        "names": [state.names.pages, state.names.in_last], "place": state.place.state,
     })  # fmt: skip
-    context = zstandard.ZstdCompressor(level=LEVEL).compress(state.place.context)
+    context = packed(state.place.context)
     if state.id is None:
         state.id = connection.execute(
             "INSERT INTO reading_states(kind, root, key, state_json, context) "
@@ -221,5 +253,8 @@ def _hash(name: str) -> bytes:
     return hashlib.blake2b(data, digest_size=HASH_BYTES).digest()
 
 
-def _cut(hashes: bytes) -> Iterable[bytes]:
-    return (hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES))
+def _holds(hashes: bytes, one: bytes) -> bool:
+    place = hashes.find(one)
+    while place % HASH_BYTES and place >= 0:
+        place = hashes.find(one, place + 1)
+    return place >= 0

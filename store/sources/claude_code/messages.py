@@ -137,6 +137,8 @@ class Thread:
     def _take_out(self, row: Row) -> None:
         """Take out the message of an earlier row that this one stands for."""
         earlier = self.owner.pop(row.stands_for, None) if row.stands_for else None
+        if earlier is None:
+            return
         for place in reversed(range(len(self.messages))):
             if self.messages[place] is earlier:
                 del self.messages[place]

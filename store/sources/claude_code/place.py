@@ -48,13 +48,9 @@ def places(
     """
     rows = transcript.rows
     ends = _Ends(transcript)
-    tried, size, counted = 0, 0, transcript.first + len(transcript.records)
-    for index in ends.candidates():
+    tried = 0
+    for index in ends.candidates(_last_row(transcript)):
         row = rows[index]
-        size += sum(len(transcript.raw(number)) + 1 for number in range(row.number, counted))
-        counted = row.number
-        if size < WINDOW_BYTES:
-            continue
         tried += 1
         if tried > MOST_TRIED:
             break
@@ -72,6 +68,18 @@ def names_of(rows: Sequence[Row]) -> set[str]:
     return {name for row in rows for name in defined_by(row)}
 
 
+def _last_row(transcript: Transcript) -> int:
+    """Return the last row that has a window behind it; -1 where none has."""
+    size, counted = 0, transcript.first + len(transcript.records)
+    for index in range(len(transcript.rows) - 1, transcript.context_rows, -1):
+        number = transcript.rows[index].number
+        size += sum(len(transcript.raw(each)) + 1 for each in range(number, counted))
+        counted = number
+        if size >= WINDOW_BYTES:
+            return index
+    return -1
+
+
 class _Ends:
     """Which rows nothing behind them looks past."""
 
@@ -87,13 +95,12 @@ class _Ends:
                 defined.setdefault(name, index)
         self._defined = defined
 
-    def candidates(self) -> Iterator[int]:
-        """Yield rows from the last one on that begin a message and close all before them."""
+    def candidates(self, last: int) -> Iterator[int]:
+        """Yield rows, from one on backwards, that begin a message and close all before them."""
         rows, low = self._rows, len(self._rows)
-        open_call = self._open_calls()
         for index in range(len(rows) - 1, self._first, -1):
             row = rows[index]
-            if index <= low and self._begins(index) and not open_call[index]:
+            if index <= min(low, last) and self._begins(index) and not self._has_open_call(index):
                 yield index
             low = min([low, *(self._defined.get(name, low) for name in named_by(row))])
 
@@ -109,23 +116,19 @@ class _Ends:
         is_words = row.type == "user" and not row.data.get("isCompactSummary")
         return is_words and bool(row.blocks) and not row.has_result
 
-    def _open_calls(self) -> list[bool]:
-        """Say for each row whether a call of its turn, before it, waits for its result."""
-        settled = {
-            block.get("tool_use_id") for row in self._rows for block in row.blocks
-            if row.type == "user" and block.get("type") == "tool_result"
-        }  # fmt: skip
-        found, is_open = [], False
-        for row in self._rows:
-            if row.type == "user" and not row.has_result and not row.data.get("isMeta"):
-                is_open = False
-            found.append(is_open)
-            if row.type == "assistant":
-                is_open = is_open or any(
-                    block.get("type") == "tool_use" and block.get("id") not in settled
-                    for block in row.blocks
-                )
-        return found
+    def _has_open_call(self, index: int) -> bool:
+        """Say whether a call of a row's turn, before the row, waits for its result."""
+        settled: set[object] = set()
+        for row in reversed(self._rows[:index]):
+            if row.type == "user":
+                if not row.has_result and not row.data.get("isMeta"):
+                    return False
+                settled.update(block.get("tool_use_id") for block in row.blocks)
+            elif row.type == "assistant":
+                for block in row.blocks:
+                    if block.get("type") == "tool_use" and block.get("id") not in settled:
+                        return True
+        return False
 
     def keeps_hidden(self, index: int) -> bool:
         """Say whether the rows before one are hidden as they are whatever follows it."""

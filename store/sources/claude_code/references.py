@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from store.sources.claude_code.rows import Row, mapping, string
+from store.sources.claude_code.rows import Row, string
 from store.sources.claude_code.transcript import Transcript
 
 LONGEST = 100
@@ -19,52 +18,51 @@ _CONTENT = frozenset(
 _STARTED = ("agentId", "runId")
 
 
-def defined_by(row: Row) -> Iterator[str]:
-    """Yield the ids that a row defines: its own, its API message's, its calls'."""
-    yield row.uuid
-    if row.type == "assistant":
-        yield row.message_id
-        for block in row.blocks:
-            call_id = block.get("id")
-            if block.get("type") in _CALLS and isinstance(call_id, str):
-                yield call_id
+def defined_by(row: Row) -> list[str]:
+    """Return the ids that a row defines: its own, its API message's, its calls'."""
+    if row.type != "assistant":
+        return [row.uuid]
+    found = [row.uuid, row.message_id]
+    for block in row.blocks:
+        if block.get("type") in _CALLS and isinstance(call_id := block.get("id"), str):
+            found.append(call_id)
+    return found
 
 
-def named_by(row: Row) -> Iterator[str]:
-    """Yield what may be an id in a row, of itself or of another row."""
+def named_by(row: Row) -> list[str]:
+    """Return what may be an id in a row, of itself or of another row."""
+    found: list[str] = []
     for key, value in row.data.items():
-        if key not in _CONTENT:
-            yield from _texts(value)
+        if key not in _CONTENT and value is not None:
+            _add_texts(found, value)
     if row.stands_for is not None:
-        yield row.stands_for
+        found.append(row.stands_for)
     if row.type == "assistant":
-        yield row.message_id
+        found.append(row.message_id)
     for block in row.blocks:
         for key in ("id", "tool_use_id"):
-            value = block.get(key)
-            if isinstance(value, str):
-                yield value
-    result = mapping(row.data.get("toolUseResult"))
-    for key in _STARTED:
-        if name := string(result.get(key)):
-            yield name
-    attachment = row.data.get("attachment")
-    if isinstance(attachment, dict):
-        for value in attachment.values():
-            if isinstance(value, str) and len(value) <= LONGEST:
-                yield value
+            if isinstance(value := block.get(key), str):
+                found.append(value)
+    if isinstance(result := row.data.get("toolUseResult"), dict):
+        found += [name for key in _STARTED if (name := string(result.get(key)))]
+    if isinstance(attachment := row.data.get("attachment"), dict):
+        found += [
+            value for value in attachment.values()
+            if isinstance(value, str) and len(value) <= LONGEST
+        ]  # fmt: skip
+    return found
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _add_texts(found: list[str], value: Any) -> None:
     if isinstance(value, str):
         if len(value) <= LONGEST:
-            yield value
+            found.append(value)
     elif isinstance(value, dict):
         for item in value.values():
-            yield from _texts(item)
+            _add_texts(found, item)
     elif isinstance(value, list):
         for item in value:
-            yield from _texts(item)
+            _add_texts(found, item)
 
 
 def later_references(transcript: Transcript) -> set[str] | None:
@@ -76,7 +74,9 @@ def later_references(transcript: Transcript) -> set[str] | None:
     first = transcript.context_rows
     rows = transcript.rows[first:]
     defined = {name for row in rows for name in defined_by(row)}
-    named = {name for row in rows for name in named_by(row)}
+    named: set[str] = set()
+    for row in rows:
+        named.update(named_by(row))
     named.update(leaf for leaf, _ in transcript.summaries)
     if transcript.leaf is not None:
         named.add(transcript.leaf)
