@@ -42,8 +42,8 @@ class FamilyNode:
 
 
 def root_of(db: Database, session_id: str) -> str:
-    """Return the topmost ancestor that the store still has; loops end where they began."""
-    seen = {session_id}
+    """Return the topmost ancestor that the store still has; of a loop its oldest session."""
+    seen = [session_id]
     current = session_id
     while True:
         row = db.connection.execute(
@@ -51,10 +51,22 @@ def root_of(db: Database, session_id: str) -> str:
             " WHERE s.id = $1",
             {"1": current},
         ).fetchone()
-        if row is None or row[0] in seen:
+        if row is None:
             return current
+        if row[0] in seen:
+            return _oldest(db, seen[seen.index(row[0]) :])
         current = row[0]
-        seen.add(current)
+        seen.append(current)
+
+
+def _oldest(db: Database, session_ids: Sequence[str]) -> str:
+    ages = (
+        db.connection.execute(
+            "SELECT created_at, id FROM chat_sessions WHERE id = $1", {"1": each}
+        ).fetchone()
+        for each in session_ids
+    )
+    return str(min(ages)[1])
 
 
 def _kind(db: Database, stored: str | None, parent: str | None, copies: bool) -> LineageKind:
@@ -76,6 +88,7 @@ def family(db: Database, session_id: str) -> list[FamilyNode]:
 
     One pass over the parent index; 10,000 sessions cost a fraction of a second.
     """
+    root = root_of(db, session_id)
     rows = db.connection.execute(
         "WITH RECURSIVE family(id) AS (SELECT $1"
         " UNION SELECT s.id FROM chat_sessions s JOIN family f ON s.parent_id = f.id)"
@@ -86,20 +99,20 @@ def family(db: Database, session_id: str) -> list[FamilyNode]:
         " THEN (SELECT count(*) FROM json_each(s.metadata_json, '$.user.labels')) ELSE 0 END"
         " FROM family f CROSS JOIN chat_sessions s ON s.id = f.id"
         " ORDER BY s.created_at, s.id",
-        {"1": root_of(db, session_id)},
+        {"1": root},
     ).fetchall()
-    return _in_tree_order(db, rows)
+    return _in_tree_order(db, rows, root)
 
 
-def _in_tree_order(db: Database, rows: Sequence[tuple[object, ...]]) -> list[FamilyNode]:
-    known = {str(row[0]) for row in rows}
+def _in_tree_order(
+    db: Database, rows: Sequence[tuple[object, ...]], root: str
+) -> list[FamilyNode]:
     children: dict[str | None, list[tuple[object, ...]]] = {}
     for row in rows:
-        parent = str(row[4]) if row[4] is not None and str(row[4]) in known else None
-        children.setdefault(parent, []).append(row)
+        children.setdefault(None if row[4] is None else str(row[4]), []).append(row)
     nodes: list[FamilyNode] = []
-    # Rows of a loop of parents have no root; the oldest of them stands in for it.
-    stack = [(row, 0, True) for row in reversed(children.get(None, list(rows[:1])))]
+    # All rows lie below the root, those of a loop of parents too.
+    stack = [(row, 0, True) for row in rows if str(row[0]) == root]
     placed: set[str] = set()
     while stack:
         row, depth, last = stack.pop()
@@ -137,12 +150,36 @@ def _node(db: Database, row: tuple[object, ...], depth: int, last: bool) -> Fami
 def families(db: Database) -> list[str]:
     """Return the roots of all families of more than one session, the newest first."""
     rows = db.connection.execute(
-        "SELECT p.id FROM chat_sessions p WHERE EXISTS"
+        "SELECT p.updated_at, p.id FROM chat_sessions p WHERE EXISTS"
         " (SELECT 1 FROM chat_sessions c WHERE c.parent_id = p.id) AND NOT EXISTS"
         " (SELECT 1 FROM chat_sessions g WHERE g.id = p.parent_id)"
-        " ORDER BY p.updated_at DESC, p.id DESC"
+    ).fetchall()
+    for root in _loops(db):
+        rows += db.connection.execute(
+            "SELECT updated_at, id FROM chat_sessions WHERE id = $1", {"1": root}
+        ).fetchall()
+    return [row[1] for row in sorted(rows, reverse=True)]
+
+
+def _loops(db: Database) -> list[str]:
+    """Return the oldest session of each loop of parents, which hosts' files may hold."""
+    parents = dict(
+        db.connection.execute(
+            "SELECT c.id, p.id FROM chat_sessions c JOIN chat_sessions p ON p.id = c.parent_id"
+        ).fetchall()
     )
-    return [row[0] for row in rows]
+    passed: set[str] = set()
+    found: list[str] = []
+    for start in parents:
+        path: list[str] = []
+        at: str | None = start
+        while at is not None and at not in passed:
+            passed.add(at)
+            path.append(at)
+            at = parents.get(at)
+        if at in path:
+            found.append(_oldest(db, path[path.index(at) :]))
+    return found
 
 
 def turn_counts(db: Database, session_ids: Iterable[str]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 import orjson
@@ -159,7 +159,7 @@ def resolve(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
     fork = continued_fork(connection, prepared.id)
     if fork is not None:
         found.parent_id, found.parent_message_id = fork.parent_id, fork.parent_message_id
-    return found
+    return _without_loop(connection, (prepared.created_at, prepared.id), found)
 
 
 def standing(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
@@ -317,7 +317,11 @@ def _relink(
         "AND json_extract(metadata_json, '$.source.inherited_from') IS NOT NULL",
         (child_id,),
     ).fetchall()
+    (created_at,) = connection.execute(
+        "SELECT created_at FROM chat_sessions WHERE id = ?", (child_id,)
+    ).fetchone()
     links = _look_up(connection, parent_id, parent_message, {row[2] for row in copies})
+    links = _without_loop(connection, (created_at, child_id), links)
     connection.execute(
         "UPDATE session_links SET pending = ? WHERE session_id = ? AND pending <> ?",
         (int(links.pending), child_id, int(links.pending)),
@@ -336,6 +340,37 @@ def _relink(
             updates.append((json_text(_with_original(metadata, original)), message_id))
     connection.executemany("UPDATE chat_messages SET metadata_json = ? WHERE id = ?", updates)
     return [row[1] for row in updates] if moved or updates else None
+
+
+def _without_loop(connection: sqlite3.Connection, child: tuple[int, str], found: Links) -> Links:
+    """Return links by which no session is its own ancestor, whatever a file says.
+
+    Of sessions that each name another one as their parent, all around, the oldest has none.
+
+    Args:
+        connection: In a transaction.
+        child: The time and the id of the session whose links these are.
+        found: What it refers to.
+    """
+    members, at = [child], found.parent_id
+    while at is not None and at != child[1]:
+        row = connection.execute(
+            "SELECT created_at, parent_id FROM chat_sessions WHERE id = ?", (at,)
+        ).fetchone()
+        if row is None or (row[0], at) in members:
+            return found
+        members.append((row[0], at))
+        at = row[1]
+    if at is None:
+        return found
+    oldest = min(members)
+    if oldest == child:
+        return replace(found, parent_id=None, parent_message_id=None)
+    connection.execute(
+        "UPDATE chat_sessions SET parent_id = NULL, parent_message_id = NULL WHERE id = ?",
+        (oldest[1],),
+    )
+    return found
 
 
 def _with_original(metadata: dict[str, object], original: str | None) -> dict[str, object]:

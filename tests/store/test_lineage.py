@@ -6,7 +6,7 @@ import pytest
 
 from store.errors import NotFound
 from store.queries.context import visible_ids
-from store.queries.lineage import family, root_of, siblings, turn_counts, turn_number
+from store.queries.lineage import families, family, root_of, siblings, turn_counts, turn_number
 from store.store import in_transaction
 from store.verbs.fork import fork
 from store.verbs.marks import label
@@ -67,6 +67,21 @@ def test_a_missing_parent_and_a_loop_end_the_climb(talk: Talk) -> None:
     talk.db.connection.execute("UPDATE chat_sessions SET parent_id = ? WHERE id = ?", [a, b])
     talk.db.connection.execute("UPDATE chat_sessions SET parent_id = ? WHERE id = ?", [b, a])
     assert {n.id for n in family(talk.db, a)} == {a, b}
+
+
+def test_no_session_is_left_out_of_the_tree(talk: Talk) -> None:
+    """Loops of parents, sessions below them, and one that names itself."""
+    one, two, three, below, own = (talk.session() for _ in range(5))
+    for child, parent in ((one, two), (two, three), (three, one), (below, two), (own, own)):
+        talk.db.connection.execute(
+            "UPDATE chat_sessions SET parent_id = ? WHERE id = ?", [parent, child]
+        )
+    trees = [[node.id for node in family(talk.db, root)] for root in families(talk.db)]
+    assert sorted(name for tree in trees for name in tree) == sorted([one, two, three, below, own])
+    assert len(trees) == 2
+    for name in (one, two, three, below):
+        assert {node.id for node in family(talk.db, name)} == {one, two, three, below}
+    assert [node.id for node in family(talk.db, own)] == [own]
 
 
 def test_turns_and_labels(talk: Talk) -> None:

@@ -546,3 +546,24 @@ def test_what_an_agent_went_on_with_keeps_its_parent_while_it_grows(database: Da
         (derived_session_id("fake", "two"),),
     ).fetchone()
     assert row == (derived_session_id("fake", "one"), "continuation", "Fix it (2)")
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_no_session_is_its_own_ancestor(database: Database, order: tuple[int, ...]) -> None:
+    names = ["one", "two", "three"]
+    drafts = [
+        session(name, message(f"{name} a"), created_at=START + number,
+                lineage=LineageDraft("fork", names[number - 1]))
+        for number, name in enumerate(names)
+    ]  # fmt: skip
+    for _ in range(2):
+        for number in order:
+            write(database, drafts[number])
+        ids = [derived_session_id("fake", name) for name in names]
+        parents = dict(database.connection.execute("SELECT id, parent_id FROM chat_sessions"))
+        assert parents == {ids[0]: None, ids[1]: ids[0], ids[2]: ids[1]}
+    write(database, session("own", message("x"), lineage=LineageDraft("fork", "own")))
+    (parent,) = database.connection.execute(
+        "SELECT parent_id FROM chat_sessions WHERE id = ?", (derived_session_id("fake", "own"),)
+    ).fetchone()
+    assert parent is None
