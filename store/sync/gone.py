@@ -18,18 +18,12 @@ from typing import Any
 
 import orjson
 
+from store.gone_marks import GONE, GONE_MESSAGES, GONE_PARTS
 from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_tail
 from store.sync.blocks import KEPT_FROM, cut_blocks, unpacked
 from store.sync.jsontext import json_text
 from store.sync.prepared import sums
-from store.sync.session_rows import (
-    GONE,
-    GONE_MESSAGES,
-    GONE_PARTS,
-    MessageTuple,
-    PartTuple,
-    PreparedSession,
-)
+from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
 
 _STAMPED = len("msg_") + 12
 """Characters of an id before its tail."""

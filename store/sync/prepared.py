@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from store.gone_marks import GONE, GONE_MESSAGES, PARTIAL
 from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_session_id, derived_tail
 from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sync.answers import answer_name
@@ -19,10 +20,7 @@ from store.sync.blocks import cut_blocks
 from store.sync.jsontext import clean, json_text
 from store.sync.memory import Memory
 from store.sync.session_rows import (
-    GONE,
-    GONE_MESSAGES,
     NOTHING_CARRIED,
-    PARTIAL,
     Carried,
     Rollups,
 )

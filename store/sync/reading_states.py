@@ -11,11 +11,12 @@ import orjson
 
 from store.compression import DamagedFrame, unpack_frame
 from store.database import Database
+from store.gone_marks import GONE_MESSAGES, PARTIAL
 from store.sources.protocol import Place
 from store.sync import units
 from store.sync.blocks import packed
 from store.sync.jsontext import json_text
-from store.sync.session_rows import GONE_MESSAGES, PARTIAL, Carried
+from store.sync.session_rows import Carried
 from store.sync.units import Job, version_of
 
 FORM = 1

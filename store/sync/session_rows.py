@@ -8,17 +8,6 @@ from typing import Any
 
 from store.sync.blocks import Attachment, Block
 
-GONE = "gone"
-"""In ``metadata_json.source`` of a message: true where the source no longer has it."""
-GONE_PARTS = "gone_parts"
-"""There: the indexes of the parts that the source no longer has, or has less of; empty where
-only the message's own facts, such as its counts, are gone."""
-PARTIAL = "partial"
-"""In ``metadata_json.source`` of a session: true where only something beside its own files,
-such as an index, was ever read."""
-GONE_MESSAGES = "gone_messages"
-"""In ``metadata_json.source`` of a session: how many messages have either mark."""
-
 MessageTuple = tuple[str, str, str, str, int, int]
 """id, session_id, role, metadata_json, created_at, updated_at."""
 PartTuple = tuple[str, str, str, int, str, str, str | None, str | None, int, int]

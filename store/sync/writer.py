@@ -11,6 +11,7 @@ import orjson
 
 from store.clock import Clock, system_clock
 from store.database import Database
+from store.gone_marks import GONE_MESSAGES, PARTIAL
 from store.sources.drafts import SessionDraft
 from store.sync import gone, keeping, links
 from store.sync.blocks import write_attachments, write_blocks, write_blocks_from
@@ -18,7 +19,6 @@ from store.sync.grown import what_differs
 from store.sync.jsontext import json_text
 from store.sync.message_rows import write_messages
 from store.sync.prepared import UNKNOWN_MODEL, PreparedSession, prepare
-from store.sync.session_rows import GONE_MESSAGES, PARTIAL
 
 CHANGES_KEPT = 10_000
 """Rows of ``changes`` that are kept; a poller further behind reads everything again."""

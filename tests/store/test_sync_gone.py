@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store.database import Database, open_database
+from store.gone_marks import gone_messages, is_gone
 from store.ids import derived_session_id
 from store.queries.originals import records_of_message
 from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
@@ -293,3 +294,23 @@ def test_nothing_that_was_there_is_ever_missing(
         write(database, whole)
         assert dump(database, ALL) == fresh(Path(folder), whole)
         database.close()
+
+
+def test_people_read_it_in_words(database: Database) -> None:
+    write(database, said("a", "b"))
+    write(database, said("a"))
+    rows = {
+        json.loads(row[0])["source"]["id"]: json.loads(row[0])
+        for row in database.connection.execute("SELECT metadata_json FROM chat_messages")
+    }
+    assert (is_gone(rows["a"]), is_gone(rows["b"]), is_gone(rows["b"], 0)) == (False, True, True)
+    (text,) = database.connection.execute("SELECT metadata_json FROM chat_sessions").fetchone()
+    assert gone_messages(json.loads(text)) == 1
+    write(database, with_calls("k", "l"))
+    write(database, with_calls("k"))
+    (text,) = database.connection.execute(
+        "SELECT metadata_json FROM chat_messages WHERE metadata_json LIKE '%gone_parts%'"
+    ).fetchone()
+    assert [is_gone(json.loads(text), index) for index in (None, 0, 1, 2)] == [
+        False, False, False, True,
+    ]  # fmt: skip

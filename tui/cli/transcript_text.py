@@ -10,6 +10,7 @@ from typing import Any
 
 from store.exports.encoding import encode
 from store.exports.reading import MessageReading, Row
+from store.gone_marks import NO_LONGER, is_gone
 from store.rows import MessageRow, PartRow
 from store.speakers import speaker_of
 from store.streams import Painted, joined
@@ -221,6 +222,8 @@ def _facts(row: Row, metadata: dict[str, Any], queued: bool) -> Iterator[str]:
         yield "hidden"
     if metadata.get("inherited_from"):
         yield "from the parent"
+    if is_gone(metadata):
+        yield NO_LONGER
 
 
 def _times(row: Row) -> tuple[int, int]:

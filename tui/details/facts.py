@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from store.gone_marks import NO_LONGER, gone_messages
 from store.queries.details import Overview, Timeline, model_name
 from store.queries.inspection import Spent
 from store.stored_json import DamagedJson, loads
@@ -91,6 +92,10 @@ def _place_lines(overview: Overview, width: int) -> list[Line]:
     kept = count_of(overview.records, "original record")
     if overview.records:
         lines.append(_fact("kept", kept, width, "muted"))
+    gone = gone_messages(metadata)
+    if gone:
+        said = f"{count_of(gone, 'message')} {NO_LONGER}"
+        lines.append(_fact("lost", said, width, "fork"))
     return [*lines, BLANK] if len(lines) > 1 else []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from store.gone_marks import NO_LONGER, is_gone
 from store.replies import Reply, reply_in
 from tui.figures import clock, count_of, duration, moment, size
 from tui.inspector.blocks import (
@@ -83,6 +84,8 @@ def facts_lines(subject: Subject, width: int) -> list[Line]:
     if message.hidden_at is not None:
         hidden = [("hidden by a rewind ", "fork"), (moment(message.hidden_at), "faint")]
         lines.append(pair("message", hidden, width))
+    if is_gone(subject.metadata, part.index):
+        lines.append(pair("kept", [(NO_LONGER, "fork")], width))
     return [*lines, *_link_lines(subject, width), BLANK]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from store.gone_marks import NO_LONGER, is_gone
 from store.queries.inspection import spent_of
 from tui.figures import count_of, moment, money, size
 from tui.inspector.blocks import Block, Fixed, Text
@@ -80,9 +81,10 @@ def _part_lines(subject: Subject, width: int) -> list[Line]:
         _fact("index", str(part.index), width),
         _fact("created", moment(part.created_at), width),
         _fact("updated", moment(part.updated_at), width),
-        BLANK,
     ]
-    return lines
+    if is_gone(subject.metadata, part.index):
+        lines.append(_fact("kept", NO_LONGER, width, "fork"))
+    return [*lines, BLANK]
 
 
 def _message_lines(subject: Subject, width: int) -> list[Line]:
@@ -95,6 +97,8 @@ def _message_lines(subject: Subject, width: int) -> list[Line]:
     ]
     if message.hidden_at is not None:
         lines.append(_fact("hidden", moment(message.hidden_at), width, "fork"))
+    if is_gone(metadata):
+        lines.append(_fact("kept", NO_LONGER, width, "fork"))
     model = metadata.get("model")
     if isinstance(model, dict):
         names = (model.get("provider_id"), model.get("model_id"), model.get("variant"))
