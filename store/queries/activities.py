@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import orjson
 
-from store.activity import (
-    RUNNING_STATES,
-    STATES,
-    Activity,
-    Unsettled,
-    guessed,
-    judged,
-    live_activities,
-    stored_activity,
-    unsettled_of,
-)
+from store.activity import Known, judged_all, live_activities, stored_activity
 from store.database import Database
 from store.queries import list_keys, listing
 from store.queries.list_keys import ListKeys
@@ -34,41 +23,22 @@ RANKS = (
 
 
 def judge(db: Database, rows: Iterable[ListRow], now: int) -> None:
-    """Say of sessions what they do, as ``store.activity.activity_of`` does.
+    """Say of sessions what they do, as ``store.activity`` does.
 
     Args:
         db: The store.
         rows: The sessions; changed in place.
         now: The present, epoch ms.
     """
-    silent = {}
-    for row in rows:
-        if row.stored is not None and row.activity in STATES:
-            activity = judged(row.stored, now, row.updated_at)
-            if not _may_be_stale(row.activity, activity):
-                row.activity, row.activity_from = activity.state, activity.from_
-                continue
-        silent[row.id] = row
-    open_ends = unsettled_of(db, list(silent)) if silent else {}
-    for session_id, row in silent.items():
-        unsettled = open_ends.get(session_id, Unsettled())
-        activity = _by_its_end(row.stored, row.activity, row.updated_at, unsettled, now)
+    found = list(rows)
+    known = [
+        Known(row.id, row.updated_at, row.said, row.live, row.source is not None)
+        for row in found
+    ]
+    judged = judged_all(db, known, now)
+    for row in found:
+        activity, row.active_at = judged[row.id]
         row.activity, row.activity_from = activity.state, activity.from_
-        row.active_at = unsettled.touched_at
-
-
-def _may_be_stale(stored: str | None, judged: Activity) -> bool:
-    """Say whether a session was taken to be dead by its age, as its end may be younger."""
-    return stored in RUNNING_STATES and judged.state not in RUNNING_STATES
-
-
-def _by_its_end(
-    stored: Mapping[str, Any] | None, state: str | None, updated_at: int, unsettled: Unsettled,
-    now: int,
-) -> Activity:
-    if stored is not None and state in STATES:
-        return judged(stored, now, updated_at, unsettled.touched_at)
-    return guessed(unsettled, now, updated_at)
 
 
 def states_of(db: Database, rowids: Sequence[int], now: int) -> dict[int, str]:
@@ -78,29 +48,21 @@ def states_of(db: Database, rowids: Sequence[int], now: int) -> dict[int, str]:
     """
     read = db.connection.execute(
         "SELECT s.rowid, s.id, s.updated_at,"
-        " CASE WHEN instr(s.metadata_json, '\"activity\"') THEN s.metadata_json ELSE '' END"
+        " CASE WHEN instr(s.metadata_json, '\"activity\"') THEN s.metadata_json ELSE '' END,"
+        " instr(s.metadata_json, '\"source\":') > 0"
         " FROM json_each($1) j JOIN chat_sessions s ON s.rowid = j.value",
         {"1": orjson.dumps(list(rowids)).decode()},
     ).fetchall()
-    ids = [session_id for _, session_id, _, _ in read]
-    live = live_activities(db, ids)
-    doing: dict[int, str] = {}
-    silent: dict[str, tuple[int, int, Mapping[str, Any] | None]] = {}
-    for rowid, session_id, written_at, metadata in read:
-        updated_at = number(written_at)
-        stored = live.get(session_id) or stored_activity(text(metadata) or "")
-        said = stored.get("state") if stored is not None else None
-        if stored is not None and said in STATES:
-            state = judged(stored, now, updated_at)
-            if not _may_be_stale(said, state):
-                doing[rowid] = state.state
-                continue
-        silent[session_id] = rowid, updated_at, stored
-    open_ends = unsettled_of(db, list(silent)) if silent else {}
-    for session_id, (rowid, updated_at, stored) in silent.items():
-        unsettled = open_ends.get(session_id, Unsettled())
-        said = stored.get("state") if stored is not None else None
-        doing[rowid] = _by_its_end(stored, said, updated_at, unsettled, now).state
+    live = live_activities(db, [session_id for _, session_id, *_ in read])
+    known = {
+        rowid: Known(
+            session_id, number(written_at), stored_activity(text(metadata) or ""),
+            live.get(session_id), bool(imported),
+        )
+        for rowid, session_id, written_at, metadata, imported in read
+    }
+    judged = judged_all(db, known.values(), now)
+    doing = {rowid: judged[one.id][0].state for rowid, one in known.items()}
     return {rowid: state for rowid, state in doing.items() if state != "idle"}
 
 

@@ -47,7 +47,8 @@ class ListRow:
         active_at: Epoch ms of what a guess goes by, where that is newer; else 0.
         messages: Stored messages, hidden ones too.
         turns: Visible messages of the user; None until it is counted.
-        stored: The whole activity as stored, with the process that runs it.
+        said: The whole activity as stored, with the process that runs it.
+        live: What a watcher that lives has seen of it.
     """
 
     rowid: int
@@ -72,7 +73,8 @@ class ListRow:
     messages: int = 0
     turns: int | None = None
     active_at: int = 0
-    stored: Mapping[str, Any] | None = None
+    said: Mapping[str, Any] | None = None
+    live: Mapping[str, Any] | None = None
 
 
 def upper_bound(db: Database) -> int:
@@ -106,7 +108,7 @@ def _text(value: Any) -> str | None:
 
 def _list_row(row: tuple[Any, ...], live: Mapping[str, Any] | None) -> ListRow:
     metadata = decoded(text(row[12]))
-    user, activity = _part(metadata, "user"), live or _part(metadata, "activity")
+    user, activity = _part(metadata, "user"), _part(metadata, "activity")
     return ListRow(
         rowid=row[0], id=text(row[1]) or "", title=_text(user.get("title")) or _text(row[2]),
         agent=text(row[3]) or "",
@@ -119,7 +121,7 @@ def _list_row(row: tuple[Any, ...], live: Mapping[str, Any] | None) -> ListRow:
         star=user.get("star") is True,
         tags=tag_names(user),
         activity=_text(activity.get("state")), activity_from=_text(activity.get("from")),
-        messages=row[13], stored=activity or None,
+        messages=row[13], said=activity if _text(activity.get("state")) else None, live=live,
     )
 
 

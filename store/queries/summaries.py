@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
-from store.activity import activity_of, live_activities, unsettled_of
+from store.activity import judged_all, known_of, live_activities
 from store.database import Database
 from store.exports.encoding import column_value
 from store.queries import counting, sessions
@@ -65,15 +65,14 @@ def summaries_of(db: Database, rows: Sequence[SessionRow], *, now: int) -> list[
     """Return the summaries of these sessions."""
     ids = [row.id for row in rows]
     counts = counting.counts(db, ids)
-    unsettled, live = unsettled_of(db, ids), live_activities(db, ids)
+    live = live_activities(db, ids)
+    judged = judged_all(db, [known_of(row, live.get(row.id)) for row in rows], now)
     found = []
     for row in rows:
         summary = _row(row)
         metadata = summary["metadata"] if isinstance(summary["metadata"], dict) else {}
         source = metadata.get("source")
-        activity = activity_of(
-            row, now=now, unsettled=unsettled.get(row.id), stored=live.get(row.id)
-        )
+        activity, _ = judged[row.id]
         summary |= {
             "title": row.title,
             "source": source if isinstance(source, dict) else None,

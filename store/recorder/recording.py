@@ -73,7 +73,7 @@ class Recording(Answers):
         self.session_id = row.id
         now = self._clock()
         stored = stored_activity(row.metadata_json) or {}
-        activity = activity_of(row, now=now, stored=stored)
+        activity = activity_of(row, now=now)
         busy = activity.state == "running" and activity.from_ == "stored"
         if busy and stored.get("pid") not in (None, self._process.pid):
             raise Refused(f"session {row.id} is being recorded by process {stored['pid']}")

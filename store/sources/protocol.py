@@ -280,14 +280,15 @@ class RunningSession:
         state: As in ``store.activity``.
         since: Epoch ms.
         pid: The process; whoever reads this finds out by it whether it still holds.
-        started: Ticks since boot at the process's start, where the source tells.
+        started: When the process started, as in ``store.processes.Process``, where the source
+            tells.
     """
 
     source_id: str
     state: str
     since: int
     pid: int
-    started: int | None = None
+    started: int | str | None = None
 
 
 @runtime_checkable

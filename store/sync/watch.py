@@ -29,7 +29,7 @@ from store.sync.progress import Progress
 from store.sync.stopping import Stop
 from store.sync.targets import Target
 from store.sync.units import Job
-from store.sync.watch_activity import ActivityBoard
+from store.sync.watch_activity import ActivityBoard, Attendance
 from store.sync.watch_events import Events
 from store.sync.watch_pace import Pace
 from store.sync.watch_readers import Followers
@@ -75,6 +75,7 @@ class Watch:
     _polls: ServerPolls = field(default_factory=ServerPolls)
     _silent: dict[Target, str] = field(default_factory=dict)
     _looked_into: dict[str, float] = field(default_factory=dict)
+    _attendance: Attendance | None = None
     _first: bool = True
     _targets: list[Target] = field(default_factory=list)
     _file: tuple[int, int] | None = None
@@ -92,6 +93,7 @@ class Watch:
                 return
             board = ActivityBoard(self.database, self.clock)
             board.clear()
+            self._attendance = Attendance(board)
             try:
                 while not self.stop.is_set():
                     self._follow(board)
@@ -109,6 +111,7 @@ class Watch:
             self._polls = ServerPolls(targets)
             for target in targets:
                 self._show_activity(board, target)
+            self._attend(start=True)
             self.say({"event": "watching"})
             ticked = time.monotonic()
             while not self.stop.is_set():
@@ -150,10 +153,11 @@ class Watch:
         if _identity(self.database) != self._file:
             raise StoreError(f"{self.database.path} was taken away; it is no longer followed")
         self.followers.drop_idle()
-        if not board.is_empty:
-            with self._tried_again(targets):
+        with self._tried_again(targets):
+            if not board.is_empty:
                 for target in targets:
                     self._show_activity(board, target)
+            self._attend()
         now = self.targets()
         return now == list(targets) and events.are_current(folders_of(now))
 
@@ -248,12 +252,24 @@ class Watch:
         source, root = target.source, target.root
         if isinstance(source, ActivitySource) and isinstance(root, Path):
             for session, state in board.show(source.kind, root, source.running(root)):
-                at = self.clock()
-                self.say({"event": "activity", "session": session, "state": state, "at": at})
+                self._say_activity(session, state)
+
+    def _attend(self, *, start: bool = False) -> None:
+        """Look for the processes of sessions that seem to run."""
+        if self._attendance is not None:
+            if start:
+                self._attendance.start()
+            for session, state in self._attendance.look():
+                self._say_activity(session, state)
+
+    def _say_activity(self, session: str, state: str | None) -> None:
+        self.say({"event": "activity", "session": session, "state": state, "at": self.clock()})
 
     def _say_changed(self, changed: Sequence[str]) -> None:
         if changed:
             names = list(dict.fromkeys(changed))
+            if self._attendance is not None:
+                self._attendance.moved(names)
             self.say(
                 {"event": "synced", "synced": len(names), "session": names[-1], "at": self.clock()}
             )

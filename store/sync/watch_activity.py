@@ -1,4 +1,8 @@
-"""What sources say that their sessions do now, beside the sessions in the store."""
+"""What sources say that their sessions do now, and which processes run them, beside the rows.
+
+Some agents say what they do (``ActivitySource``); the processes of others are looked for.
+When a process has ended its row stays, as ``gone``: whatever its session seems to do is over.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,34 @@ from pathlib import Path
 
 import orjson
 
+from store.activity import ALIVE, GONE, OPEN_STATES, judged_all, known_of, live_activities
+from store.attendance import PROGRAMS, Processes, running_processes
 from store.clock import Clock, system_clock
 from store.database import Database
 from store.ids import derived_session_id
-from store.processes import Process, is_alive, this_process
+from store.processes import Process, is_alive, lock_is_held, process_of, this_process
+from store.queries import activities
+from store.queries.reading import decoded
+from store.queries.sessions import get
+from store.rows import SessionRow
 from store.sources.protocol import RunningSession
 from store.sync.locking import transaction
+from store.sync.watch_events import is_silent
 from store.sync.writer import log_changes, trim_changes
 
 Row = tuple[str, int, str]
 """State, since, and the process as JSON."""
+Change = tuple[str, str | None]
+"""A session and what it does now; None where its process has ended."""
+LOOK_EVERY_MS = 2_000
+"""Pace at which the process of a session is looked for that has none yet."""
+QUIET_MS = 15_000
+"""A session of a program that runs nowhere, and that wrote nothing for so long, is over."""
 
 
 @dataclass(slots=True)
 class ActivityBoard:
-    """Keeps ``live_activity`` of some roots as their sources say it.
+    """Keeps ``live_activity`` of some roots.
 
     Attributes:
         alive: Says whether a process runs; None where that cannot be told.
@@ -36,8 +53,10 @@ class ActivityBoard:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no session runs."""
-        return not any(self._shown.values())
+        """Whether no process is known that runs a session."""
+        return all(
+            state == GONE for rows in self._shown.values() for state, _, _ in rows.values()
+        )
 
     def clear(self) -> None:
         """Take away what this watcher showed, and what those that have ended left behind."""
@@ -53,35 +72,65 @@ class ActivityBoard:
                     log_changes(self.database, session_id, (), self.clock)
         self._shown.clear()
 
-    def show(
-        self, kind: str, root: Path, said: Iterable[RunningSession]
-    ) -> list[tuple[str, str | None]]:
-        """Make the store say what a source says, but for processes that have ended.
+    def show(self, kind: str, root: Path, said: Iterable[RunningSession]) -> list[Change]:
+        """Make the store say what a source says.
 
         Returns:
-            The sessions whose activity changed, with the new state; None where nobody
-            runs them any more.
+            The sessions whose activity changed.
         """
-        rows = {}
+        before = self._shown.get((kind, str(root)), {})
+        rows: dict[str, Row] = {}
         for session in said:
             process = Process(
                 session.pid, self._watcher.host, session.started, self._watcher.boot
             ).as_json()
-            if self.alive(process) is not False:
-                text = orjson.dumps(process).decode()
-                name = derived_session_id(kind, session.source_id)
-                rows[name] = (session.state, session.since, text)
-        before = self._shown.get((kind, str(root)), {})
-        changed = [name for name, row in rows.items() if before.get(name) != row]
-        gone = [name for name in before if name not in rows]
-        if changed or gone:
-            self._write(kind, root, {name: rows[name] for name in changed}, gone)
-        self._shown[kind, str(root)] = rows
-        return [(name, rows[name][0]) for name in changed] + [(name, None) for name in gone]
+            lives = self.alive(process) is not False
+            if not lives and session.state == "idle":
+                continue
+            name = derived_session_id(kind, session.source_id)
+            text = orjson.dumps(process).decode()
+            if lives or name not in rows:
+                rows[name] = (session.state if lives else GONE, session.since, text)
+        return self._put(kind, root, before | self._left(before, rows) | rows, rows)
 
-    def _write(self, kind: str, root: Path, rows: dict[str, Row], gone: list[str]) -> None:
+    def _left(self, before: dict[str, Row], rows: dict[str, Row]) -> dict[str, Row]:
+        """Return what became of the sessions that no process speaks of any more."""
+        return {
+            name: (GONE, since, process)
+            for name, (state, since, process) in before.items()
+            if name not in rows and state != "idle"
+        }
+
+    def _put(
+        self, kind: str, root: Path, rows: dict[str, Row], said: dict[str, Row]
+    ) -> list[Change]:
+        before = self._shown.get((kind, str(root)), {})
+        rested = [name for name, row in before.items() if row[0] == "idle" and name not in said]
+        rows = {name: row for name, row in rows.items() if name not in rested}
+        changed = {name: row for name, row in rows.items() if before.get(name) != row}
+        if changed or rested:
+            self.write(kind, root, changed, rested)
+        self._shown[kind, str(root)] = rows
+        told: list[Change] = [
+            (name, None if row[0] == GONE else row[0])
+            for name, row in changed.items()
+            if row[0] != GONE or name in before
+        ]
+        return told + [(name, None) for name in rested]
+
+    def write(
+        self, kind: str, root: Path | str, rows: dict[str, Row], gone: Iterable[str] = ()
+    ) -> None:
+        """Write some rows, and take others away.
+
+        Args:
+            kind: The source's kind.
+            root: Its root.
+            rows: By session.
+            gone: Sessions whose rows are taken away.
+        """
         connection, now = self.database.connection, self.clock()
-        watcher = orjson.dumps(self._watcher.as_json()).decode()
+        watcher, gone = orjson.dumps(self._watcher.as_json()).decode(), list(gone)
         with transaction(connection, self.database.path):
             connection.executemany(
                 "DELETE FROM live_activity WHERE session_id = ?", ((name,) for name in gone)
@@ -97,3 +146,99 @@ class ActivityBoard:
             for name in (*rows, *gone):
                 log_changes(self.database, name, (), self.clock)
             trim_changes(self.database)
+
+
+@dataclass(slots=True)
+class Attendance:
+    """Finds the processes of sessions whose agents do not say which run them.
+
+    Attributes:
+        processes: Returns the processes that run now.
+    """
+
+    board: ActivityBoard
+    processes: Callable[[], Processes] = running_processes
+    _open: dict[str, None] = field(default_factory=dict)
+    _found: dict[str, Row] = field(default_factory=dict)
+    _looked_at: int = 0
+
+    def start(self) -> None:
+        """Look for the processes of all sessions that seem to run."""
+        database, now = self.board.database, self.board.clock()
+        found = activities.recently_active(database, now)
+        self.moved(row.id for row in found if row.activity in OPEN_STATES)
+
+    def moved(self, sessions: Iterable[str]) -> None:
+        """Look for the processes of sessions that were written just now."""
+        self._open |= dict.fromkeys(sessions)
+
+    def look(self) -> list[Change]:
+        """Bring what is known of processes up to date.
+
+        Returns:
+            The sessions whose process has ended.
+        """
+        wanted: list[SessionRow] = []
+        now, found = self.board.clock(), dict[str, tuple[str, Row]]()
+        for name in list(self._open):
+            row = get(self.board.database, name)
+            if row is None or not self._seems_open(row, now):
+                del self._open[name]
+            elif not self._has_process(name):
+                wanted.append(row)
+        lost = any(self._state(row.id) == ALIVE for row in wanted)
+        if wanted and (lost or now - self._looked_at >= LOOK_EVERY_MS):
+            self._looked_at, processes = now, self.processes()
+            for row in wanted:
+                process = self._look_for(row, processes, now)
+                if process is not None:
+                    found[row.id] = str(_source(row).get("kind")), process
+        for name, (kind, process) in found.items():
+            self.board.write(kind, "", {name: process})
+            self._found[name] = process
+        return [(name, None) for name, (_, process) in found.items() if process[0] == GONE]
+
+    def _state(self, name: str) -> str | None:
+        found = self._found.get(name)
+        return found[0] if found is not None else None
+
+    def _seems_open(self, row: SessionRow, now: int) -> bool:
+        """Say whether a session's rows say that it runs, and nothing else tells who runs it."""
+        database, mine = self.board.database, self._found.get(row.id)
+        live = live_activities(database, [row.id]).get(row.id)
+        if _source(row).get("kind") not in PROGRAMS or (live is not None and mine is None):
+            return False
+        if mine is not None and mine[0] == GONE and row.updated_at <= mine[1]:
+            return False
+        known = known_of(row)
+        lock = known.said.get("lock") if known.said is not None else None
+        if isinstance(lock, str) and lock_is_held(lock) is not None:
+            return False
+        if mine is not None and mine[0] == ALIVE:
+            # Rows of a process that lives may rest for as long as they like.
+            known = known._replace(live={"state": ALIVE} | this_process().as_json())
+        return judged_all(database, [known], now)[row.id][0].state in OPEN_STATES
+
+    def _has_process(self, name: str) -> bool:
+        found = self._found.get(name)
+        return (
+            found is not None and found[0] == ALIVE
+            and self.board.alive(orjson.loads(found[2])) is not False
+        )
+
+    def _look_for(self, row: SessionRow, processes: Processes, now: int) -> Row | None:
+        """Return the process of a session, or that it has none; None where nothing tells."""
+        source = _source(row)
+        kind, path = str(source.get("kind")), str(source.get("path"))
+        for pid in processes.of_session(kind, row.workspace_root, [path]):
+            return ALIVE, now, orjson.dumps(process_of(pid).as_json()).decode()
+        before = self._found.get(row.id)
+        if before is not None and before[0] == ALIVE:
+            return GONE, now, before[2]
+        nowhere = processes.known and not processes.any_of(kind) and not is_silent(Path(path))
+        return (GONE, now, "{}") if nowhere and now - row.updated_at > QUIET_MS else None
+
+
+def _source(row: SessionRow) -> dict[str, object]:
+    found = decoded(row.metadata_json).get("source")
+    return found if isinstance(found, dict) else {}

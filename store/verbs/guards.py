@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from store.activity import WAITING_STATES, Unsettled, current, unsettled_of
 from store.database import Database
 from store.errors import NotFound, Refused
+from store.queries.sessions import get
 
-RUNNING_WINDOW_MS = 60_000
-"""A tool part that is unsettled and was touched within this time means a running session."""
-
-UNSETTLED_STATES = ("input-streaming", "input-available", "approval-requested")
+OPEN_CALLS = ("input-streaming", "input-available", "approval-responded")
 
 
 def require_session(db: Database, session_id: str) -> None:
@@ -52,7 +51,7 @@ def require_visible_message(db: Database, session_id: str, message_id: str) -> s
 
 
 def refuse_while_running(db: Database, session_id: str, now: int) -> None:
-    """Refuse a session whose visible tool part is unsettled and was touched just now.
+    """Refuse a session in which a turn is under way (``store.activity``).
 
     Args:
         db: The store, inside a write transaction.
@@ -60,15 +59,19 @@ def refuse_while_running(db: Database, session_id: str, now: int) -> None:
         now: Epoch ms.
 
     Raises:
-        Refused: The session runs.
+        Refused: The session runs, or waits for its user in the middle of a turn.
     """
-    states = ", ".join(f"'{state}'" for state in UNSETTLED_STATES)
-    row = db.connection.execute(
-        "SELECT p.type FROM chat_parts p JOIN chat_messages m ON m.id = p.message_id"
-        " WHERE p.session_id = $1 AND p.updated_at > $2"
-        f" AND p.tool_state IN ({states}) AND {db.form.shown('m')} LIMIT 1",
-        {"1": session_id, "2": now - RUNNING_WINDOW_MS},
-    ).fetchone()
-    if row is not None:
-        tool = str(row[0]).removeprefix("tool-")
-        raise Refused(f"the session is running ({tool} has no result yet); try again when it rests")
+    row = get(db, session_id)
+    activity = current(db, row, now) if row is not None else None
+    if activity is None or not activity.busy:
+        return
+    if activity.state in WAITING_STATES:
+        what = "an approval" if activity.state == "waiting-approval" else "an answer"
+        raise Refused(f"the session is running (it waits for {what}); try again when it rests")
+    end = unsettled_of(db, [session_id]).get(session_id, Unsettled())
+    because = ""
+    if end.tool_state in OPEN_CALLS:
+        because = f" ({end.tool_type.removeprefix('tool-')} has no result yet)"
+    elif end.tool_state in ("streaming", "growing"):
+        because = " (its answer is still being written)"
+    raise Refused(f"the session is running{because}; try again when it rests")

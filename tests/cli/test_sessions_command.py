@@ -39,11 +39,11 @@ def test_json_has_the_columns_and_what_is_computed(run: Run, demo: Path) -> None
     assert first["turn_count"] == 4
 
 
-def test_a_session_that_runs_now_is_said_to_be_stored_as_running(run: Run, home: Path) -> None:
+def test_a_session_that_runs_by_its_file_alone_is_guessed_to_run(run: Run, home: Path) -> None:
     store = make_demo(home / "now.db", system_clock)
     first = run("sessions", "--json", "--store", store).json[0]
     assert first["title"] == "Retry loop in the sync worker"
-    assert (first["activity"], first["activity_from"]) == ("running", "stored")
+    assert (first["activity"], first["activity_from"]) == ("running", "guessed")
 
 
 def test_children_are_listed_with_their_lineage(run: Run, demo: Path) -> None:

@@ -504,6 +504,7 @@ def test_notes_tell_about_the_session(tmp_path: Path) -> None:
     file.note("permission-mode", permissionMode="plan")
     file.note("permission-mode", permissionMode="default")
     draft = read_one(file, tmp_path)
+    assert draft.metadata.pop("activity")["state"] == "running"
     assert draft.metadata == {
         "git_branch": "main",
         "version": "2.1.332",

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from store.activity import Unsettled, activity_of
-from store.rows import SessionRow
+from store.activity import Known, Unsettled, judged
 from store.sources.copilot import CopilotSource
 from store.sources.drafts import SessionDraft
 from store.sources.gemini import GeminiSource
@@ -152,11 +151,8 @@ def test_turns_of_copilot(tmp_path: Path) -> None:
 
 def test_a_turn_that_waits_for_its_user_is_not_at_work() -> None:
     stored = {"state": "running", "from": "stored", "since": START}
-    row = SessionRow("s", None, "codex", None, "{}", None, None, "[]", "{}", 0, 0, 0, 0, 0, 0,
-                     0.0, START, START, None)  # fmt: skip
-
     def state(unsettled: Unsettled, later: int) -> str:
-        return activity_of(row, now=START + later, unsettled=unsettled, stored=stored).state
+        return judged(Known("s", START, stored), unsettled, START + later).state
 
     assert state(Unsettled(), 5 * MINUTE) == "running"
     assert state(Unsettled(), 40 * MINUTE) == "interrupted"

@@ -91,7 +91,7 @@ def test_what_is_open_at_the_end_of_sessions(talk: Talk) -> None:
            for more in ([], [ask], [done])]
     found = unsettled_of(talk.db, ids)
     assert {key: found[key].tool_state for key in found} == {
-        ids[0]: "input-available", ids[1]: "approval-requested"}
+        ids[0]: "input-available", ids[1]: "approval-requested", ids[2]: "answered"}
 
 
 def test_a_queued_message_is_seen(own_talk: Talk) -> None:
@@ -119,12 +119,13 @@ def test_the_pages_query_walks_indexes_only(talk: Talk) -> None:
     ({"type": "text", "text": "gro", "state": "streaming"}, "streaming"),
     ({"type": "reasoning", "text": "gro", "state": "streaming"}, "streaming"),
     ({"type": "text", "text": "grown", "state": "done"}, None),
-    ({"type": "text", "text": "state streaming"}, None),
+    ({"type": "text", "text": "state streaming"}, "growing"),
 ])
 def test_text_that_grows_is_open(talk: Talk, data: dict[str, Any], state: str | None) -> None:
     session = talk.session("Grows")
     talk.message(session, text="go on")
     talk.message(session, "assistant", parts=[{"type": "text", "text": "before"}, data])
+    talk.db.connection.execute("UPDATE chat_parts SET updated_at = updated_at + 1")
     found = unsettled_of(talk.db, [session]).get(session, Unsettled())
     assert (found.tool_state, found.tool_type) == (state, data["type"] if state else "")
     talk.db.connection.execute("UPDATE chat_parts SET data_json = '{' WHERE type = 'text'")
@@ -135,9 +136,9 @@ def test_text_that_grows_is_open(talk: Talk, data: dict[str, Any], state: str | 
 @pytest.mark.parametrize(("error", "after", "state"), [
     ({"message": "overloaded"}, None, "failed"),
     ({"name": "APIError", "message": "overloaded"}, None, "failed"),
-    ({"name": "MessageAbortedError", "message": "Aborted"}, None, None),
+    ({"name": "MessageAbortedError", "message": "Aborted"}, None, "stopped"),
     ({"message": "overloaded"}, "text", None),
-    ({"message": "overloaded"}, "prompt", None),
+    ({"message": "overloaded"}, "prompt", "prompt"),
 ])
 def test_a_message_that_ends_on_an_error(
     talk: Talk, error: dict[str, Any], after: str | None, state: str | None
@@ -146,17 +147,18 @@ def test_a_message_that_ends_on_an_error(
     talk.message(session, text="go on")
     call = {"type": "tool-sh", "toolCallId": "c", "state": "input-available", "input": {}}
     settled = call | {"state": "output-available", "output": 1}
-    parts = [{"type": "text", "text": "before"}, settled if state is None else call,
+    parts = [{"type": "text", "text": "before"}, call if state == "failed" else settled,
              {"type": "data-error", "data": error}]
     talk.message(session, "assistant", parts=[
         *parts, *([{"type": "text", "text": "went on"}] if after == "text" else [])])
     if after == "prompt":
         talk.message(session, text="again")
     found = unsettled_of(talk.db, [session]).get(session, Unsettled())
-    assert (found.tool_state, found.tool_type) == (state, "data-error" if state else "")
+    last = "" if state is None else "text" if after else "data-error"
+    assert (found.tool_state, found.tool_type) == (state, last)
     talk.db.connection.execute("UPDATE chat_parts SET data_json = '{' WHERE type = 'data-error'")
     found = unsettled_of(talk.db, [session]).get(session, Unsettled())
-    assert found.tool_state != "failed"
+    assert found.tool_state not in ("failed", "stopped")
 
 
 def test_header_list_and_command_line_agree(own_talk: Talk) -> None:
@@ -186,10 +188,10 @@ def test_header_list_and_command_line_agree(own_talk: Talk) -> None:
 
 
 @pytest.mark.parametrize(("stored", "age", "state", "from_"), [
-    ({"state": "running"}, STALE_AFTER_MS, "running", "stored"),
+    ({"state": "running"}, STALE_AFTER_MS, "running", "guessed"),
     ({"state": "running"}, STALE_AFTER_MS + 1, "interrupted", "guessed"),
     ({"state": "retrying"}, STALE_AFTER_MS + 1, "interrupted", "guessed"),
-    ({"state": "running", "since": NOW - 1}, STALE_AFTER_MS + 1, "running", "stored"),
+    ({"state": "running", "since": NOW - 1}, STALE_AFTER_MS + 1, "running", "guessed"),
     ({"state": "waiting-input"}, 30 * 86_400_000, "waiting-input", "stored"),
     ({"state": "waiting-input", **this_process().as_json(), "started": 1}, 0, "interrupted",
      "guessed"),

@@ -266,8 +266,11 @@ def test_activity_is_written_where_it_changes_and_for_the_living(tmp_path: Path)
     living.clear()
     assert board.show("fake", root, said) == [(name, None)]
     assert board.is_empty
+    rows = database.connection.execute("SELECT session_id, state FROM live_activity").fetchall()
+    assert rows == [(name, "gone")]
+    board.clear()
     changes = database.connection.execute("SELECT session_id, message_id FROM changes").fetchall()
-    assert changes == [(name, None), (name, None)]
+    assert changes == [(name, None)] * 3
     assert database.connection.execute("SELECT * FROM live_activity").fetchall() == []
     database.close()
 

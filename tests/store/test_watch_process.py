@@ -14,10 +14,11 @@ import orjson
 import pytest
 
 from store.activity import live_activities
+from store.clock import system_clock
 from store.database import open_database
 from store.errors import StoreError
 from store.ids import derived_session_id
-from store.queries.listing import rows_of
+from store.queries import activities
 from store.sources.claude_code import ClaudeCodeSource
 from store.sync.engine import Settings, Sync
 from store.sync.process import (
@@ -300,7 +301,7 @@ async def test_busy_and_idle_are_shown_while_the_process_lives(
     database = open_database(tmp_path / "live.db", write=False)
 
     def in_list() -> tuple[str | None, str | None]:
-        (row,) = rows_of(database, [1]).values()
+        (row,) = activities.rows(database, [1], (), system_clock()).values()
         return row.activity, row.activity_from
 
     assert in_list() == ("running", "stored")
@@ -317,7 +318,7 @@ async def test_busy_and_idle_are_shown_while_the_process_lives(
     agent.kill()
     await agent.wait()
     assert (await watcher.until(Activity)).state is None
-    assert in_list() == (None, None)
+    assert in_list() == ("interrupted", "guessed")
     assert dump(database) == rows_at_once(tmp_path, root)
     database.close()
 

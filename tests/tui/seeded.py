@@ -71,7 +71,7 @@ def make_store(
             [
                 (f"prt_{session_id[-2:]}{number:018d}{index:06d}", message_id, session_id, index,
                  part["type"], json.dumps(part, ensure_ascii=False), part.get("toolCallId"),
-                 part.get("state"), at, at + 500)
+                 part.get("state"), at, at + (500 if "toolCallId" in part else 0))
                 for index, part in enumerate(message.parts)
             ],
         )

@@ -227,7 +227,7 @@ def talk_that(tmp_path: Path, state: str) -> tuple[Talk, str]:
 @pytest.mark.parametrize(
     ("state", "expected"),
     [("approval-requested", "waiting-approval"), ("input-available", "running"),
-     ("output-available", "idle")],
+     ("output-available", "running"), ("output-denied", "running"), ("rests", "idle")],
 )
 def test_the_list_guesses_what_nobody_stored(
     state: str, expected: str | None, tmp_path: Path

@@ -160,7 +160,7 @@ async def test_nothing_after_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["f", "r"])
 async def test_a_running_session_is_refused(key: str, tmp_path: Path) -> None:
     said = [*talk(), Said("assistant", [
-        tool("Bash", {"command": "make"}, state="input-available", call="b")], at=NOW - 1000)]
+        tool("Bash", {"command": "make"}, state="input-available", call="b")], at=NOW + 20_000)]
     path = make_store(tmp_path / "s.db", said)
     async with running(path) as run:
         await at(run, 1)

@@ -13,6 +13,7 @@ from store.sources.claude_code.queue import waiting_messages
 from store.sources.claude_code.rows import Row, mapping, string
 from store.sources.claude_code.transcript import Transcript
 from store.sources.claude_code.tree import abandoned
+from store.sources.claude_code.ending import activity_of
 from store.sources.drafts import AttachmentDraft, SessionDraft
 
 KIND = "claude-code"
@@ -85,6 +86,9 @@ def session_draft(
         found = _last(rows, key)
         if found:
             draft.metadata[name] = found
+    activity = activity_of(thread.messages)
+    if activity is not None:
+        draft.metadata["activity"] = activity
     extra: dict[str, Any] = draft.metadata.setdefault("backscroll", {})
     if string(first.get("entrypoint")):
         extra["entrypoint"] = first["entrypoint"]

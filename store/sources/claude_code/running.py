@@ -3,7 +3,8 @@
 Source: the Claude Code format page, section 7: the file is there from start to exit, its
 ``status`` follows the run, and it stays behind, still busy, when the process is killed. So
 whoever uses this asks for the process, by its number and by its start (``procStart`` is
-field 22 of ``/proc/PID/stat``). A status ``waiting`` comes with what is waited for, in words.
+field 22 of ``/proc/PID/stat``, or a date where there is no ``/proc``). A status ``waiting``
+comes with what is waited for, in words.
 The ``.key`` files beside them are secrets and are never opened.
 """
 
@@ -91,12 +92,17 @@ def _session_of(data: dict[str, Any], pid: int) -> RunningSession | None:
         state = "waiting-approval" if approval else "waiting-input"
     if not session_id or state is None or data.get("pid") != pid:
         return None
-    started = data.get("procStart")
+    started = string(data.get("procStart"))
     since = data.get("statusUpdatedAt")
     return RunningSession(
         session_id,
         state,
         since if type(since) is int else 0,
         pid,
-        int(started) if isinstance(started, str) and started.isdecimal() else None,
+        int(started) if started and started.isdecimal() else _words(started),
     )
+
+
+def _words(started: str | None) -> str | None:
+    """Return a date as ``ps -o lstart=`` prints it, with single spaces."""
+    return " ".join(started.split()) if started else None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from store.sources.codex.copies import Resolve, began_at, copied_from
+from store.sources.codex.discovery import home_of
 from store.sources.codex.facts import Facts
 from store.sources.codex.lineage import History, history_of
 from store.sources.codex.messages import Thread
@@ -19,6 +22,7 @@ from store.sources.titles import first_prompt, shortened
 from store.sources.values import mapping, string
 
 KIND = "codex"
+LOCKS = "thread-writer-locks"
 
 
 def session_draft(
@@ -158,7 +162,15 @@ def _add_metadata(
     draft.metadata["backscroll"] = extra
     if thread.turn_state is not None:
         state, since = thread.turn_state
-        draft.metadata["activity"] = {"state": state, "from": "stored", "since": since}
+        activity = {"state": state, "from": "stored", "since": since}
+        if state == "running":
+            activity["lock"] = writer_lock(draft.path, draft.source_id)
+        draft.metadata["activity"] = activity
+
+
+def writer_lock(path: str, thread: str) -> str:
+    """Return the file that a running Codex holds locked while it has a thread open."""
+    return os.path.join(home_of(Path(path)), LOCKS, f"{thread}.lock")
 
 
 def thread_id_of(path: str, rollout: Rollout) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.sources.codex.lineage import Entry
-from store.sources.codex.tools import enrich, settle
+from store.sources.codex.tools import enrich, is_open, settle
 from store.sources.drafts import MessageDraft, PartDraft
 
 Records = tuple[int, ...]
@@ -35,7 +35,7 @@ class Calls:
         One of the same id that was given something else is another call.
         """
         known = self.parts.get(part.tool_call_id or "")
-        if known is None or known.tool_state != "input-available":
+        if known is None or not is_open(known):
             return False
         if known.type != part.type or known.data.get("input") != part.data.get("input"):
             return False

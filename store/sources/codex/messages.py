@@ -12,7 +12,7 @@ from store.sources.codex.items import message_parts, message_text, reasoning_par
 from store.sources.codex.lineage import Entry
 from store.sources.codex.origins import kinds_of, origin_details, origin_of
 from store.sources.codex.responses import Responses
-from store.sources.codex.tools import CALLS, HOSTED, call_part, hosted_part, item_of
+from store.sources.codex.tools import CALLS, HOSTED, call_part, hosted_part, is_open, item_of
 from store.sources.drafts import MessageDraft, PartDraft
 from store.sources.notices import is_context, review, told_parts
 from store.sources.plain_parts import data_part
@@ -107,7 +107,7 @@ class Thread(Responses):
         part.records = self.record(entry)
         if self.calls.repeats(part):
             return
-        if part.tool_state == "input-available":
+        if is_open(part):
             message = self.response(entry)
             self.waiting.add(part.tool_call_id or "")
             self.calls.add(part, message)

@@ -65,15 +65,30 @@ def call_part(line: Line) -> PartDraft:
         openai["itemId"] = payload["id"]
     if line.kind != "function_call":
         openai["type"] = line.kind
+    given = _input(payload.get(CALLS[line.kind]), line.kind)
+    state = "approval-requested" if _asks(given) else "input-available"
     data: dict[str, Any] = {
-        "type": kind,
-        "toolCallId": call_id,
-        "state": "input-available",
-        "input": _input(payload.get(CALLS[line.kind]), line.kind),
-    }
+        "type": kind, "toolCallId": call_id, "state": state, "input": given,
+    }  # fmt: skip
+    if state == "approval-requested":
+        data["approval"] = {"id": call_id}
     if openai:
         data["callProviderMetadata"] = {"openai": openai}
-    return PartDraft(kind, data, line.at, line.at, call_id, "input-available")
+    return PartDraft(kind, data, line.at, line.at, call_id, state)
+
+
+def is_open(part: PartDraft) -> bool:
+    """Say whether a call has no output yet."""
+    return part.tool_state in ("input-available", "approval-requested")
+
+
+def _asks(given: object) -> bool:
+    """Say whether a call leaves the sandbox, for which Codex asks its user first."""
+    arguments = mapping(given)
+    return (
+        arguments.get("sandbox_permissions") == "require_escalated"
+        or arguments.get("with_escalated_permissions") is True
+    )
 
 
 def hosted_part(line: Line) -> PartDraft:
@@ -117,8 +132,9 @@ def _input(given: object, kind: str) -> Any:
 
 def settle(part: PartDraft, line: Line) -> None:
     """Put an output into the part of its call; a second one is left out."""
-    if part.tool_state != "input-available":
+    if not is_open(part):
         return
+    part.data.pop("approval", None)
     raw = line.payload.get("output", line.payload.get("tools"))
     output, succeeded, told = _output(raw)
     text = output if isinstance(output, str) else ""

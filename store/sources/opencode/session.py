@@ -19,6 +19,8 @@ KIND = "opencode"
 _PLACEHOLDER = re.compile(r"(?:New|Child) [Ss]ession - \d{4}-\d\d-\d\dT")
 _KEPT = ("slug", "projectID", "workspaceID", "path", "agent", "permission", "summary", "metadata")
 _ABORTED = "MessageAbortedError"
+_GOES_ON = ("tool-calls",)
+"""How a step ends that another one follows."""
 ATTACHMENT_LIMIT = 64 << 20
 """Bytes of the largest output that is brought along."""
 
@@ -113,22 +115,35 @@ def _link(
 
 
 def _say_what_it_does(draft: SessionDraft, stored: StoredSession) -> None:
-    """Set the activity where the last answer that stands is not finished, or failed."""
+    """Set the activity where the last turn that stands is not over, or failed.
+
+    Each step of a turn is a message of its own; one that ended in calls is followed by another.
+    """
     hidden = {one.source_id for one in draft.messages if "hidden_at" in one.metadata}
     standing = (
         each for each in reversed(stored.messages)
         if each.id not in hidden and not each.data.get("queued")
     )  # fmt: skip
     last = next(standing, None)
-    if last is None or last.data.get("role") != "assistant":
+    if last is None:
+        return
+    if last.data.get("role") != "assistant":
+        if not _is_compaction(last):
+            draft.metadata["activity"] = {
+                "state": "running", "from": "guessed", "since": last.created_at,
+            }  # fmt: skip
         return
     ended, error = mapping(last.data.get("time")).get("completed"), last.data.get("error")
-    state = None if ended else "running"
+    state = None if ended and last.data.get("finish") not in _GOES_ON else "running"
     if error:
         state = "interrupted" if mapping(error).get("name") == _ABORTED else "error"
     if state is not None:
         since = number(ended) or last.created_at
         draft.metadata["activity"] = {"state": state, "from": "stored", "since": since}
+
+
+def _is_compaction(message: StoredMessage) -> bool:
+    return any(part.data.get("type") == "compaction" for part in message.parts)
 
 
 def _exported(session_id: str, message: StoredMessage) -> str | None:

@@ -48,6 +48,10 @@ class Kept:
         return self.built
 
 
+_ENDS = {"aborted": "interrupted", "error": "error", "toolUse": "running"}
+"""What a session does whose last answer stopped for such a reason."""
+
+
 def session_draft(
     path: str, lines: list[Record], records: list[bytes], kept: Kept, siblings: Siblings
 ) -> SessionDraft | None:
@@ -149,8 +153,9 @@ def _activity(tree: Tree) -> dict[str, Any] | None:
         return None
     if message["role"] != "assistant":
         return {"state": "running", "from": "guessed", "since": last.at}
-    state = {"aborted": "interrupted", "error": "error"}.get(str(message.get("stopReason")))
-    return None if state is None else {"state": state, "from": "stored", "since": last.at}
+    state = _ENDS.get(str(message.get("stopReason")))
+    came = "guessed" if state == "running" else "stored"
+    return None if state is None else {"state": state, "from": came, "since": last.at}
 
 
 def _link(draft: SessionDraft, tree: Tree, siblings: Siblings) -> None:

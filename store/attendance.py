@@ -1,0 +1,230 @@
+"""Which processes may be running a session whose agent does not say so itself.
+
+A process belongs to a session when it has the session's file open, or when it is the
+session's program and runs in its folder. On Linux ``/proc`` tells; elsewhere ``ps`` and
+``lsof`` are asked, where they are installed. Nothing is asked of the agents.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from store import processes as system
+from store.processes import PS_TIMEOUT_S, has_proc
+
+
+class Program(NamedTuple):
+    """How a program's processes are known.
+
+    Attributes:
+        names: What its command is called.
+        packages: Folders of the packages that it is installed in, for programs that are run
+            by an interpreter.
+    """
+
+    names: frozenset[str]
+    packages: tuple[str, ...] = ()
+
+
+PROGRAMS: dict[str, Program] = {
+    "claude-code": Program(frozenset({"claude"}), ("/@anthropic-ai/claude-code/",)),
+    "codex": Program(frozenset({"codex"}), ("/@openai/codex/",)),
+    "opencode": Program(frozenset({"opencode"}), ("/opencode-ai/",)),
+    "gemini": Program(frozenset({"gemini"}), ("/@google/gemini-cli/",)),
+    "pi": Program(frozenset({"pi"}), ("/pi-coding-agent/",)),
+    "copilot": Program(frozenset({"copilot"}), ("/@github/copilot/",)),
+    "aider": Program(frozenset({"aider"})),
+}
+"""By the kind of a source."""
+_ARGUMENTS = 4
+"""Words of a command line among which a program's name is looked for."""
+_OURS = ("backscroll", "store.sync")
+_ENDINGS = (".js", ".mjs", ".cjs", ".py", ".exe")
+
+
+@dataclass(slots=True)
+class Seen:
+    """A process that was seen.
+
+    Attributes:
+        words: The beginning of its command line.
+    """
+
+    pid: int
+    words: Sequence[str]
+    _cwd: str | None = None
+    _files: frozenset[tuple[int, int]] | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is a process of this program."""
+        return self.pid == os.getpid() or any(
+            ours in os.path.basename(word) for word in self.words for ours in _OURS
+        )
+
+    def is_of(self, program: Program) -> bool:
+        """Say whether it is a process of a program."""
+        for word in self.words:
+            name = os.path.basename(word.rstrip("/"))
+            for ending in _ENDINGS:
+                name = name.removesuffix(ending)
+            if name in program.names or any(part in word for part in program.packages):
+                return True
+        return False
+
+    def runs_in(self, folder: str) -> bool:
+        """Say whether it runs in a folder or below it."""
+        if self._cwd is None:
+            try:
+                self._cwd = os.path.realpath(system.PROC / str(self.pid) / "cwd", strict=True)
+            except OSError:
+                self._cwd = ""
+        real = os.path.realpath(folder).rstrip("/")
+        return bool(self._cwd) and (self._cwd == real or self._cwd.startswith(real + "/"))
+
+    def has_open(self, files: Iterable[tuple[int, int]]) -> bool:
+        """Say whether it has one of some files open, by device and inode."""
+        if self._files is None:
+            self._files = frozenset(_open_files(self.pid))
+        return not self._files.isdisjoint(files)
+
+    def take_told(self, cwd: str, paths: Iterable[str]) -> None:
+        """Take what ``lsof`` told of it."""
+        self._cwd = os.path.realpath(cwd) if cwd else ""
+        self._files = frozenset(_identities(paths))
+
+
+@dataclass(slots=True)
+class Processes:
+    """The processes of this machine, as they were at one moment.
+
+    Attributes:
+        known: False where the system does not tell.
+    """
+
+    seen: list[Seen] = field(default_factory=list)
+    known: bool = True
+
+    def of_session(self, kind: str, workspace: str | None, paths: Sequence[str]) -> list[int]:
+        """Return the processes that may run a session.
+
+        Args:
+            kind: The kind of its source.
+            workspace: Its folder.
+            paths: Its files.
+        """
+        files, program = set(_identities(paths)), PROGRAMS.get(kind)
+        if program is None:
+            return []
+        found = []
+        for one in self.seen:
+            if one.is_ours:
+                continue
+            named = one.is_of(program)
+            if (files and one.has_open(files)) or (
+                named and workspace is not None and one.runs_in(workspace)
+            ):
+                found.append(one.pid)
+        return found
+
+    def any_of(self, kind: str) -> bool:
+        """Say whether any process of a kind's program runs, wherever."""
+        program = PROGRAMS.get(kind)
+        return program is not None and any(one.is_of(program) for one in self.seen)
+
+
+def running_processes(kinds: Iterable[str] = PROGRAMS) -> Processes:
+    """Return the processes that run now.
+
+    Args:
+        kinds: Kinds of sources; of other programs' processes less is asked where that costs.
+    """
+    if has_proc():
+        return Processes([*_by_proc()])
+    return _by_ps([PROGRAMS[kind] for kind in kinds if kind in PROGRAMS])
+
+
+def _by_proc() -> Iterable[Seen]:
+    for name in os.listdir(system.PROC):
+        if not name.isdecimal():
+            continue
+        folder = system.PROC / name
+        try:
+            words = folder.joinpath("cmdline").read_bytes()[:4096].split(b"\0")
+            title = folder.joinpath("comm").read_bytes().strip()
+        except OSError:
+            continue
+        if not words[0]:
+            continue  # the system's own, or one that has ended
+        yield Seen(int(name), [os.fsdecode(word) for word in [title, *words[:_ARGUMENTS]]])
+
+
+def _open_files(pid: int) -> Iterable[tuple[int, int]]:
+    folder = system.PROC / str(pid) / "fd"
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    yield from _identities(str(folder / name) for name in names)
+
+
+def _identities(paths: Iterable[str]) -> Iterable[tuple[int, int]]:
+    for path in paths:
+        try:
+            stat = os.stat(path)
+        except (OSError, ValueError):
+            continue
+        yield stat.st_dev, stat.st_ino
+
+
+def _by_ps(programs: Sequence[Program]) -> Processes:
+    """List processes without ``/proc``; only those of some programs are asked for more."""
+    told = _output("ps", "-axo", "pid=,command=")
+    if told is None:
+        return Processes(known=False)
+    found = Processes()
+    for line in told.splitlines():
+        number, _, command = line.strip().partition(" ")
+        if number.isdecimal():
+            found.seen.append(Seen(int(number), command.split()[:_ARGUMENTS], "", frozenset()))
+    named = {
+        one.pid: one for one in found.seen if any(one.is_of(program) for program in programs)
+    }
+    if named:
+        numbers = ",".join(map(str, named))
+        _take_lsof(named, _output("lsof", "-w", "-n", "-P", "-Fpfn", "-p", numbers) or "")
+    return found
+
+
+def _take_lsof(seen: dict[int, Seen], told: str) -> None:
+    """Take folders and open files from ``lsof -F``: a field a line, its letter first."""
+    pid, descriptor, cwd = 0, "", ""
+    paths: list[str] = []
+    for line in [*told.splitlines(), "p0"]:
+        letter, value = line[:1], line[1:]
+        if letter == "p":
+            if pid in seen:
+                seen[pid].take_told(cwd, paths)
+            pid, cwd, paths = int(value) if value.isdecimal() else 0, "", []
+        elif letter == "f":
+            descriptor = value
+        elif letter == "n" and descriptor == "cwd":
+            cwd = value
+        elif letter == "n" and Path(value).is_absolute():
+            paths.append(value)
+
+
+def _output(*command: str) -> str | None:
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PS_TIMEOUT_S,
+            check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.decode("utf-8", "surrogateescape")
