@@ -8,12 +8,12 @@ from typing import Any
 import orjson
 
 from store.sources.claude_code.costs import add_costs
+from store.sources.claude_code.ending import activity_of
 from store.sources.claude_code.messages import Thread
 from store.sources.claude_code.queue import waiting_messages
 from store.sources.claude_code.rows import Row, mapping, string
 from store.sources.claude_code.transcript import Transcript
 from store.sources.claude_code.tree import abandoned
-from store.sources.claude_code.ending import activity_of
 from store.sources.drafts import AttachmentDraft, SessionDraft
 
 KIND = "claude-code"
