@@ -69,6 +69,9 @@ class NotifySettings:
     sessions: Literal["opened", "all"] = "opened"
 
 
+PollFiles = Literal["auto", "always", "never"]
+
+
 @dataclass(slots=True)
 class SourceSettings:
     """``[sources]``: what sync reads.
@@ -80,6 +83,8 @@ class SourceSettings:
         excluded_workspaces: Folders whose sessions never come into the library.
         sync_on_start: Whether ``backscroll`` without an argument syncs.
         watch: Whether running sessions are followed.
+        poll_files: Whether the size and time of files are looked at beside what the system
+            tells: ``auto``, ``always`` (for file systems that tell nothing), or ``never``.
         keep_originals: Whether each original record is kept, compressed.
         keep_deleted: Whether sessions stay when their source's file goes away.
     """
@@ -91,6 +96,7 @@ class SourceSettings:
     excluded_workspaces: list[str] = field(default_factory=list)
     sync_on_start: bool = True
     watch: bool = True
+    poll_files: PollFiles = "auto"
     keep_originals: bool = True
     keep_deleted: bool = True
 

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     guard_streams()
     options = _parser().parse_args(arguments)
-    if options.nice:
+    if options.nice and hasattr(os, "nice"):
         os.nice(options.nice)
     stop = Stop()
     if threading.current_thread() is threading.main_thread():
@@ -115,6 +115,7 @@ def _watch(options: argparse.Namespace, stop: Stop) -> None:
             say=_print if options.json else _tell,
             on_progress=_Reporter() if options.json else lambda progress: None,
             scope=_scope(options),
+            poll=config.sources.poll_files,
         ).run()
     except sqlite3.Error as error:
         raise StoreError(explain(error, database.path)) from error

@@ -7,7 +7,7 @@ killed anywhere goes on where it was. Small units share a transaction.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -200,6 +200,10 @@ class Sync:
                 found = {}
             self._listed[target] = found
         return self._listed[target].get(key)
+
+    def listed(self, target: Target) -> Iterable[Unit]:
+        """Return the units that a root held when it was listed last."""
+        return self._listed.get(target, {}).values()
 
     def list_moved(self, target: Target) -> list[Job]:
         """Return the units of a root that moved; note what went wrong or went away."""

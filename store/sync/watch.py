@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from store.clock import Clock, system_clock
+from store.config import PollFiles
 from store.database import Database
 from store.errors import StoreError
 from store.sources.protocol import ActivitySource, FollowedSource, Problem, Unit
@@ -32,7 +33,9 @@ from store.sync.units import Job
 from store.sync.watch_activity import ActivityBoard, Attendance
 from store.sync.watch_events import Events
 from store.sync.watch_pace import Pace
+from store.sync.watch_paths import WatchedPaths
 from store.sync.watch_readers import Followers
+from store.sync.watch_recent import LOOK_S, RecentFiles
 from store.sync.watch_servers import Answer, ServerPolls
 
 TICK_S = 1.0
@@ -60,6 +63,8 @@ class Watch:
             "trouble", "message"}``.
         on_progress: Takes the progress of the first sync.
         scope: Names the targets where they are not the usual ones.
+        poll: Whether files are looked at beside what events tell: ``auto`` (those that
+            changed lately), ``always`` (new files in all folders too), or ``never``.
     """
 
     database: Database
@@ -70,12 +75,15 @@ class Watch:
     on_progress: Callable[[Progress], None] = lambda progress: None
     clock: Clock = system_clock
     scope: str = ""
+    poll: PollFiles = "auto"
     followers: Followers = field(default_factory=Followers)
     _pace: Pace = field(default_factory=Pace)
     _polls: ServerPolls = field(default_factory=ServerPolls)
     _silent: dict[Target, str] = field(default_factory=dict)
     _looked_into: dict[str, float] = field(default_factory=dict)
     _attendance: Attendance | None = None
+    _recent: RecentFiles = field(default_factory=RecentFiles)
+    _paths: WatchedPaths = field(default_factory=WatchedPaths)
     _first: bool = True
     _targets: list[Target] = field(default_factory=list)
     _file: tuple[int, int] | None = None
@@ -104,7 +112,10 @@ class Watch:
     def _follow(self, board: ActivityBoard) -> None:
         """Watch the folders that there are now; return when there are others."""
         targets = self._targets = self.targets()
-        events = Events(folders_of(targets), self.stop)
+        folders = folders_of(targets)
+        events, self._paths = Events(folders, self.stop), WatchedPaths(folders)
+        self._recent.eager = self._recent.eager or self.poll == "always"
+        self._recent.start(folders)
         try:
             self._catch_up(targets)
             self._pace.start(targets, [one for one in targets if _is_polled(one, events)])
@@ -113,27 +124,41 @@ class Watch:
                 self._show_activity(board, target)
             self._attend(start=True)
             self.say({"event": "watching"})
-            ticked = time.monotonic()
+            ticked = looked = time.monotonic()
             while not self.stop.is_set():
                 now = time.monotonic()
                 if now - ticked >= TICK_S:
                     ticked = now
                     if not self._tick(board, targets, events):
                         return
-                due = min([ticked + TICK_S, self._pace.due(), self._polls.due(),
-                           *self._looked_into.values()])  # fmt: skip
+                due = min([ticked + TICK_S, looked + LOOK_S, self._pace.due(),
+                           self._polls.due(), *self._looked_into.values()])  # fmt: skip
                 seen = events.wait(max(0.001, due - now))
                 if not seen.ended:
-                    self._take(board, targets, seen.paths)
+                    self._take(board, targets, self._told(seen.paths))
+                if time.monotonic() - looked >= LOOK_S and self.poll != "never":
+                    looked = time.monotonic()
+                    self._take(board, targets, self._recent.look())
         finally:
             events.close()
             self._polls.close()
+
+    def _told(self, paths: frozenset[str]) -> frozenset[str]:
+        """Return what events told of, under the names by which it is watched."""
+        if not paths:
+            return paths
+        found = self._paths.as_watched(paths)
+        self._recent.told(found)
+        return found
 
     def _catch_up(self, targets: Sequence[Target]) -> None:
         sync = self._sync()
         if self._first:
             sync.on_progress = self.on_progress
         summary = sync.run(targets)
+        for target in targets:
+            for unit in sync.listed(target):
+                self._recent.take(unit.stamps)
         if self._first:
             self._first = False
             self.say({"event": "summary", **summary.as_dict()})
@@ -225,6 +250,7 @@ class Watch:
     def _bring_in_moved(self, target: Target, found: Sequence[Unit]) -> None:
         jobs = []
         for unit in found:
+            self._recent.take(unit.stamps)
             job = Job(target.source, target.root, unit, None)
             job.stored = units.stored_unit(self.database, job)
             if units.moved(target.source, unit, job.stored, self.settings.excludes):
@@ -242,6 +268,8 @@ class Watch:
         sync = self._sync()
         with self._pace.measured(target):
             jobs = sync.list_moved(target)
+        for unit in sync.listed(target):
+            self._recent.take(unit.stamps)
         jobs.sort(key=lambda job: (-job.unit.changed_at, job.unit.key))
         sync.bring_in(jobs)
         if jobs:
