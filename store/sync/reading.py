@@ -137,4 +137,6 @@ def reason_of(what: str, error: Exception) -> str:
         return f"{what}: {error}"
     if isinstance(error, OSError) and error.strerror:
         return f"{what}: {error.strerror}"
+    if isinstance(error, UnicodeDecodeError):
+        return f"{what}: it holds text that is no UTF-8"
     return f"{what}: {type(error).__name__}: {error}"

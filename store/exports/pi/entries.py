@@ -126,8 +126,9 @@ class Entries:
         self.copies[wanted] = item.message["id"]
         content = message.get("content") if isinstance(message, dict) else None
         blocks = content if isinstance(content, list) else []
-        self._results(item, [b.get("id") for b in blocks if b.get("type") == "toolCall"],
-                      rows, parts)  # fmt: skip
+        calls = [str(block.get("id")) for block in blocks
+                 if isinstance(block, dict) and block.get("type") == "toolCall"]  # fmt: skip
+        self._results(item, calls, rows, parts)
         return True
 
     def _results(
