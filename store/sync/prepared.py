@@ -67,8 +67,8 @@ def prepare(
         model_json=json_text(draft.model or UNKNOWN_MODEL),
         metadata=_session_metadata(kind, draft),
         rollups=carried.rollups,
-        created_at=draft.created_at,
-        updated_at=draft.updated_at,
+        created_at=draft.created_at or _first_time(draft),
+        updated_at=draft.updated_at or draft.created_at or _first_time(draft),
         archived_at=draft.archived_at,
         parent_id=derived_session_id(kind, lineage.parent_source_id) if lineage else None,
         parent_message=lineage.parent_message_source_id if lineage else None,
@@ -162,6 +162,9 @@ def _lay_out(
 ) -> None:
     """Give each message its id and place, so that ``(created_at, id)`` is the order."""
     at, position = carried.at, carried.position
+    if at < 0 and draft.messages and draft.messages[0].created_at <= 0:
+        # What has no time that can be, and stands first, has that of what follows.
+        at, position = _first_time(draft), -1
     memory.begin()
     ids: dict[str, str] = {}
     for number, message in enumerate(draft.messages):
@@ -193,6 +196,12 @@ def _lay_out(
     _name_tails(prepared, ids)
 
 
+def _first_time(draft: SessionDraft) -> int:
+    """Return the first time that any of a session's messages has, else the session's own."""
+    times = (message.created_at for message in draft.messages if message.created_at > 0)
+    return next(times, max(draft.created_at, 0))
+
+
 def _add_message(
     prepared: PreparedSession, kind: str, message: MessageDraft, message_id: str, at: int
 ) -> None:
@@ -207,7 +216,7 @@ def _add_message(
     if message.gone:
         source[GONE] = True
     metadata["source"] = source
-    if at != message.created_at:
+    if at != message.created_at > 0:
         own = dict(metadata.get("backscroll") or {})
         own["true_created_at"] = message.created_at
         metadata["backscroll"] = own
@@ -226,6 +235,7 @@ def _add_parts(
     ticks: int,
     tail: str,
 ) -> None:
+    at = ticks // IDS_PER_MILLISECOND
     for index, part in enumerate(message.parts):
         data = part.data
         if "resultProviderMetadata" in data:
@@ -241,8 +251,8 @@ def _add_parts(
                 json_text(data),
                 None if call_id is None else clean(call_id),
                 part.tool_state,
-                part.created_at,
-                max(part.created_at, part.updated_at),
+                part.created_at or at,
+                max(part.created_at or at, part.updated_at),
             )
         )
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Literal
+
+from store.sources.values import iso_ms
 
 Kind = Literal["start", "user", "tool", "assistant"]
 _TYPED_AT = re.compile(r"^# (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)\s*$")
@@ -135,7 +136,4 @@ def typed_at(body: bytes) -> list[tuple[int, str]]:
 
 
 def _ms(stamp: str) -> int:
-    try:
-        return round(datetime.fromisoformat(stamp).timestamp() * 1000)
-    except (ValueError, OverflowError, OSError):
-        return 0
+    return iso_ms(stamp) or 0

@@ -13,6 +13,7 @@ from datetime import datetime
 
 from store.sources.growing import open_regular
 from store.sources.json_lines import CHUNK
+from store.sources.values import plausible_ms
 
 HEADER = re.compile(rb"^# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[ \t\r]*$", re.M)
 _LONGEST_HEADER = 256
@@ -100,7 +101,7 @@ def _regions(headers: list[tuple[int, bytes]], size: int) -> list[Region]:
 def _moment(stamp: bytes) -> datetime | None:
     try:
         moment = datetime.strptime(stamp.decode(), "%Y-%m-%d %H:%M:%S")
-        moment.timestamp()
+        plausible = plausible_ms(moment.timestamp() * 1000) is not None
     except (ValueError, OverflowError, OSError):
         return None
-    return moment
+    return moment if plausible else None

@@ -71,7 +71,7 @@ def session_draft(
         source_id,
         path,
         KIND,
-        created_at=min(times, default=0),
+        created_at=next(filter(None, times), 0),
         updated_at=max(times, default=0),
         workspace_root=_first(rows, "cwd"),
         messages=thread.messages,

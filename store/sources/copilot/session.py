@@ -237,7 +237,7 @@ def _agents(parent: SessionDraft, session: Session) -> list[SessionDraft]:
             f"{parent.source_id}:{call_id}",
             parent.path,
             KIND,
-            created_at=min(event.at for event in events),
+            created_at=next((event.at for event in events if event.at), 0),
             updated_at=max(event.at for event in events),
             workspace_root=parent.workspace_root,
             messages=messages,

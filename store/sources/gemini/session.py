@@ -165,12 +165,13 @@ def build_session(
     """
     history, found = kept.history, kept.build(inherited)
     times = [message.created_at for message in found]
-    started = history.started or min(times, default=0)
+    first = next(filter(None, times), 0)
+    started = history.started or first
     draft = SessionDraft(
         logs.session_id,
         logs.path,
         KIND,
-        created_at=min([started, *times]) if started else min(times, default=0),
+        created_at=min(started, first) if first else started,
         updated_at=max(history.last, started),
         workspace_root=workspace or _workspace(history),
         messages=found,

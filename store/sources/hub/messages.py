@@ -12,7 +12,7 @@ from typing import Any
 from store.sources.drafts import MessageDraft, PartDraft, Role
 from store.sources.hub.parts import data_part, parts_of, steps_of
 from store.sources.hub.stored import StoredMessage, StoredPart
-from store.sources.values import mapping, number, string
+from store.sources.values import mapping, ms_or_0, number, string
 
 _ASSISTANT = {"finish": "finish_reason", "parentID": "answers"}
 _USER = {"tools": "tools", "format": "format"}
@@ -25,7 +25,7 @@ def message_draft(message: StoredMessage) -> MessageDraft:
         role = "user" if message.role == "user" else "assistant"
     steps = steps_of(message)
     times = [part.updated_at for part in message.parts]
-    completed = number(mapping(message.data.get("time")).get("completed"))
+    completed = ms_or_0(mapping(message.data.get("time")).get("completed"))
     draft = MessageDraft(
         message.id, role, message.created_at,
         max([message.created_at, message.updated_at, completed, *times]),

@@ -12,7 +12,7 @@ from typing import Any
 from store.sources.drafts import PartDraft
 from store.sources.hub.stored import StoredMessage, StoredPart
 from store.sources.stated_calls import call_data, file_data, own_word
-from store.sources.values import mapping, number, string
+from store.sources.values import mapping, ms_or_0, string
 
 _SILENT = "step-finish"
 """Tells of its message; it is no part of it."""
@@ -75,7 +75,7 @@ def _words(part: StoredPart) -> PartDraft:
         "text": text if isinstance(text, str) else "",
         "state": "done",
     }
-    began, ended = number(times.get("start")), number(times.get("end"))
+    began, ended = ms_or_0(times.get("start")), ms_or_0(times.get("end"))
     own: dict[str, Any] = {key: True for key in ("synthetic", "ignored") if part.data.get(key)}
     if part.type == "reasoning" and began and ended:
         own["duration_ms"] = max(0, ended - began)
@@ -99,8 +99,8 @@ def _tool_part(versions: list[StoredPart]) -> PartDraft:
     if extra:
         data["resultProviderMetadata"] = {"backscroll": extra}
     times = mapping(state.get("time"))
-    began = number(times.get("start")) or first.created_at
-    ended = number(times.get("end")) or newest.updated_at
+    began = ms_or_0(times.get("start")) or first.created_at
+    ended = ms_or_0(times.get("end")) or newest.updated_at
     records = tuple(part.record for part in reversed(versions))
     ended = max(began, ended)
     return PartDraft(data["type"], data, began, ended, call_id, data["state"], records)
@@ -113,8 +113,8 @@ def _extra(word: str, state: dict[str, Any]) -> dict[str, Any]:
     if word in ("completed", "error"):
         failed = word == "error" or (type(code) is int and code != 0)
         extra["status"] = "error" if failed else "ok"
-        if number(times.get("start")) and number(times.get("end")):
-            extra["duration_ms"] = max(0, number(times["end"]) - number(times["start"]))
+        if ms_or_0(times.get("start")) and ms_or_0(times.get("end")):
+            extra["duration_ms"] = max(0, ms_or_0(times["end"]) - ms_or_0(times["start"]))
     told = own_word(state)
     if told is not None:
         extra["word"] = told

@@ -21,7 +21,7 @@ def session_draft(stored: StoredSession) -> SessionDraft:
     row, data = stored.row, mapping(stored.row.get("data"))
     drafts = [message_draft(message) for message in stored.messages]
     _mark_compactions(stored.messages, drafts)
-    first = min((draft.created_at for draft in drafts if draft.created_at), default=0)
+    first = next((draft.created_at for draft in drafts if draft.created_at), 0)
     created = utc_ms(row.get("created_at")) or first
     last = max((draft.updated_at for draft in drafts), default=created)
     draft = SessionDraft(

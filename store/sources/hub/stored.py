@@ -9,7 +9,7 @@ from store.sources.databases import decoded, record_bytes
 from store.sources.ordering import in_order
 from store.sources.protocol import Problem
 from store.sources.row_reader import Row, RowReader
-from store.sources.values import mapping, number, string, utc_ms
+from store.sources.values import mapping, ms_or_0, string, utc_ms
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ def _read_messages(reader: RowReader, stored: StoredSession) -> None:
 
 def _message(stored: StoredSession, row: Row) -> StoredMessage:
     data = _object(stored, "message", row)
-    at = utc_ms(row.get("created_at")) or number(mapping(data.get("time")).get("created"))
+    at = utc_ms(row.get("created_at")) or ms_or_0(mapping(data.get("time")).get("created"))
     role = string(row.get("role")) or ""
     return StoredMessage(str(row["id"]), role, data, at, utc_ms(row.get("updated_at")) or at)
 

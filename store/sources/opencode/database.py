@@ -18,7 +18,7 @@ from store.sources.opencode.stored import (
     StoredSession,
     in_order,
 )
-from store.sources.values import mapping, number, string
+from store.sources.values import mapping, ms_or_0, string
 
 _JSON = ("revert", "permission", "model", "metadata", "summary_diffs")
 _NAMES = {
@@ -103,9 +103,9 @@ def _messages(connection: sqlite3.Connection, stored: StoredSession) -> None:
     by_id: dict[str, dict[str, Any]] = {}
     for row in rows(connection, "SELECT * FROM message WHERE session_id = ?", (stored.id,)):
         data = _object(stored, "message", row)
-        at = number(row.get("time_created")) or number(mapping(data.get("time")).get("created"))
+        at = ms_or_0(row.get("time_created")) or ms_or_0(mapping(data.get("time")).get("created"))
         name = str(row["id"])
-        messages[name] = StoredMessage(name, data, at, number(row.get("time_updated")) or at)
+        messages[name] = StoredMessage(name, data, at, ms_or_0(row.get("time_updated")) or at)
         by_id[name] = row
     for row in rows(connection, "SELECT * FROM part WHERE session_id = ?", (stored.id,)):
         _take_part(stored, messages, row)
@@ -123,12 +123,12 @@ def _messages(connection: sqlite3.Connection, stored: StoredSession) -> None:
 def _take_part(
     stored: StoredSession, messages: dict[str, StoredMessage], row: dict[str, Any]
 ) -> None:
-    message_id, at = str(row.get("message_id")), number(row.get("time_created"))
+    message_id, at = str(row.get("message_id")), ms_or_0(row.get("time_created"))
     message = messages.get(message_id)
     if message is None:
         stored.complain(f"part {row['id']} belongs to message {message_id}, which is missing")
         message = messages[message_id] = StoredMessage(message_id, {}, at, at)
-    updated = number(row.get("time_updated")) or at
+    updated = ms_or_0(row.get("time_updated")) or at
     data = _object(stored, "part", row)
     message.parts.append(StoredPart(str(row["id"]), data, at, updated, -1))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession, in_order, parsed
-from store.sources.values import mapping, number, string
+from store.sources.values import mapping, ms_or_0, string
 
 _HEAD = 4096
 
@@ -56,8 +56,8 @@ def read_export(path: Path) -> StoredSession:
             stored.complain(f"message {place + 1} has no id")
             continue
         times = mapping(data.get("time"))
-        at = number(times.get("created"))
-        moved = max(at, number(times.get("completed")))
+        at = ms_or_0(times.get("created"))
+        moved = max(at, ms_or_0(times.get("completed")))
         message = StoredMessage(name, data, at, moved, (stored.keep(data),))
         for part in one.get("parts") or ():
             if isinstance(part, dict):
@@ -69,6 +69,6 @@ def read_export(path: Path) -> StoredSession:
 
 def _part(stored: StoredSession, message: StoredMessage, part: dict[str, Any]) -> StoredPart:
     times = mapping(part.get("time")) or mapping(mapping(part.get("state")).get("time"))
-    at = number(times.get("start")) or message.created_at
+    at = ms_or_0(times.get("start")) or message.created_at
     name = string(part.get("id")) or f"{message.id}:{len(message.parts):06}"
-    return StoredPart(name, part, at, number(times.get("end")) or at, stored.keep(part))
+    return StoredPart(name, part, at, ms_or_0(times.get("end")) or at, stored.keep(part))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from store.sources.opencode.stored import StoredMessage, StoredSession
-from store.sources.values import mapping, number
+from store.sources.values import mapping, ms_or_0
 
 Signs = Sequence[tuple[str, int, str]]
 """Id, ``time_created`` and role of messages, in order."""
@@ -46,7 +46,7 @@ def sign_of(message: StoredMessage) -> tuple[str, int, str]:
 
 def copies_of(stored: StoredSession) -> list[StoredMessage]:
     """Return the messages that are older than their session."""
-    began = number(mapping(stored.info.get("time")).get("created"))
+    began = ms_or_0(mapping(stored.info.get("time")).get("created"))
     return [message for message in stored.messages if 0 < message.created_at < began]
 
 

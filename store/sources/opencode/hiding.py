@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from store.sources.drafts import MessageDraft
 from store.sources.opencode.stored import StoredSession
-from store.sources.values import mapping, number, string
+from store.sources.values import mapping, ms_or_0, string
 
 
 def hide_reverted(stored: StoredSession, drafts: list[MessageDraft]) -> list[MessageDraft]:
@@ -33,7 +33,7 @@ def hide_reverted(stored: StoredSession, drafts: list[MessageDraft]) -> list[Mes
 
 def _reverted_at(stored: StoredSession, drafts: list[MessageDraft]) -> int:
     """Return when: the revert moves the session's time; never before what it hides."""
-    updated = number(mapping(stored.info.get("time")).get("updated"))
+    updated = ms_or_0(mapping(stored.info.get("time")).get("updated"))
     return max(updated, max(draft.created_at for draft in drafts) + 1)
 
 

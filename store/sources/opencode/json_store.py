@@ -22,7 +22,7 @@ from store.sources.opencode.stored import (
     parsed,
 )
 from store.sources.protocol import FileStamp, Problem, Unit
-from store.sources.values import mapping, number
+from store.sources.values import mapping, ms_or_0
 
 _LAST = 2
 """Messages at the end whose parts are each asked for their time when sessions are listed."""
@@ -130,8 +130,8 @@ def read_json_session(folders: Folders, path: Path) -> StoredSession:
         if is_first_form(data):
             data, parts = later_form(data)
         times = mapping(data.get("time"))
-        at = number(times.get("created"))
-        moved = max(at, number(times.get("completed")))
+        at = ms_or_0(times.get("created"))
+        moved = max(at, ms_or_0(times.get("completed")))
         message = StoredMessage(name, _plain(data), at, moved, (record,))
         if parts is None:
             _read_parts(folders.parts(session_id, name), stored, message)
@@ -167,8 +167,8 @@ def _place(stored: StoredSession) -> None:
 
 def _part(name: str, data: dict[str, Any], began: int, record: int) -> StoredPart:
     times = mapping(data.get("time")) or mapping(mapping(data.get("state")).get("time"))
-    at = number(times.get("start")) or began
-    return StoredPart(name, data, at, number(times.get("end")) or at, record)
+    at = ms_or_0(times.get("start")) or began
+    return StoredPart(name, data, at, ms_or_0(times.get("end")) or at, record)
 
 
 def _read_parts(folder: Path, stored: StoredSession, message: StoredMessage) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from store.sources.opencode.opening import columns, order_of
 from store.sources.protocol import FileStamp, Problem, Unit
-from store.sources.values import number
+from store.sources.values import ms_or_0, number
 
 _ROW = (
     "parent_id", "directory", "title", "version", "share_url", "cost", "tokens_input",
@@ -60,7 +60,7 @@ def list_sessions(
         row = dict(zip(names, values, strict=True))
         last = _last_rows(connection, session_id, found)
         sign = repr((sorted(row.items()), found, last)).encode("utf-8", "surrogatepass")
-        at = max(number(row.get("time_updated")), number(row.get("time_archived")), _newest(last))
+        at = max(ms_or_0(row.get("time_updated")), ms_or_0(row.get("time_archived")), _newest(last))
         size = _BYTES_PER_PART * (1 + number(found.parts[1] if found.parts else 0))
         stamp = FileStamp(
             str(path),
@@ -130,4 +130,4 @@ def _part_times(connection: sqlite3.Connection, column: str, value: str) -> list
 
 
 def _newest(times: list[Any]) -> int:
-    return max((number(time) for time in times), default=0)
+    return max((ms_or_0(time) for time in times), default=0)

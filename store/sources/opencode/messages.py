@@ -13,7 +13,7 @@ from store.sources.drafts import MessageDraft, PartDraft, Role
 from store.sources.opencode.parts import data_part, part_of
 from store.sources.opencode.stored import StoredMessage, StoredPart
 from store.sources.opencode.usage import usage_of
-from store.sources.values import mapping, number, string
+from store.sources.values import mapping, ms_or_0, string
 
 _ASSISTANT = {
     "finish": "finish_reason",
@@ -52,7 +52,7 @@ def message_draft(message: StoredMessage) -> MessageDraft:
 
 def _last_moved(message: StoredMessage) -> int:
     times = [part.updated_at for part in message.parts]
-    completed = number(mapping(message.data.get("time")).get("completed"))
+    completed = ms_or_0(mapping(message.data.get("time")).get("completed"))
     return max([message.created_at, message.updated_at, completed, *times])
 
 
@@ -114,7 +114,7 @@ def _add_error(draft: MessageDraft, message: StoredMessage) -> None:
     draft.parts.append(data_part("error", found, _whole(message)))
     _extra(draft)["error"] = found["name"]
     if found["name"] == "MessageAbortedError":
-        completed = number(mapping(message.data.get("time")).get("completed"))
+        completed = ms_or_0(mapping(message.data.get("time")).get("completed"))
         _extra(draft)["aborted_at"] = completed or draft.updated_at
 
 

@@ -11,7 +11,7 @@ from store.sources.drafts import PartDraft
 from store.sources.opencode.stored import StoredPart
 from store.sources.opencode.tools import tool_part
 from store.sources.stated_calls import file_data
-from store.sources.values import mapping, number, string
+from store.sources.values import mapping, ms_or_0, string
 
 _IDS = ("id", "sessionID", "messageID", "type")
 
@@ -49,7 +49,7 @@ def _words(part: StoredPart, kind: str) -> PartDraft:
         "text": text if isinstance(text, str) else "",
         "state": "done",
     }
-    began, ended = number(times.get("start")), number(times.get("end"))
+    began, ended = ms_or_0(times.get("start")), ms_or_0(times.get("end"))
     own: dict[str, Any] = {key: True for key in ("synthetic", "ignored") if part.data.get(key)}
     if kind == "reasoning" and began and ended:
         own["duration_ms"] = max(0, ended - began)

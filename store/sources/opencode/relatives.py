@@ -11,7 +11,7 @@ from store.sources.opencode.first_form import is_first_form, later_form
 from store.sources.opencode.folders import Folders
 from store.sources.opencode.forks import Candidate
 from store.sources.opencode.stored import StoredSession, parsed
-from store.sources.values import mapping, number, string
+from store.sources.values import mapping, ms_or_0, number, string
 
 
 class Call(NamedTuple):
@@ -84,12 +84,12 @@ def _signs(folder: Path) -> Iterator[tuple[str, int, str]]:
         data = _load(path)
         if is_first_form(data):
             data, _ = later_form(data)
-        when = number(mapping(data.get("time")).get("created"))
+        when = ms_or_0(mapping(data.get("time")).get("created"))
         yield path.stem, when, str(data.get("role"))
 
 
 def _created(path: Path) -> int:
-    return number(mapping(_load(path).get("time")).get("created"))
+    return ms_or_0(mapping(_load(path).get("time")).get("created"))
 
 
 def _load(path: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from store.sources.databases import decoded
 from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession
-from store.sources.values import epoch_ms, mapping, number, string
+from store.sources.values import epoch_ms, mapping, ms_or_0, string
 
 Data = dict[str, Any]
 
@@ -31,14 +31,14 @@ def read_second_engine(stored: StoredSession, rows: list[dict[str, Any]]) -> Non
             stored.complain(f"session_message {row.get('id')} holds no JSON object")
             data = {"unreadable": string(data) or ""}
         time = mapping(data.get("time"))
-        at = number(row.get("time_created")) or epoch_ms(time.get("created")) or last
+        at = ms_or_0(row.get("time_created")) or epoch_ms(time.get("created")) or last
         last = at
         kind, name = str(row.get("type")), str(row.get("id"))
         if at <= ended and not kind.endswith("-switched"):
             continue
         record = stored.keep({"table": "session_message", **row, "data": data})
         info, parts = _MAKERS.get(kind, _other)(kind, data)
-        moved = max(number(row.get("time_updated")), epoch_ms(time.get("completed")) or 0, at)
+        moved = max(ms_or_0(row.get("time_updated")), epoch_ms(time.get("completed")) or 0, at)
         message = StoredMessage(name, info, at, moved, (record,))
         for index, part in enumerate(parts):
             message.parts.append(StoredPart(f"{name}:{index}", part, at, moved, record))
@@ -55,7 +55,7 @@ def read_waiting(stored: StoredSession, rows: list[dict[str, Any]]) -> None:
         prompt, name = decoded(row.get("prompt")), str(row.get("id"))
         if row.get("promoted_seq") is not None or name in known or not isinstance(prompt, dict):
             continue
-        at = number(row.get("time_created"))
+        at = ms_or_0(row.get("time_created"))
         record = stored.keep({"table": "session_input", **row, "prompt": prompt})
         info, parts = _user("user", prompt)
         message = StoredMessage(name, {**info, "queued": at}, at, at, (record,))

@@ -13,7 +13,7 @@ from store.sources.opencode.hiding import hide_reverted
 from store.sources.opencode.messages import digest_of, message_draft, model_of
 from store.sources.opencode.relatives import Call
 from store.sources.opencode.stored import StoredMessage, StoredSession
-from store.sources.values import mapping, number, string
+from store.sources.values import mapping, ms_or_0, number, string
 
 KIND = "opencode"
 _PLACEHOLDER = re.compile(r"(?:New|Child) [Ss]ession - \d{4}-\d\d-\d\dT")
@@ -40,12 +40,12 @@ def session_draft(
     mark_compactions(stored.messages, drafts)
     draft = SessionDraft(
         stored.id, stored.path, KIND,
-        created_at=number(times.get("created")) or _first_time(drafts),
-        updated_at=number(times.get("updated")),
+        created_at=ms_or_0(times.get("created")) or _first_time(drafts),
+        updated_at=ms_or_0(times.get("updated")),
         workspace_root=string(info.get("directory")),
         model=model_of(mapping(info.get("model"))),
         records=stored.records,
-        archived_at=number(times.get("archived")) or None,
+        archived_at=ms_or_0(times.get("archived")) or None,
     )  # fmt: skip
     if draft.model is None:
         models = [one.metadata["model"] for one in drafts if "model" in one.metadata]

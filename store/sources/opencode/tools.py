@@ -12,7 +12,7 @@ from typing import Any
 from store.sources.drafts import PartDraft
 from store.sources.opencode.stored import StoredPart
 from store.sources.stated_calls import call_data, own_word
-from store.sources.values import mapping, number, string
+from store.sources.values import mapping, ms_or_0, string
 
 _DENIED = re.compile(
     r"(?:The user rejected permission|The user has specified a rule which prevents|"
@@ -35,8 +35,8 @@ def tool_part(part: StoredPart) -> PartDraft:
     if extra:
         data["resultProviderMetadata"] = {"backscroll": extra}
     times = mapping(state.get("time"))
-    began = number(times.get("start")) or part.created_at
-    ended = number(times.get("end")) or part.updated_at
+    began = ms_or_0(times.get("start")) or part.created_at
+    ended = ms_or_0(times.get("end")) or part.updated_at
     ended = max(began, ended)
     return PartDraft(data["type"], data, began, ended, call_id, data["state"], (part.record,))
 
@@ -46,8 +46,8 @@ def _extra(name: str, word: str, state: dict[str, Any]) -> dict[str, Any]:
     extra: dict[str, Any] = {}
     if word in ("completed", "error"):
         extra["status"] = _status(name, word, state, metadata)
-        if number(times.get("start")) and number(times.get("end")):
-            extra["duration_ms"] = max(0, number(times["end"]) - number(times["start"]))
+        if ms_or_0(times.get("start")) and ms_or_0(times.get("end")):
+            extra["duration_ms"] = max(0, ms_or_0(times["end"]) - ms_or_0(times["start"]))
     told = own_word(state)
     if told is not None:
         extra["word"] = told

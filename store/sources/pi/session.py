@@ -75,7 +75,7 @@ def session_draft(
         session_id,
         path,
         KIND,
-        created_at=started or min(times, default=0),
+        created_at=started or next(filter(None, times), 0),
         updated_at=max(times, default=0),
         workspace_root=string(tree.header.get("cwd")),
         messages=messages,

@@ -72,7 +72,7 @@ def session_draft(
     sides = _sides(unit, files, problems)
     draft = SessionDraft(
         source_id, os.path.join(folder, UI), KIND,
-        created_at=epoch_ms(config.get("created_at")) or min((e.at for e in events), default=0),
+        created_at=epoch_ms(config.get("created_at")) or next((e.at for e in events if e.at), 0),
         updated_at=max([epoch_ms(config.get("updated_at")) or 0, *(e.at for e in events)]),
         workspace_root=string(config.get("workspace_path")), model=_model(config),
         messages=thread.messages, records=records,
