@@ -181,7 +181,9 @@ class _Merge:
         kept = prepared.keeps_records
         self._records = dict(_numbered(connection, prepared.id)) if kept else {}
         self._digests = {number: _digest(record) for number, record in self._records.items()}
-        read = [_digest(each) for block in prepared.blocks for each in block.records()]
+        records = [each for block in prepared.blocks for each in block.records()]
+        read = [_digest(each) for each in records]
+        self._follow_growth(records, read)
         self._read: dict[bytes, int] = {}
         for number, digest in enumerate(read):
             self._read.setdefault(digest, number)
@@ -203,6 +205,17 @@ class _Merge:
         self._extra: dict[int, int] = {}
         self._digests_read = read
         self._match(read)
+
+    def _follow_growth(self, records: Sequence[bytes], read: Sequence[bytes]) -> None:
+        """Know the last stored record where it has grown: it was read while it was written."""
+        last = max((number for number in self._records if number < KEPT_FROM), default=None)
+        if last is None or self._digests[last] in read:
+            return
+        whole = self._records[last]
+        for record, digest in zip(records, read, strict=True):
+            if record.startswith(whole):
+                self._digests[last] = digest
+                return
 
     def result(self) -> Merged:
         """Return what both come to."""

@@ -173,6 +173,14 @@ def test_parts_that_are_gone_stay_in_their_message(database: Database, tmp_path:
     assert dump(database, ALL) == fresh(tmp_path, with_calls("k", "l", "m", "n"))
 
 
+def test_a_last_record_that_grew_is_the_same(database: Database, tmp_path: Path) -> None:
+    count = [f"{number}-user" for number in range(9)]
+    write(database, said("a", "b be", names=count, at=START))
+    grown = said("a", "b begun and ended", "c", names=count, at=START)
+    write(database, grown)
+    assert dump(database, ALL) == fresh(tmp_path, grown)
+
+
 def answered(*lines: str) -> SessionDraft:
     """A call, its result, and the answer's counts: a record each."""
     draft = said("a")

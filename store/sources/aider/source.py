@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from store.sources.aider.blocks import typed_at
+from store.sources.aider.identity import known_as, told
 from store.sources.aider.regions import HEADER, Region, Regions
 from store.sources.aider.session import KIND, session_draft
 from store.sources.drafts import SessionDraft
 from store.sources.growing import SIDE_FILE_LIMIT, open_regular, stamp_of
-from store.sources.protocol import FileStamp, Problem, Reading, Unit
+from store.sources.protocol import FileStamp, Library, NoLibrary, Problem, Reading, Unit
 
 HISTORY = ".aider.chat.history.md"
 INPUT = ".aider.input.history"
@@ -39,6 +40,11 @@ class AiderSource:
     def __init__(self) -> None:
         """Make a source."""
         self._regions = Regions()
+        self._library: Library = NoLibrary()
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into for sessions whose file has moved."""
+        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``AIDER_CHAT_HISTORY_FILE``, the current repository's history, and home's."""
@@ -99,7 +105,7 @@ class AiderSource:
             if place is None:
                 problems.append(Problem(path, 0, "the session is no longer in the history"))
                 return Reading([], problems, ())
-            draft = _draft(path, regions, place, problems)
+            draft = self._draft(path, regions, place, problems)
         except OSError as error:
             problems.append(Problem(path, 0, error.strerror or str(error)))
             return Reading([], problems, ())
@@ -108,7 +114,30 @@ class AiderSource:
         prompts = FileStamp.now(os.path.join(os.path.dirname(path), INPUT))
         # The times in it that are there already stay; only that it comes changes anything.
         looked = () if last or prompts.inode else (prompts,)
-        return Reading([draft], problems, stamps, looked=looked)
+        facts = [told(path, regions[place], draft.source_id)]
+        return Reading([draft], problems, stamps, looked=looked, facts=facts)
+
+    def _draft(
+        self, path: str, regions: list[Region], place: int, problems: list[Problem]
+    ) -> SessionDraft:
+        draft = _draft(path, regions, place, problems)
+        draft.source_id = self._known_as(path, regions[place], draft)
+        if draft.lineage is not None:
+            # It goes on with the session before it.
+            before = _draft(path, regions, place - 1, [])
+            draft.lineage.parent_source_id = self._known_as(path, regions[place - 1], before)
+        return draft
+
+    def _known_as(self, path: str, region: Region, draft: SessionDraft) -> str:
+        return known_as(path, region, draft.records, self._library, self._holds)
+
+    def _holds(self, path: str, name: str) -> bool:
+        """Say whether a file has a session of a name now."""
+        try:
+            _, regions = self._regions.of(path)
+        except OSError:
+            return False
+        return any(region.name == name for region in regions)
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folder of the history."""
