@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -95,9 +94,10 @@ def _is_in_own_folder(
 ) -> bool:
     from store.sources.registry import all_sources
 
+    """Tell whether a file is, or was until its agent deleted it, where the agent keeps such."""
     try:
-        real = path.resolve(strict=True)
-        if not path.is_absolute() or not stat.S_ISREG(real.stat().st_mode):
+        real = path.resolve()
+        if not path.is_absolute() or (real.exists() and not real.is_file()):
             return False
     except (OSError, ValueError):
         return False

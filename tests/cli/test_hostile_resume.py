@@ -232,6 +232,20 @@ def test_a_session_of_this_machine_starts_at_once(
         assert len(called()) == 1
 
 
+def test_a_session_whose_file_the_agent_deleted_is_still_its_own(
+    run: Run, called: Called, claude_home: Path, tmp_path: Path
+) -> None:
+    work = tmp_path / "code"
+    work.mkdir()
+    (file,) = claude_home.rglob("*.jsonl")
+    file.write_text(file.read_text().replace("/home/mira/code", str(work)))
+    run("sync")
+    file.unlink()
+    assert run("resume", "11111111").code == 0
+    (call,) = called()
+    assert call[1] == "--resume" and call[2] != file.stem
+
+
 def test_another_machines_store_is_asked_for(
     run: Run, called: Called, claude_home: Path, tmp_path: Path
 ) -> None:

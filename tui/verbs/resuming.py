@@ -47,11 +47,9 @@ async def go_on(app: BackscrollApp, session_id: str) -> None:
     if found is None:
         return
     made = found.value
-    if made.doubt is None and made.file is None and _missing(made) is None:
-        await _start(app, session_id, made)
-        return
+    at_once = made.doubt is None and made.file is None and _missing(made) is None
     while True:
-        answer = await app.push_screen_wait(_dialog(made, app.size))
+        answer = True if at_once else await app.push_screen_wait(_dialog(made, app.size))
         if answer == "e":
             made = _with_edited(app, made)
         elif answer == "v":

@@ -18,6 +18,7 @@ from store.exports.steps import (
     call_result,
     compaction_summary,
     file_name,
+    handed_over,
     inline_data,
     is_aside,
     is_tool,
@@ -27,7 +28,7 @@ from store.wrapping import wrapped
 
 Record = dict[str, Any]
 PROMPT = "backscroll-prompt"
-"""Marks a person's own prompt while records are made; never written."""
+"""Holds the words of a person's own prompt while records are made; never written."""
 _SNAPSHOT = "<state_snapshot>"
 _CONTEXT = "<session_context>"
 _NOT_SENT = ("/", "?", _CONTEXT, "<hook_context>")
@@ -77,7 +78,7 @@ class Records:
         if original and original.get("displayContent"):
             record["displayContent"] = original["displayContent"]
         if _metadata(item).get("origin", "human") == "human":
-            record[PROMPT] = True
+            record[PROMPT] = handed_over(content if original else parts)
         yield record
 
     def _answer(self, item: MessageReading, parts: list[Part]) -> Iterator[Record]:

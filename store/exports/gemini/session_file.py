@@ -17,7 +17,6 @@ from store.exports.agent_file import NamedFile, title_of, written
 from store.exports.encoding import encode_for_output
 from store.exports.gemini.records import PROMPT, Records, iso
 from store.exports.reading import SessionReading
-from store.exports.steps import handed_over
 from store.exports.typed import typed
 
 
@@ -52,8 +51,7 @@ def gemini_file(reading: SessionReading, *, cwd: str | None = None) -> NamedFile
     records = list(Records(reading.db, _model(reading)).of(reading.messages))
     prompt = None
     if records and records[-1].get(PROMPT):
-        prompt = handed_over(records[-1]["content"])
-        records = records[:-1] if prompt else records
+        prompt = records.pop()[PROMPT]
     for record in records:
         record.pop(PROMPT, None)
     created = int(reading.session["created_at"])
