@@ -12,8 +12,8 @@ SAFE_MAKERS = {"store/streams.py": {"Painted"}, "tui/text_line.py": {"Input"}}
 """Who may make what others only get from them."""
 FRAMES = {"store/sync/helper.py"}
 """A helper process talks in frames to the one that started it, on pipes."""
-WAKES = "store/sync/stopping.py"
-"""It writes to a pipe of its own."""
+DESCRIPTORS = {"store/sync/stopping.py", "tui/hangup.py"}
+"""One writes to a pipe of its own, the other what restores the terminal."""
 MACHINE_ENTRIES = {"store/sync/helper.py", "store/demo/__main__.py"}
 
 
@@ -47,7 +47,9 @@ def ways_round(path: Path) -> list[str]:
             last = called.rpartition(".")[2]
             if last in ("Painted", "Input") and last not in SAFE_MAKERS.get(where, ()):
                 wrong.append(f"{called}() at line {node.lineno}")
-            if last in ("from_markup", "print_exc") or (called == "os.write" and where != WAKES):
+            if last in ("from_markup", "print_exc"):
+                wrong.append(f"{called}() at line {node.lineno}")
+            if called == "os.write" and where not in DESCRIPTORS:
                 wrong.append(f"{called}() at line {node.lineno}")
             if last == "Static" and node.args and not isinstance(node.args[0], ast.Constant):
                 wrong.append(f"{called}() of what is no constant at line {node.lineno}")

@@ -119,10 +119,10 @@ def _browse(request: Request) -> int:
         print(f"backscroll: {error}", file=sys.stderr)
         return 1
     from tui.app import BackscrollApp
-    from tui.hangup import end_with_terminal
+    from tui.hangup import end_in_order
 
-    end_with_terminal(sys.stdin.fileno())
     app = BackscrollApp(library, settings, rows_first=True)
+    end_in_order(app, sys.stdin.fileno())
     app.run(mouse=settings.mouse)
     if app.failure:
         print(f"backscroll: {app.failure}", file=sys.stderr)

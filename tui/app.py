@@ -82,6 +82,7 @@ class BackscrollApp(TypedAheadApp):
                 any; what is typed meanwhile waits for it.
         """
         self.guard = Guard()
+        self.loop: asyncio.AbstractEventLoop | None = None
         super().__init__()
         self._rows_first = rows_first
         self.library = library
@@ -140,6 +141,10 @@ class BackscrollApp(TypedAheadApp):
             repaint_ms=self.settings.repaint_ms,
         )
         return self._main
+
+    def on_load(self) -> None:
+        """Say where the app can be reached from other threads."""
+        self.loop = asyncio.get_running_loop()
 
     async def on_ready(self) -> None:
         """Load what the first paint did not need, now that it is on the screen."""
@@ -279,8 +284,18 @@ class BackscrollApp(TypedAheadApp):
 
     async def on_unmount(self) -> None:
         """Remember the place and close the store."""
+        self.save_place()
         await self._syncing.stop()
+        await self.library.close()
+
+    def save_place(self) -> None:
+        """Remember the place for the next run; a folder that cannot be written goes without."""
         if self._main is not None:
             with contextlib.suppress(OSError):
                 save_state(state_path(self.library.path), self._main.remember())
-        await self.library.close()
+
+    def leave(self, code: int) -> None:
+        """Save the place and end with an exit code."""
+        if self._main is not None and self._main.is_mounted:
+            self.save_place()
+        self.exit(return_code=code)

@@ -1,34 +1,143 @@
-"""Ends the program when its terminal goes away.
+"""Ends the browser in order when it is told to, or when its terminal goes away.
 
-A terminal that closes says so to the session of processes that it controls. A program in a
+SIGTERM, SIGHUP, SIGQUIT and SIGINT save the place and give the terminal back, as the key
+that quits does. Where that does not come about in time, as in a program that is busy or has
+handed its terminal to another one, the terminal is restored from here.
+
+A terminal that closes tells the session of processes that it controls. A program in a
 session of its own (``setsid``, ``runuser``, some containers), or one that ignores the signal,
-hears nothing: it would read an ended input for ever.
+hears nothing: it would read an ended input for ever. So the terminal is watched, too.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 import select
+import signal
 import threading
+from typing import Protocol
 
-EXIT_CODE = 128 + 1
+EXIT_CODE = 128 + signal.SIGHUP if hasattr(signal, "SIGHUP") else 1
 """What a shell reports of a program that a hangup ended."""
+GRACE_S = 5.0
+"""Seconds that saving and closing may take; a second signal ends it at once."""
+SIGNALS = ("SIGTERM", "SIGHUP", "SIGQUIT", "SIGINT")
+
+RESTORE = (
+    "\x1b[?2026l\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l"
+    "\x1b[?1016l\x1b[<u\x1b[0m\x1b[?1049l\x1b[?25h\x1b[?1004l"
+)
+"""Undoes every mode that Textual's driver sets."""
 
 
-def end_with_terminal(descriptor: int) -> None:
-    """End this process once a terminal is hung up; costs nothing until then.
+class Ends(Protocol):
+    """The app, as far as it is ended from here.
+
+    Attributes:
+        loop: Its event loop once that runs, else None.
+    """
+
+    loop: asyncio.AbstractEventLoop | None
+
+    def leave(self, code: int) -> None:
+        """Save the place and end with an exit code; called on the loop."""
+        ...
+
+    def save_place(self) -> None:
+        """Save the place."""
+        ...
+
+
+def end_in_order(app: Ends, descriptor: int) -> None:
+    """Heed signals and the terminal's end from now on; call it in the main thread.
+
+    A signal that the program was started to ignore stays ignored.
 
     Args:
+        app: Not running yet.
         descriptor: Of the terminal.
     """
-    if hasattr(select, "poll"):
-        arguments = (descriptor,)
-        threading.Thread(target=_wait, args=arguments, name="hangup", daemon=True).start()
+    if not hasattr(select, "poll"):
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    numbers = [getattr(signal, name) for name in SIGNALS]
+    for number in numbers:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _heard)
+    # The number of each signal arrives in the pipe even while the main thread is busy.
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    watch = _Watch(app, descriptor, reader, frozenset(numbers))
+    threading.Thread(target=watch.run, name="hangup", daemon=True).start()
 
 
-def _wait(descriptor: int) -> None:
-    watched = select.poll()
-    # A hangup is told of whatever was asked for.
-    watched.register(descriptor, 0)
-    if any(events & select.POLLHUP for _, events in watched.poll()):
-        os._exit(EXIT_CODE)
+def _heard(number: int, frame: object) -> None:
+    """Take the place of the default action; the watching thread acts."""
+
+
+class _Watch:
+    """What the watching thread does."""
+
+    def __init__(
+        self, app: Ends, descriptor: int, reader: int, numbers: frozenset[int]
+    ) -> None:
+        self._app, self._descriptor, self._reader = app, descriptor, reader
+        self._numbers = numbers
+        self._modes = _terminal_modes(descriptor)
+
+    def run(self) -> None:
+        code = self._wait(None)
+        loop = self._app.loop
+        if code is None or loop is None:
+            os._exit(code or EXIT_CODE)
+        with contextlib.suppress(RuntimeError):
+            # A loop that is closed is about to end by itself.
+            loop.call_soon_threadsafe(self._app.leave, code)
+        self._wait(GRACE_S)
+        with contextlib.suppress(Exception):
+            # The main thread does not come to it; what it would save is better than nothing.
+            self._app.save_place()
+        self._restore()
+        os._exit(code)
+
+    def _wait(self, seconds: float | None) -> int | None:
+        """Wait for the end that is asked for; return the exit code, None where time was up."""
+        watched = select.poll()
+        watched.register(self._reader, select.POLLIN)
+        if seconds is None:
+            # A hangup is reported whatever was asked for.
+            watched.register(self._descriptor, 0)
+        while True:
+            ready = watched.poll(None if seconds is None else seconds * 1000)
+            if not ready:
+                return None
+            for descriptor, events in ready:
+                if descriptor == self._descriptor and events & (select.POLLHUP | select.POLLERR):
+                    return EXIT_CODE
+                if descriptor == self._reader:
+                    for number in os.read(self._reader, 64):
+                        if number in self._numbers:
+                            return 128 + number
+
+    def _restore(self) -> None:
+        """Give the terminal back; a terminal that takes nothing is left as it is."""
+        with contextlib.suppress(OSError):
+            os.set_blocking(self._descriptor, False)
+            os.write(self._descriptor, RESTORE.encode())
+            os.set_blocking(self._descriptor, True)
+        if self._modes is not None:
+            import termios
+
+            with contextlib.suppress(termios.error):
+                termios.tcsetattr(self._descriptor, termios.TCSANOW, self._modes)
+
+
+def _terminal_modes(descriptor: int) -> list[int | list[bytes | int]] | None:
+    import termios
+
+    try:
+        return termios.tcgetattr(descriptor)
+    except termios.error:
+        return None

@@ -94,9 +94,12 @@ def save_state(path: Path, state: ViewState) -> None:
     }
     draft = path.with_suffix(f".{os.getpid()}.new")
     descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(orjson.dumps(document))
-    draft.replace(path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(orjson.dumps(document))
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _choice(found: dict[str, Any], key: str, default: str) -> str:

@@ -24,6 +24,18 @@ class Terminal:
         self._handle, self.child = handle, child
         self.received = b""
 
+    @property
+    def handle(self) -> int:
+        """The descriptor of the terminal's side."""
+        return self._handle
+
+    def exit_code(self) -> int:
+        """Read until the child has ended; return its exit code, minus a signal's number."""
+        self.wait_for_end()
+        status = os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])
+        self.child = 0
+        return status
+
     def wait_for(self, wanted: bytes) -> bytes:
         """Read until some bytes came; return all that came so far."""
         end = monotonic() + DEADLINE
@@ -67,9 +79,11 @@ def on_a_terminal(
         # Set before the program starts, which may look at it but once.
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         os.execvpe(command[0], list(command), dict(environment))
+    terminal = Terminal(handle, child)
     try:
-        yield Terminal(handle, child)
+        yield terminal
     finally:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        if terminal.child:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
         os.close(handle)
