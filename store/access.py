@@ -17,6 +17,8 @@ open)                                          ``-wal`` moves, it is to be opene
                                                to be made again when one of them moves
 any other that ``mode=ro`` fails on (a hot     ``copy``
 journal, a folder that is read only)
+``-shm`` cannot be made (the disk is full)     ``immutable`` without a ``-wal`` that holds
+                                               something, else ``copy``
 =============================================  =========================================
 
 A file of our own is opened ``live`` where its folder can be written: what appears beside
@@ -40,6 +42,7 @@ from store.errors import StoreError
 
 MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
+_NO_SPACE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _OPENING_FAILED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 
 
@@ -174,6 +177,7 @@ class Opened:
         path: The file itself, symlinks resolved.
         signature: As it was before the file was opened; of its ``-wal``, as it is since.
         scratch: The folder of a private copy, which is to be removed after closing.
+        no_space: Whether SQLite's own files could not be made beside it.
     """
 
     path: Path
@@ -181,6 +185,7 @@ class Opened:
     way: Way
     signature: Signature
     scratch: Path | None = None
+    no_space: bool = False
 
     def close(self) -> None:
         """Close the connection and remove a private copy."""
@@ -228,7 +233,19 @@ def open_for_reading(
         sqlite3.Error: No way works.
         StoreError: The file kept changing while it was copied.
     """
-    way = choose_way(path, header, ours=ours)
+    try:
+        return _open_by(choose_way(path, header, ours=ours), path, prepare)
+    except sqlite3.Error as error:
+        if _primary(error) not in _NO_SPACE:
+            raise
+        way: Way = "copy" if size_of(beside(path, "-wal")) > 0 else "immutable"
+        opened = _open_by(way, path, prepare)
+        opened.no_space = True
+        return opened
+
+
+def _open_by(way: Way, path: Path, prepare: Callable[[sqlite3.Connection], None]) -> Opened:
+    """Open a file in a way, or as a private copy where that does not work."""
     sign = signature(path, way)
     if way != "copy":
         connection = connect(path, "mode=ro" if way == "live" else "mode=ro&immutable=1")
@@ -258,5 +275,8 @@ def open_for_reading(
 
 
 def _another_way(error: BaseException) -> bool:
-    code = getattr(error, "sqlite_errorcode", 0)
-    return isinstance(error, sqlite3.Error) and code & 0xFF in _OPENING_FAILED
+    return isinstance(error, sqlite3.Error) and _primary(error) in _OPENING_FAILED
+
+
+def _primary(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -136,6 +137,8 @@ def _open_reading(path: Path, header: Header) -> Database:
         opened.close()
         opened = open_rebuilt(real)
         schema.apply_pragmas(opened.connection)
+    if opened.no_space and reason is None:
+        reason = f"{_no_space(path)}, so it is {READING}; free some space to change it"
     return Database(path, opened.connection, form, reason or READING, reason, opened)
 
 
@@ -156,9 +159,12 @@ def _bring_up_to_date(database: Database, header: Header) -> Database:
     version = database.form.version
     if database.file_read_only:
         database.close()
+        way_out = "" if database.opened and database.opened.no_space else (
+            "; copy it to a folder of yours and open the copy"
+        )
         raise StoreError(
-            f"{path} is a store of the older version {version} and may not be written, so it"
-            " cannot be brought up to date; copy it to a folder of yours and open the copy"
+            f"{path} is a store of the older version {version} and cannot be brought up to"
+            f" date: {database.file_read_only}{way_out}"
         )
     database.close()
     _on_connection(path, schema.migrate)
@@ -240,6 +246,11 @@ def _why_read_only(path: Path, form: Form) -> str | None:
     return None
 
 
+_LEAST_FREE = 64 << 10
+_READ_FAILED = {
+    sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_FSTAT,
+    sqlite3.SQLITE_IOERR_CORRUPTFS,
+}  # fmt: skip
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
 
@@ -255,11 +266,29 @@ def explained(error: sqlite3.Error, path: Path) -> StoreError:
         )
     if primary in _DAMAGED:
         return StoreError(damaged(path, str(error)))
-    if primary == sqlite3.SQLITE_FULL:
+    if primary == sqlite3.SQLITE_FULL or (primary == sqlite3.SQLITE_IOERR and is_full(path)):
         return StoreError(f"the disk of {path} is full; free some space and try again")
     if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
         return StoreError(f"{path} may not be written by you; check its permissions")
-    return StoreError(
-        f"{path} cannot be read as a store: SQLite says {str(error)!r}; check its disk, and the"
-        " permissions of the file and its folder"
-    )
+    if primary == sqlite3.SQLITE_IOERR:
+        what = "read" if code in _READ_FAILED else "written"
+        return StoreError(f"{path} cannot be {what}: SQLite says {str(error)!r}; check its disk")
+    if primary == sqlite3.SQLITE_CANTOPEN:
+        return StoreError(
+            f"{path} cannot be opened; check the permissions of the file and its folder"
+        )
+    return StoreError(f"{path} cannot be used as a store: SQLite says {str(error)!r}")
+
+
+def is_full(path: Path) -> bool:
+    """Say whether the disk of a file has no room for a page and SQLite's index of it."""
+    try:
+        return shutil.disk_usage(path.resolve().parent).free < _LEAST_FREE
+    except OSError:
+        return False
+
+
+def _no_space(path: Path) -> str:
+    if is_full(path):
+        return f"the disk of {path} is full"
+    return f"SQLite cannot make its files beside {path}"

@@ -244,13 +244,19 @@ def _store(db: Database, pending: _Pending, result: Imported, now: int) -> Outco
         outcome = _insert(db, pending, result, now)
         write.execute("COMMIT")
     except _UNFIT as error:
-        write.execute("ROLLBACK")
+        _roll_back(write)
         result.problems.append(f"the store does not take it: {_meaning(error)}")
         return "refused"
     except BaseException:
-        write.execute("ROLLBACK")
+        _roll_back(write)
         raise
     return outcome
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    """Undo what was written; SQLite has done so itself where the disk was full."""
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
 
 
 def _meaning(error: Exception) -> str:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from store.database import is_full
 from store.errors import StoreError
 from store.sync.stopping import Stop
 
@@ -196,7 +197,7 @@ def explain(error: sqlite3.Error, store: Path) -> str:
         return f"{store} is locked by another program; try again when it is done"
     if code == sqlite3.SQLITE_READONLY:
         return f"{store} cannot be written: the file or its folder is read only"
-    if code == sqlite3.SQLITE_FULL:
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and is_full(store)):
         return f"{store} cannot be written: the disk is full; what was synced before is kept"
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return f"{store} is damaged: {error}"
