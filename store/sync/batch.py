@@ -175,6 +175,8 @@ def _write_unit(
         units.save(database, job, state, clock)
         if result.depends is not None:
             outcome.news += depending.save(database, units.where(job), result.depends, new)
+        else:
+            outcome.news += depending.add_facts(database, units.where(job), result.facts)
         result.saved = state.text()
         if result.is_long:
             kept = None if result.excluded else result.state

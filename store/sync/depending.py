@@ -106,6 +106,30 @@ def save(
     return [News(where, name) for name in names]
 
 
+def add_facts(database: Database, where: Where, facts: Sequence[Fact]) -> list[News]:
+    """Keep what a unit tells more than before; call it in the transaction that writes it.
+
+    Returns:
+        What others may wait for.
+    """
+    names: dict[str, None] = {}
+    for one in facts:
+        row = (*where, clean(one.name), clean(one.session), clean(one.value))
+        told = database.connection.execute(
+            "SELECT value FROM unit_facts WHERE kind = ? AND root = ? AND key = ? "
+            "AND name = ? AND session = ?",
+            row[:-1],
+        ).fetchone()
+        if told is None or told[0] != row[-1]:
+            names[row[3]] = None
+            database.connection.execute(
+                "INSERT OR REPLACE INTO unit_facts(kind, root, key, name, session, value) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                row,
+            )
+    return [News(where, name) for name in names]
+
+
 def waiting_for(database: Database, news: Sequence[News]) -> dict[Where, list[News]]:
     """Return the units that want what others told, each with what it was."""
     by_kind: dict[str, list[News]] = {}

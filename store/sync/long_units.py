@@ -95,6 +95,8 @@ class _LongUnit:
         if not step.goes_on:
             before, self._names = None, Names(self._database, None)
             result.depends_on(reading)
+        else:
+            result.facts = reading.facts
         carried = before.carried if before is not None else NOTHING_CARRIED
         making = partial(prepare, self._job.source.kind, keep_originals=self._keep)
         main: PreparedSession | None = None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from store.errors import BackscrollError
-from store.sources.protocol import FileStamp, Problem, Reading, Source, Unit
+from store.sources.protocol import Fact, FileStamp, Problem, Reading, Source, Unit
 from store.sources.server_url import Root
 from store.sync import roots
 from store.sync.depending import Dependencies
@@ -33,6 +33,7 @@ class ReadUnit:
         saved: What is remembered of the unit once it is written (``units.UnitState``).
         depends: What else the reading hangs on, and what it tells others; None where that
             is as it was.
+        facts: What it tells others more than before, where ``depends`` is None.
         is_long: Whether the unit is read in steps.
         goes_on: Whether the reading holds only what was added to the unit.
         more: Whether another reading of the unit follows.
@@ -49,6 +50,7 @@ class ReadUnit:
     written: set[str] = field(default_factory=set)
     saved: str | None = None
     depends: Dependencies | None = field(default_factory=Dependencies)
+    facts: Sequence[Fact] = ()
     is_long: bool = False
     goes_on: bool = False
     more: bool = False

@@ -201,6 +201,8 @@ class SessionReader:
                 transcript, rows, draft.messages, self.side.title, self._neighbours, self.session_id
             )
         if self.earlier is not None:
+            folder, summaries = self._neighbours.folder, transcript.summaries
+            self.told = list(told(self.session_id, folder, rows, summaries, goes_on=True))
             draft.lineage = self.earlier.lineage
             if self.earlier.created_at is not None:
                 draft.created_at = self.earlier.created_at

@@ -26,7 +26,12 @@ summary names, and the summaries that a file of a folder holds."""
 
 
 def told(
-    session_id: str, folder: str, rows: Sequence[Row], summaries: Sequence[tuple[str, str]]
+    session_id: str,
+    folder: str,
+    rows: Sequence[Row],
+    summaries: Sequence[tuple[str, str]],
+    *,
+    goes_on: bool = False,
 ) -> Iterator[Fact]:
     """Yield what a session's file tells others.
 
@@ -35,8 +40,9 @@ def told(
         folder: The project folder.
         rows: Its main rows.
         summaries: The rows that its old summary lines name, and what they say.
+        goes_on: Whether others lie before the rows.
     """
-    for uuid in dict.fromkeys(_beginnings(rows)):
+    for uuid in dict.fromkeys(_beginnings(rows, begun=goes_on)):
         yield Fact(ROW + uuid, session_id, folder)
     version = version_of(rows)
     if version and version < NEW_FILES_UNTIL:
@@ -72,9 +78,8 @@ def wanted(session_id: str, rows: Sequence[Row], lacks: str | None) -> Iterator[
             yield ROW + first
 
 
-def _beginnings(rows: Sequence[Row]) -> Iterator[str]:
+def _beginnings(rows: Sequence[Row], *, begun: bool = False) -> Iterator[str]:
     """Yield the rows that a fork may begin with: the first, and summaries of compactions."""
-    begun = False
     for row in rows:
         if row.type in ("user", "assistant") and (not begun or row.data.get("isCompactSummary")):
             begun = True
