@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -138,6 +139,7 @@ class _Kept:
 
     Attributes:
         stored: Hash of the unit's ``stamp_json``; another one was written without the state.
+        seal: Hash of place and context: what is damaged is not used.
     """
 
     form: int
@@ -149,6 +151,7 @@ class _Kept:
     carried: list[Any]
     record: int
     names: list[int]
+    seal: str
     place: dict[str, Any] = field(default_factory=dict)
 
 
@@ -175,8 +178,9 @@ def load(database: Database, job: Job, keep_originals: bool) -> State | None:
         carried = Carried(kept.carried[0], kept.carried[1], tuple(kept.carried[2]))
     except (ValueError, TypeError, IndexError, DamagedFrame):
         return None
-    wanted = (FORM, version_of(job.source), _digest(job.stored), keep_originals)
-    if (kept.form, kept.version, kept.stored, kept.keep_originals) != wanted:
+    seal = _seal(kept.place, context)
+    wanted = (FORM, version_of(job.source), _digest(job.stored), keep_originals, seal)
+    if (kept.form, kept.version, kept.stored, kept.keep_originals, kept.seal) != wanted:
         return None
     if not _is_whole(database, kept.session):
         return None
@@ -227,6 +231,7 @@ def save(database: Database, job: Job, state: State | None, stored: str) -> None
         "keep_originals": state.keep_originals, "session": state.session,
         "sessions": state.sessions, "record": state.place.record,
         "carried": [carried.at, carried.position, list(carried.rollups)],
+        "seal": _seal(state.place.state, state.place.context),
         "names": [state.names.pages, state.names.in_last], "place": state.place.state,
     })  # fmt: skip
     context = packed(state.place.context)
@@ -243,6 +248,10 @@ def save(database: Database, job: Job, state: State | None, stored: str) -> None
         )
     assert state.id is not None
     state.names.save(state.id)
+
+
+def _seal(place: dict[str, Any], context: bytes) -> str:
+    return _digest(json_text(place) + str(zlib.crc32(context)))
 
 
 def _digest(stored: str) -> str:

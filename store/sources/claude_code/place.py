@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from store.sources.claude_code.costs import CostNote
 from store.sources.claude_code.references import defined_by, named_by
@@ -18,6 +18,7 @@ WINDOW_BYTES = 64 * 1024
 """Bytes that are read and mapped again at least."""
 MOST_TRIED = 200
 """Rows that are looked at before it is given up."""
+_LATER = 1 << 60
 CONTEXT_BYTES = 8 * 1024 * 1024
 """Bytes of all earlier records that a place may need."""
 
@@ -131,15 +132,24 @@ class _Ends:
         return False
 
     def keeps_hidden(self, index: int) -> bool:
-        """Say whether the rows before one are hidden as they are whatever follows it."""
+        """Say whether the rows before one are hidden as they are whatever follows it.
+
+        A row that no prompt took the place of is hidden since the last row of the file,
+        which will be another one.
+        """
         if not self._left:
             return True
-        before = self._rows[self._first : index]
-        then = abandoned(
-            self._rows[self._first : index + 1], None, goes_on=self._first > 0
-        )
-        names = {row.uuid for row in before}
-        return then == {uuid: at for uuid, at in self._left.items() if uuid in names}
+        before, row = self._rows[self._first : index], self._rows[index]
+        names = {each.uuid for each in before}
+        left = {uuid: at for uuid, at in self._left.items() if uuid in names}
+        if self._hidden_until(before, row) != left:
+            return False
+        is_prompt = row.type == "user" and not row.data.get("isMeta")
+        later = replace(row, at=_LATER)
+        return is_prompt or max(self._hidden_until(before, later).values(), default=0) < _LATER
+
+    def _hidden_until(self, before: list[Row], row: Row) -> dict[str, int]:
+        return abandoned([*before, row], None, goes_on=self._first > 0)
 
 
 def _message_of(row: Row, messages: Sequence[MessageDraft]) -> int | None:

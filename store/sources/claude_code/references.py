@@ -75,14 +75,15 @@ def later_references(transcript: Transcript) -> set[str] | None:
     rows = transcript.rows[first:]
     defined = {name for row in rows for name in defined_by(row)}
     named: set[str] = set()
-    for row in rows:
+    for row in rows[1:] if first else rows:
         named.update(named_by(row))
+    if first and rows:
+        named.update(name for name in named_by(rows[0]) if name != rows[0].parent)
     named.update(leaf for leaf, _ in transcript.summaries)
     if transcript.leaf is not None:
         named.add(transcript.leaf)
     named -= defined
     if first:
-        named.discard(rows[0].parent or "")
         for row in transcript.rows[:first]:
             for name in defined_by(row):
                 if name in named and not transcript.stands_for(name):
