@@ -164,6 +164,8 @@ def _write_unit(
             changed = _count(written, outcome, result) or changed
             if written.skipped is None:
                 result.written.add(prepared.id)
+            if written.moved:
+                units.forget_elsewhere(database, job, prepared.id)
             if written.new:
                 new.append(str(prepared.metadata["source"]["id"]))
         database.connection.execute("RELEASE session")

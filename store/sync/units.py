@@ -159,6 +159,14 @@ def drop(database: Database, kind: str, root: Root, keys: Sequence[str]) -> None
     )
 
 
+def forget_elsewhere(database: Database, job: Job, session_id: str) -> None:
+    """Forget that a session was read from where it no longer lies: it may come back there."""
+    database.connection.execute(
+        "DELETE FROM source_units WHERE session_id = ? AND kind = ? AND (root, key) <> (?, ?)",
+        (session_id, *where(job)),
+    )
+
+
 def key_of(unit: Unit) -> str:
     """Return a unit's key as it is stored."""
     return unit.key if unit.key.isascii() else clean(unit.key)

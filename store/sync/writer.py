@@ -39,12 +39,14 @@ class Written:
         skipped: Why nothing was written, or None.
         new: Whether the session was not in the store before.
         changed: Ids of the sessions that changed: this one, and children relinked to it.
+        moved: Whether its file lies elsewhere than when it was read last.
     """
 
     session_id: str
     skipped: str | None = None
     new: bool = False
     changed: list[str] = field(default_factory=list)
+    moved: bool = False
 
 
 def write_session(
@@ -121,7 +123,7 @@ def write_prepared(
         write_blocks(connection, prepared.id, prepared.blocks)
     files = write_attachments(connection, prepared.id, prepared.attachments)
     links.record(connection, prepared, found)
-    written = Written(prepared.id, new=new)
+    written = Written(prepared.id, new=new, moved=_has_moved(known, prepared))
     if new or moved or touched or files:
         log_changes(database, prepared.id, () if new else touched, clock)
         written.changed.append(prepared.id)
@@ -320,6 +322,11 @@ class _Known:
         """Say whether a reading can be compared with the one before it alone."""
         same = self.path == prepared.path and self.partial == prepared.partial
         return same and not self.has_gone
+
+
+def _has_moved(known: _Known | None, prepared: PreparedSession) -> bool:
+    before = known.path if known is not None else None
+    return bool(before) and before != prepared.path and not os.path.exists(str(before))
 
 
 def _in_store(connection: sqlite3.Connection, session_id: str) -> _Known | None:

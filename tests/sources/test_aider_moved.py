@@ -13,6 +13,7 @@ from store.database import Database, open_database
 from store.sources.aider import AiderSource
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target
+from tests.store.sync_fakes import TABLES, dump
 
 HISTORY = ".aider.chat.history.md"
 FIRST = "# aider chat started at 2026-11-27 10:00:00\n\n#### one\n\nAnswer one.\n\n"
@@ -79,11 +80,15 @@ def test_a_moved_repository_keeps_its_sessions(database: Database, tmp_path: Pat
             "instr(data_json, 'Answer more.')", (second,),
         ).fetchone() == (1,)  # fmt: skip
         assert not any("gone_messages" in one["metadata"]["source"] for one in after.values())
+    rows = dump(database, TABLES)
     new.rename(old)
     sync(database, path)
     back = sessions(database)
     assert list(back) == list(after)
     assert {one["metadata"]["source"]["path"] for one in back.values()} == {str(path)}
+    old.rename(new)
+    sync(database, moved)
+    assert dump(database, TABLES) == rows
 
 
 def test_two_repositories_that_began_at_once_are_two(database: Database, tmp_path: Path) -> None:
