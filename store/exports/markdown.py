@@ -10,6 +10,7 @@ from typing import Any
 from store.exports.encoding import encode
 from store.exports.reading import MessageReading, Row, SessionReading
 from store.exports.tool_line import tool_name, tool_output, tool_state, tool_subject
+from store.exports.typed import typed
 from store.neutral import neutral
 from store.replies import reply_in
 from store.speakers import speaker_of
@@ -20,6 +21,7 @@ _BACKTICKS = re.compile("`+")
 
 def write_markdown(reading: SessionReading) -> Iterator[str]:
     """Yield the document, message by message."""
+    reading = typed(reading, damaged=True)
     yield from _head(reading)
     for item in reading.messages:
         yield from _message(item, reading.session["workspace_root"])

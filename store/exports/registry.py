@@ -8,7 +8,6 @@ from importlib import import_module
 from typing import Any
 
 from store.errors import Refused
-from store.exports.conforming import conforming
 from store.exports.reading import Row, SessionReading
 from store.exports.typed import milliseconds
 from store.files import plain_name
@@ -26,7 +25,6 @@ class Format:
         suffix: The usual end of such a file's name.
         whole: Whether it holds every row, hidden ones too, unless a view is asked for.
         writer: ``module:function`` of its ``Writer``.
-        exact: Whether values that do not have the contract's types are written as they are.
         context: Whether it is always made of the context view.
         named: ``module:function`` that gives the name an agent finds the file by, from the
             export's id and the session's ``created_at`` (epoch ms).
@@ -37,7 +35,6 @@ class Format:
     suffix: str
     whole: bool
     writer: str
-    exact: bool = False
     context: bool = False
     named: str | None = None
 
@@ -46,11 +43,11 @@ FORMATS = {
     format.name: format
     for format in (
         Format("json", "every row, as one document", ".json", True,
-               "store.exports.json_export:write_json", exact=True),
+               "store.exports.json_export:write_json"),
         Format("jsonl", "every row, one a line; what import reads", ".jsonl", True,
-               "store.exports.jsonl:write_jsonl", exact=True),
+               "store.exports.jsonl:write_jsonl"),
         Format("ui-messages", "the AI SDK's UIMessage array", ".json", False,
-               "store.exports.ui_messages:write_ui_messages", exact=True),
+               "store.exports.ui_messages:write_ui_messages"),
         Format("markdown", "a readable document", ".md", False,
                "store.exports.markdown:write_markdown"),
         Format("claude-code", "a session file that Claude Code resumes", ".jsonl", False,
@@ -79,14 +76,7 @@ def writer(name: str) -> Writer:
     if name not in FORMATS:
         raise Refused(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
     found: Writer = _loaded(FORMATS[name].writer)
-    return found if FORMATS[name].exact else lambda reading: _conforming(found, reading)
-
-
-def _conforming(write: Writer, reading: SessionReading) -> Iterator[str]:
-    """Write rows of the contract's types, and hand back what the writer says of its file."""
-    given = conforming(reading)
-    yield from write(given)
-    reading.agent_id, reading.remarks = given.agent_id, given.remarks
+    return found
 
 
 def file_name(format: Format, export_id: str, session: Row) -> str:

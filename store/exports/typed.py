@@ -17,14 +17,21 @@ LATEST = 253_370_764_800_000
 _TEXTS = (
     "type", "text", "mediaType", "url", "filename", "toolCallId", "toolName", "state", "errorText",
 )  # fmt: skip
+_MOST_TOKENS = 2**53
 _OBJECTS = (
     "approval", "providerMetadata", "callProviderMetadata", "resultProviderMetadata",
 )  # fmt: skip
 
 
-def typed(reading: SessionReading) -> SessionReading:
-    """Return a reading of the same session whose values have their types."""
-    return replace(reading, session=_session(reading.session), messages=_messages(reading))
+def typed(reading: SessionReading, *, damaged: bool = False) -> SessionReading:
+    """Return a reading of the same session whose values have their types.
+
+    Args:
+        reading: A session that nobody has begun to read.
+        damaged: Whether parts that are no objects stay, for whoever shows them as they are.
+    """
+    messages = _messages(reading, damaged)
+    return replace(reading, session=_session(reading.session), messages=messages)
 
 
 def milliseconds(value: object) -> int:
@@ -45,12 +52,13 @@ def _session(row: Row) -> Row:
     }
 
 
-def _messages(reading: SessionReading) -> Iterator[MessageReading]:
+def _messages(reading: SessionReading, damaged: bool) -> Iterator[MessageReading]:
     for item in reading.messages:
         row = item.message
         times = {key: milliseconds(row[key]) for key in ("created_at", "updated_at")}
         message = row | times | {"role": str(row["role"]), "metadata": _metadata(row["metadata"])}
-        yield MessageReading(message, [part for one in item.parts if (part := _part(one))])
+        parts = (_part(one) or (one if damaged else None) for one in item.parts)
+        yield MessageReading(message, [part for part in parts if part is not None])
 
 
 def _metadata(value: object) -> dict[str, Any]:
@@ -61,7 +69,19 @@ def _metadata(value: object) -> dict[str, Any]:
             del metadata[key]
     if "model" in metadata:
         metadata["model"] = _model(metadata["model"])
+    if "usage" in metadata:
+        metadata["usage"] = {
+            key: value for key, value in metadata["usage"].items() if _is_count(value)
+        }
     return metadata
+
+
+def _is_count(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(_is_count(item) for item in value.values())
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return 0 <= value <= _MOST_TOKENS
 
 
 def _model(value: object) -> dict[str, Any] | None:
@@ -78,6 +98,14 @@ def _part(row: Row) -> Row | None:
     data = {key: value for key, value in data.items() if _fits(key, value)}
     if data["type"] in ("text", "reasoning") and "text" not in data:
         return None
+    extras = data.get("resultProviderMetadata", {})
+    if "backscroll" in extras:
+        data["resultProviderMetadata"] = extras | {"backscroll": _own(extras["backscroll"])}
+    if data["type"] == "data-compaction":
+        content = data.get("data")
+        summary = content.get("summary") if isinstance(content, dict) else None
+        held = content if isinstance(content, dict) else {}
+        data["data"] = held | {"summary": summary if isinstance(summary, str) else ""}
     output = data.get("output")
     if isinstance(output, list):
         data["output"] = [_content(item) for item in output]
@@ -85,6 +113,14 @@ def _part(row: Row) -> Row | None:
         "data": data, "type": data["type"], "created_at": milliseconds(row["created_at"]),
         "updated_at": milliseconds(row["updated_at"]),
     }  # fmt: skip
+
+
+def _own(value: object) -> dict[str, Any]:
+    held = value if isinstance(value, dict) else {}
+    return {
+        key: item for key, item in held.items()
+        if key not in ("duration_ms", "exit_code") or isinstance(item, int | float)
+    }
 
 
 def _content(item: Any) -> Any:
@@ -96,4 +132,6 @@ def _content(item: Any) -> Any:
 def _fits(key: str, value: object) -> bool:
     if key in _TEXTS:
         return isinstance(value, str)
+    if key == "parts":
+        return isinstance(value, list)
     return key not in _OBJECTS or isinstance(value, dict)

@@ -14,7 +14,6 @@ from pathlib import Path
 from store.database import Database
 from store.errors import Refused
 from store.exports.claude_code.chain import ClaudeFile, claude_file
-from store.exports.conforming import conforming
 from store.exports.reading import read_session
 from store.programs import CommandLine
 from store.resume.planning import UUID, Place, planned
@@ -74,7 +73,7 @@ class ClaudeCode:
 
     def file(self, db: Database, session: SessionRow, place: Place) -> ClaudeFile:
         """Return the session as a file."""
-        return claude_file(conforming(read_session(db, session.id, "context")), cwd=place.cwd)
+        return claude_file(read_session(db, session.id, "context"), cwd=place.cwd)
 
     def path(self, file: ClaudeFile, place: Place) -> Path:
         """Return where the file belongs."""

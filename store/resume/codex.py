@@ -12,7 +12,6 @@ from pathlib import Path
 
 from store.database import Database
 from store.exports.codex.rollout import CodexFile, codex_file, file_name
-from store.exports.conforming import conforming
 from store.exports.reading import read_session
 from store.programs import CommandLine
 from store.resume.planning import UUID, Place, planned
@@ -47,7 +46,7 @@ class Codex:
 
     def file(self, db: Database, session: SessionRow, place: Place) -> CodexFile:
         """Return the session as a rollout."""
-        return codex_file(conforming(read_session(db, session.id, "context")), cwd=place.cwd)
+        return codex_file(read_session(db, session.id, "context"), cwd=place.cwd)
 
     def path(self, file: CodexFile, place: Place) -> Path:
         """Return where the rollout belongs."""

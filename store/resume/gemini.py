@@ -15,7 +15,6 @@ import orjson
 
 from store.database import Database
 from store.exports.agent_file import NamedFile
-from store.exports.conforming import conforming
 from store.exports.gemini.session_file import gemini_file
 from store.exports.reading import read_session
 from store.locations import cache_dir
@@ -74,7 +73,7 @@ class Gemini:
 
     def file(self, db: Database, session: SessionRow, place: Place) -> NamedFile:
         """Return the session as a file."""
-        reading = conforming(read_session(db, session.id, "context"))
+        reading = read_session(db, session.id, "context")
         return gemini_file(reading, cwd=os.path.realpath(place.cwd))
 
     def path(self, file: NamedFile, place: Place) -> Path:

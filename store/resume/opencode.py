@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 from store.database import Database
-from store.exports.conforming import conforming
 from store.exports.opencode.session_file import OpencodeFile, opencode_file
 from store.exports.reading import read_session
 from store.locations import cache_dir
@@ -49,7 +48,7 @@ class Opencode:
 
     def file(self, db: Database, session: SessionRow, place: Place) -> OpencodeFile:
         """Return the session as a file to import."""
-        reading = conforming(read_session(db, session.id, "display"))
+        reading = read_session(db, session.id, "display")
         return opencode_file(reading, cwd=place.cwd, hand_over_prompt=True)
 
     def path(self, file: OpencodeFile, place: Place) -> Path:

@@ -15,7 +15,6 @@ import orjson
 
 from store.database import Database
 from store.exports.agent_file import NamedFile
-from store.exports.conforming import conforming
 from store.exports.pi.session_file import pi_file
 from store.exports.reading import read_session
 from store.programs import CommandLine, absolute
@@ -56,7 +55,7 @@ class Pi:
 
     def file(self, db: Database, session: SessionRow, place: Place) -> NamedFile:
         """Return the session as a file."""
-        return pi_file(conforming(read_session(db, session.id, "context")), cwd=place.cwd)
+        return pi_file(read_session(db, session.id, "context"), cwd=place.cwd)
 
     def path(self, file: NamedFile, place: Place) -> Path:
         """Return where the file belongs."""

@@ -166,7 +166,7 @@ def _ids(session_id: str, message_id: str, part: PartRow | None) -> list[Choice]
 
 def session_markdown(db: Database, session_id: str) -> str:
     """Return a session as Markdown, without its hidden messages."""
+    from store.exports.markdown import write_markdown
     from store.exports.reading import read_session
-    from store.exports.registry import writer
 
-    return "".join(writer("markdown")(read_session(db, session_id, "display")))
+    return "".join(write_markdown(read_session(db, session_id, "display")))
