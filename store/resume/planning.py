@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from store.copy_marks import COPY_OF
 from store.database import Database
 from store.errors import Refused
 from store.exports.noting import note_export
@@ -267,7 +268,8 @@ def unchanged(
     none that the agent gives, and those that a user rewound or restored here.
     """
     source = source_of(session)
-    if source.get("kind") != agent.kind:
+    if source.get("kind") != agent.kind or COPY_OF in source:
+        # Of a copy the agent itself knows only the file that it was made of.
         return None
     lineage = metadata_of(session).get("lineage")
     if isinstance(lineage, dict) and lineage.get("kind") == "subagent":

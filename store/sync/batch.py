@@ -149,7 +149,6 @@ def _write_unit(
     same_mapping = units.same_mapping(job)
     files = {clean(stamp.path) for stamp in result.stamps or ()}
     for prepared in result.sessions:
-        sessions.append(prepared.id)
         database.connection.execute("SAVEPOINT session")
         try:
             written = write_prepared(
@@ -160,9 +159,11 @@ def _write_unit(
         except ROW_ERRORS as error:
             database.connection.execute("ROLLBACK TO session")
             found.append(Problem(prepared.path, 0, f"cannot be written: {error}"))
+            sessions.append(prepared.id)
         else:
+            sessions.append(written.session_id)
             changed = _count(written, outcome, result) or changed
-            if written.skipped is None:
+            if written.skipped is None and written.session_id == prepared.id:
                 result.written.add(prepared.id)
             if written.moved:
                 units.forget_elsewhere(database, job, prepared.id)

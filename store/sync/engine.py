@@ -6,6 +6,7 @@ killed anywhere goes on where it was. Small units share a transaction.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -258,11 +259,22 @@ class Sync:
         """Take sessions out whose file went away, where the settings want that."""
         units.drop(self.database, kind, root, list(gone))
         for text in gone.values():
-            for session_id in units.UnitState.parse(text).sessions:
+            state = units.UnitState.parse(text)
+            for session_id in state.sessions:
+                if self._is_elsewhere(session_id, {str(file[0]) for file in state.files}):
+                    continue
                 if delete_sessions(self.database, [session_id]):
                     log_changes(self.database, session_id, (), self.clock)
         if gone:
             trim_changes(self.database)
+
+    def _is_elsewhere(self, session_id: str, files: set[str]) -> bool:
+        """Tell whether the store has a session from another file than those that are gone."""
+        row = self.database.connection.execute(
+            "SELECT json_extract(metadata_json, '$.source.path') FROM chat_sessions WHERE id = ?",
+            (session_id,),
+        ).fetchone()
+        return row is not None and row[0] not in files and os.path.exists(row[0] or "")
 
     def _share(self, jobs: list[Job]) -> list[Job]:
         """Have helpers do the jobs; return those that another sync wrote meanwhile."""

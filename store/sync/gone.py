@@ -18,6 +18,7 @@ from typing import Any
 
 import orjson
 
+from store.copy_marks import naming
 from store.gone_marks import GONE, GONE_MESSAGES, GONE_PARTS
 from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_tail
 from store.sync.blocks import KEPT_FROM, cut_blocks, unpacked
@@ -380,7 +381,7 @@ class _Merge:
         source = {**_source(old.metadata), "id": name, GONE: True}
         metadata = {**old.metadata, "source": source}
         metadata.pop("inherited_from", None)
-        tail = derived_tail(self._new.kind, str(_source(self._new.metadata).get("id")), name)
+        tail = derived_tail(self._new.kind, naming(self._new.metadata), name)
         message_id = old.row[0] if name == old.name else old.row[0][:_STAMPED] + tail
         row = (message_id, *old.row[1:3], json_text(metadata), *old.row[4:])
         inherited = source.get("inherited_from")

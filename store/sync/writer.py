@@ -13,7 +13,7 @@ from store.clock import Clock, system_clock
 from store.database import Database
 from store.gone_marks import GONE_MESSAGES, PARTIAL
 from store.sources.drafts import SessionDraft
-from store.sync import gone, keeping, links
+from store.sync import copies, gone, keeping, links
 from store.sync.blocks import write_attachments, write_blocks, write_blocks_from
 from store.sync.grown import what_differs
 from store.sync.jsontext import json_text
@@ -96,9 +96,17 @@ def write_prepared(
         keep_told: Whether a title, workspace or model that the source no longer tells stays.
     """
     connection = database.connection
-    reason = _forgotten(database, prepared) or _older_copy(database, prepared, read_from)
+    reason = _forgotten(database, prepared)
     if reason is not None:
         return Written(prepared.id, skipped=reason)
+    stored = copies.as_stored(connection, prepared, read_from)
+    if stored is None:
+        return Written(prepared.id, skipped="all of it was read from another file")
+    if stored is not prepared:
+        prepared, before = stored, None
+        reason = _forgotten(database, prepared)
+        if reason is not None:
+            return Written(prepared.id, skipped=reason)
     # First of all: what was written before was adopted too, and is compared with this.
     links.adopt_exported(database, prepared)
     if prepared.first_record:
@@ -338,22 +346,6 @@ def _in_store(connection: sqlite3.Connection, session_id: str) -> _Known | None:
         return None
     source = orjson.loads(row[0]) if row[0] is not None else {}
     return _Known(source.get("path"), GONE_MESSAGES in source, bool(source.get(PARTIAL)))
-
-
-def _older_copy(
-    database: Database, prepared: PreparedSession, read_from: Collection[str]
-) -> str | None:
-    """Return a reason when the store has a newer copy of the session from another place."""
-    row = database.connection.execute(
-        "SELECT json_extract(metadata_json, '$.source.path'), updated_at "
-        "FROM chat_sessions WHERE id = ?",
-        (prepared.id,),
-    ).fetchone()
-    if row is None or row[0] is None or row[0] == prepared.path or row[0] in read_from:
-        return None
-    if (row[1], prepared.path) <= (prepared.updated_at, row[0]) or not os.path.exists(row[0]):
-        return None
-    return f"a newer copy was read from {row[0]}"
 
 
 def _write_session_row(

@@ -12,6 +12,7 @@ import pytest
 from store.errors import NotFound
 from store.sources import registry
 from store.sources.claude_code import ClaudeCodeSource
+from store.sources.claude_code.discovery import claimed_id
 from store.sources.protocol import Problem, Source
 from tests.sources.claude_rows import SESSION, File, call, extra, read, tool
 
@@ -124,17 +125,35 @@ def test_projects_that_share_a_folder_name_stay_apart_by_cwd(tmp_path: Path) -> 
     assert {draft.workspace_root for draft in drafts.values()} == {"/home/a/b_c", "/home/a/b.c"}
 
 
-def test_session_that_lies_in_two_folders_is_read_once(tmp_path: Path) -> None:
-    short, long = File(), File()
-    short.user("go")
-    long.user("go")
-    long.assistant("more", id="msg_1")
-    kept = long.write(tmp_path / "projects" / "-b")
-    other = short.write(tmp_path / "projects" / "-a")
-    problems: list[Problem] = []
-    (unit,) = ClaudeCodeSource().units(tmp_path, problems)
-    assert unit.stamps[0].path == str(kept)
-    assert [problem.path for problem in problems] == [str(other)]
+def test_each_file_of_a_session_is_read(tmp_path: Path) -> None:
+    """Sync finds out which of them tells more."""
+    file = File()
+    file.user("go")
+    file.write(tmp_path / "projects" / "-a")
+    file.write(tmp_path / "projects" / "-b")
+    file.write(tmp_path / "projects" / "-b", f"{SESSION} (1)")
+    source, problems = ClaudeCodeSource(), list[Problem]()
+    units = list(source.units(tmp_path, problems))
+    assert problems == []
+    assert [unit.key for unit in units] == [
+        f"-a/{SESSION}", f"-b/{SESSION}", f"-b/{SESSION} (1)"
+    ]  # fmt: skip
+    drafts = [draft for unit in units for draft in source.read(tmp_path, unit).sessions]
+    assert [draft.source_id for draft in drafts] == [SESSION] * 3
+
+
+@pytest.mark.parametrize(
+    ("name", "claimed"),
+    [
+        (SESSION, SESSION), (f"{SESSION} (2)", SESSION), (f"{SESSION} copy", SESSION),
+        (f"{SESSION} (mira's conflicted copy 2026-11-20)", SESSION),
+        (f"{SESSION}.sync-conflict-20261120-101010-ABCDEF", SESSION),
+        (f"{SESSION}~", SESSION), ("notes (1)", "notes"), ("notes - Copy (2)", "notes"),
+        ("notes", "notes"), ("copy", "copy"), (f"{SESSION}f", f"{SESSION}f"),
+    ],
+)  # fmt: skip
+def test_the_id_that_a_copy_claims(name: str, claimed: str) -> None:
+    assert claimed_id(name) == claimed
 
 
 def test_empty_session_is_kept_for_its_agents(tmp_path: Path) -> None:

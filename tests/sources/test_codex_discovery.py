@@ -14,6 +14,7 @@ import pytest
 from store.database import open_database
 from store.queries.originals import records_of_part
 from store.sources.codex import CodexSource
+from store.sources.protocol import Problem
 from store.sources.registry import all_sources
 from store.sync.engine import Sync
 from store.sync.targets import Target, classify
@@ -123,15 +124,23 @@ def test_claudes_files_are_claudes_and_codexs_are_codexs() -> None:
     assert kinds == {"codex"}
 
 
-def test_the_same_segment_in_two_places_is_read_where_it_is_larger(tmp_path: Path) -> None:
+def test_a_segment_in_two_places_is_a_thread_and_a_copy(tmp_path: Path) -> None:
     lines = Lines(A)
     lines.turn("one", "re one", "r1")
-    lines.write(tmp_path, folder="archived_sessions")
+    archived = lines.write(tmp_path, folder="archived_sessions")
     lines.turn("two", "re two", "r2")
     path = lines.write(tmp_path)
-    drafts, problems = read(tmp_path)
-    assert drafts[A].path == str(path) and drafts[A].archived_at is None
-    assert ["the same session" in problem.reason for problem in problems] == [True]
+    named = path.with_stem(f"{path.stem} (1)")
+    shutil.copy(path, named)
+    codex, problems = CodexSource(), list[Problem]()
+    units = list(codex.units(tmp_path, problems))
+    assert problems == []
+    assert [unit.key for unit in units] == [A, f"{A}#{named}", f"{A}#{archived}"]
+    drafts = [draft for unit in units for draft in codex.read(tmp_path, unit).sessions]
+    assert [draft.source_id for draft in drafts] == [A] * 3
+    assert [draft.path for draft in drafts] == [str(path), str(named), str(archived)]
+    at = codex.units_at(tmp_path, [str(named)])
+    assert at is not None and [unit.key for unit in at] == [unit.key for unit in units]
 
 
 def seen(folder: Path) -> dict[str, tuple[int, bytes]]:

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from store.database import Database, open_database
-from store.queries import details
+from store.errors import Ambiguous
+from store.queries import details, sessions
 from store.queries.stats import Spending, spending
 from store.sources.registry import source
 from store.sync.engine import Sync
 from store.sync.targets import Target
-from tests.sources.claude_rows import File, tool
+from tests.sources.claude_rows import SESSION, File, tool
 from tests.sources.codex_lines import START, Lines, thread_id
 
 OTHER = "22222222-2222-4222-8222-222222222222"
@@ -299,3 +300,72 @@ class TestCodexForks:
     @pytest.mark.parametrize("parent", [True, False])
     def test_two_forks(self, tmp_path: Path, parent: bool) -> None:
         assert self.total(tmp_path, B, C, parent=parent) == 2110
+
+
+class TestTwoFilesOfOneSession:
+    """Files that claim one id and have different turns are both shown, one as a copy."""
+
+    def check(self, db: Database, path: Path, copy: Path, total: int) -> None:
+        rows = db.connection.execute(
+            "SELECT s.id, json_extract(s.metadata_json, '$.source.path'),"
+            " json_extract(s.metadata_json, '$.source.copy_of'), group_concat(p.data_json)"
+            " FROM chat_sessions s JOIN chat_parts p ON p.session_id = s.id"
+            " WHERE p.type = 'text' GROUP BY s.id"
+        ).fetchall()
+        assert {row[1] for row in rows} == {str(path), str(copy)}
+        assert sorted(row[2] is None for row in rows) == [False, True]
+        for words in ("shared", "only here", "only there"):
+            assert any(words in row[3] for row in rows), words
+        assert all("shared" in row[3] for row in rows)
+        (whole,) = spending(db)
+        assert whole.total == total
+        with pytest.raises(Ambiguous) as caught:
+            sessions.resolve(db, rows[0][1] and self.name(db))
+        found = {detail for choice in caught.value.choices for detail in choice.details}
+        assert {str(path), str(copy)} <= found
+        again = sum(1 for row in rows if sessions.resolve(db, row[0]).id == row[0])
+        assert again == 2
+        db.close()
+
+    def name(self, db: Database) -> str:
+        (found,) = {row[0] for row in db.connection.execute(
+            "SELECT json_extract(metadata_json, '$.source.id') FROM chat_sessions"
+        )}  # fmt: skip
+        return str(found)
+
+    @pytest.mark.parametrize("where", ["beside", "elsewhere"])
+    def test_claude_code(self, root: Path, where: str) -> None:
+        def file(*own: tuple[str, int]) -> File:
+            made = File()
+            for text, number in (("shared", 1), *own):
+                made.user(text)
+                made.assistant(f"re {text}", id=f"msg_{text}", requestId=f"req_{text}",
+                               usage=usage(number))  # fmt: skip
+            return made
+
+        path = file(("only here", 10)).write(root)
+        other = file(("only there", 100))
+        if where == "beside":
+            copy = other.write(root, f"{SESSION} (1)")
+        else:
+            copy = other.write(root.parent / "-elsewhere")
+        self.check(synced(root.parents[1]), path, copy, 111)
+
+    @pytest.mark.parametrize("where", ["beside", "archived"])
+    def test_codex(self, tmp_path: Path, where: str) -> None:
+        def lines(text: str) -> Lines:
+            made = Lines(A, None)
+            made.turn("shared", "re shared", "r1")
+            made.turn(text, f"re {text}", text)
+            return made
+
+        home = tmp_path / "codex"
+        path = lines("only here").write(home)
+        other = lines("only there")
+        other.at = START
+        if where == "beside":
+            copy = path.with_stem(f"{path.stem} (1)")
+            copy.write_text(other.text())
+        else:
+            copy = other.write(home, folder="archived_sessions")
+        self.check(synced(home, "codex"), path, copy, 3 * 110)

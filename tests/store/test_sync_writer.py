@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,9 @@ import orjson
 import pytest
 
 from store.database import Database, open_database
-from store.errors import NotFound
+from store.errors import Ambiguous, NotFound
 from store.ids import derived_session_id
-from store.queries import originals
+from store.queries import originals, sessions
 from store.sources.drafts import (
     AttachmentDraft,
     LineageDraft,
@@ -481,14 +482,72 @@ def test_attachments(database: Database) -> None:
         originals.attachment(database, session_id, "other.txt")
 
 
-def test_an_older_copy_elsewhere_does_not_win(database: Database, tmp_path: Path) -> None:
-    newer = tmp_path / "newer.jsonl"
-    newer.touch()
-    write(database, session("one", message("a"), message("b", START + 9), path=str(newer)))
-    old = session("one", message("a"), path="/backup/one.jsonl")
-    assert write(database, old).skipped == f"a newer copy was read from {newer}"
-    newer.unlink()
-    assert write(database, old).skipped is None
+class TestTwoFilesOfOneSession:
+    @pytest.fixture
+    def files(self, tmp_path: Path) -> tuple[str, str]:
+        paths = tmp_path / "one.jsonl", tmp_path / "backup.jsonl"
+        for path in paths:
+            path.touch()
+        return str(paths[0]), str(paths[1])
+
+    def texts(self, database: Database) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path, name in database.connection.execute(
+            "SELECT json_extract(s.metadata_json, '$.source.path'),"
+            " json_extract(m.metadata_json, '$.source.id') FROM chat_sessions s"
+            " JOIN chat_messages m ON m.session_id = s.id ORDER BY m.created_at, m.id"
+        ):
+            found.setdefault(path, []).append(name)
+        return found
+
+    @pytest.mark.parametrize("longer_first", [True, False])
+    def test_a_copy_with_nothing_of_its_own_is_the_same_session(
+        self, database: Database, files: tuple[str, str], longer_first: bool
+    ) -> None:
+        longer = session("one", message("a"), message("b", START + 9), path=files[0])
+        shorter = session("one", message("a"), path=files[1])
+        for draft in (longer, shorter) if longer_first else (shorter, longer):
+            write(database, draft)
+        assert self.texts(database) == {files[0]: ["a", "b"]}
+
+    def test_a_copy_that_went_on_is_a_fork_with_the_same_source_id(
+        self, database: Database, files: tuple[str, str]
+    ) -> None:
+        own, other = files
+        write(database, session("one", message("a"), message("b", START + 9), path=own))
+        copy = session("one", message("a"), message("c", START + 9), path=other, title="T")
+        assert write(database, copy).new
+        assert self.texts(database) == {own: ["a", "b"], other: ["a", "c"]}
+        first = derived_session_id("fake", "one")
+        ((copied, text, parent, above),) = database.connection.execute(
+            "SELECT id, metadata_json, parent_id, parent_message_id FROM chat_sessions"
+            " WHERE id <> ?", (first,)
+        ).fetchall()  # fmt: skip
+        metadata = json.loads(text)
+        assert metadata["title"] == "T (copy)"
+        assert metadata["source"] == {
+            "kind": "fake", "id": "one", "path": other, "copy_of": first
+        }  # fmt: skip
+        assert (parent, above) == (first, message_id(database, "a", "one"))
+        assert metadata["lineage"]["kind"] == "fork"
+        assert not write(database, copy).changed
+        grown = session("one", message("a"), message("c", START + 9),
+                        message("d", START + 12), path=other, title="T")  # fmt: skip
+        assert write(database, grown).changed == [copied]
+        assert self.texts(database)[other] == ["a", "c", "d"]
+        # It stays what it is when the other file is gone.
+        os.unlink(own)
+        assert not write(database, grown).changed
+        with pytest.raises(Ambiguous):
+            sessions.resolve(database, "one")
+
+    def test_a_moved_file_is_the_same_session(
+        self, database: Database, files: tuple[str, str]
+    ) -> None:
+        write(database, session("one", message("a"), message("b", START + 9), path=files[0]))
+        os.unlink(files[0])
+        write(database, session("one", message("a"), message("c", START + 9), path=files[1]))
+        assert list(self.texts(database)) == [files[1]]
 
 
 def test_many_changed_messages_are_one_row_of_changes(database: Database) -> None:

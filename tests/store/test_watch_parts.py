@@ -296,10 +296,10 @@ def test_what_changed_says_which_sessions_to_look_at(tmp_path: Path) -> None:
     whole = {unit.key: unit for unit in source.units(tmp_path, [])}
     (unit,) = source.units_at(tmp_path, [str(projects / "-a" / "one.jsonl")]) or []
     assert unit == whole[unit.key]
-    # The session is in two folders; the larger file is read, whichever of them changed.
+    # The session is in two folders; only the file that changed is read again.
     with (projects / "-b" / "one.jsonl").open("a") as out:
         out.write('{"sessionId":"one"}\n')
-    assert keys("-a/one.jsonl") == ["-b/one"]
+    assert keys("-a/one.jsonl") == ["-a/one"]
     assert source.units_at(projects / "-a", [str(projects / "-a" / "one.jsonl")]) is None
 
 

@@ -23,13 +23,32 @@ from store.sources.protocol import FileStamp, Problem, Unit
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"]{1,200})"')
 
 
+_OF_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})[^0-9a-z-].*", re.DOTALL)
+_COPY = re.compile(
+    r"(.+?)(?: \(\d+\)| - Copy(?: \(\d+\))?| copy(?: \d+)?| \(.*conflicted.*\)"
+    r"|\.sync-conflict-.*)",
+    re.DOTALL,
+)
+"""Names that programs give to copies, of which the agent would not find a session."""
+
+
+def claimed_id(name: str) -> str:
+    """Return the id of the session that a file holds, by its name without the extension.
+
+    A copy, such as ``<id> (1)``, claims the id of the session that it was copied from.
+    """
+    found = _OF_ID.fullmatch(name) or _COPY.fullmatch(name)
+    return found[1] if found else name
+
+
 @dataclass(slots=True)
 class SessionFiles:
     """The files that make up one unit.
 
     Attributes:
         folder: The project folder.
-        session_id: From the file's name; agents' files of 2.0.77 name it in their rows.
+        session_id: The file's name, mostly its session's id (``claimed_id``); agents' files
+            of 2.0.77 name it in their rows.
         main: The session's own file, where there is one.
         agents: Agents' files.
         side: Titles, meta files, ``tool-results/``.

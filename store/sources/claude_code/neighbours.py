@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from store.sources.claude_code.discovery import claimed_id
 from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.relatives import Outline, nearest_parent, outline_in, outline_of
 from store.sources.claude_code.rows import Row, epoch_ms, mapping, string
@@ -355,7 +356,8 @@ def _stamp(stat: os.stat_result) -> tuple[int, int, int]:
 
 
 def _is_session(name: str) -> bool:
-    return name.endswith(".jsonl") and not name.startswith("agent-")
+    stem = name.removesuffix(".jsonl")
+    return stem != name and not name.startswith("agent-") and claimed_id(stem) == stem
 
 
 def _texts(pattern: re.Pattern[bytes], data: bytes) -> Iterator[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from store.sources.claude_code.agents import AGENT, META, ROWS, session_folder
 from store.sources.claude_code.assemble import KIND, build_thread
-from store.sources.claude_code.discovery import Discovery, SessionFiles, stamp_of
+from store.sources.claude_code.discovery import Discovery, SessionFiles, claimed_id, stamp_of
 from store.sources.claude_code.follower import SessionFollower, is_rows
 from store.sources.claude_code.going_on import LongReader
 from store.sources.claude_code.neighbours import Neighbours
@@ -22,7 +22,6 @@ from store.sources.claude_code.transcript import Transcript
 from store.sources.collection import paused_collection
 from store.sources.drafts import MessageDraft
 from store.sources.json_lines import CHUNK, LINE_LIMIT
-from store.sources.one_file import is_one_file, name_order
 from store.sources.protocol import (
     FileStamp,
     Known,
@@ -53,7 +52,6 @@ class ClaudeCodeSource:
         """
         self._discovery = Discovery()
         self._neighbours: dict[str, Neighbours] = {}
-        self._folders: dict[str, set[str]] = {}
         self.line_limit = line_limit
         self._words = Words()
         self._library: Library = NoLibrary()
@@ -77,25 +75,8 @@ class ClaudeCodeSource:
         return recognise(path)
 
     def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
-        """List the sessions below a root; one session found twice is read where it is larger."""
-        yield from self._units(self._files(root, problems), problems)
-
-    def _units(self, found: Iterable[SessionFiles], problems: list[Problem]) -> Iterator[Unit]:
-        seen: dict[str, SessionFiles] = {}
-        for files in found:
-            self._folders.setdefault(files.session_id, set()).add(files.folder)
-            known = seen.get(files.session_id)
-            if known is None or known.main is None or files.main is None:
-                seen.setdefault(files.session_id, files)
-                continue
-            kept, other = _larger_first(known, files)
-            seen[files.session_id] = kept
-            assert kept.main is not None and other.main is not None
-            if is_one_file(kept.main.path, other.main.path):
-                continue
-            reason = f"the same session is in {kept.main.path}, which is read instead"
-            problems.append(Problem(other.main.path, 0, reason))
-        for files in seen.values():
+        """List the sessions below a root, each file of a session that has several."""
+        for files in self._files(root, problems):
             if files.main or files.agents:
                 yield files.unit()
 
@@ -143,13 +124,7 @@ class ClaudeCodeSource:
         found: list[SessionFiles] = []
         for folder, names in touched.items():
             found += self._discovery.sessions(folder, problems, names)
-        copies: dict[str, set[str]] = {}
-        for files in found:
-            for folder in self._folders.get(files.session_id, set()) - touched.keys():
-                copies.setdefault(folder, set()).add(files.session_id)
-        for folder, names in copies.items():
-            found += self._discovery.sessions(folder, problems, names)
-        return list(self._units(found, problems))
+        return [files.unit() for files in found if files.main or files.agents]
 
     def follower(self, root: Path, unit: Unit) -> SessionFollower:
         """Return a follower that has read nothing yet."""
@@ -161,16 +136,17 @@ class ClaudeCodeSource:
 
     def reader(self, unit: Unit) -> SessionReader:
         """Return an empty reader for a unit, for a live follower to push bytes into."""
-        folder_name, _, session_id = unit.key.rpartition("/")
+        folder_name, _, name = unit.key.rpartition("/")
         folder = _project_folder(unit, folder_name)
         if folder not in self._neighbours:
             self._neighbours[folder] = Neighbours(folder, _messages_of)
             self._neighbours[folder].use_library(self._library)
-        main = os.path.join(folder, session_id + ROWS)
+        main = os.path.join(folder, name + ROWS)
         has_main = any(stamp.path == main for stamp in unit.stamps)
         return SessionReader(
-            session_id, main if has_main else None, self._neighbours[folder], self.line_limit
-        )
+            claimed_id(name), main if has_main else None, self._neighbours[folder],
+            self.line_limit,
+        )  # fmt: skip
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one unit whole; a file that went away meanwhile costs just itself."""
@@ -254,12 +230,3 @@ def _project_folder(unit: Unit, name: str) -> str:
     while os.path.basename(folder) != name and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)
     return folder
-
-
-def _larger_first(one: SessionFiles, other: SessionFiles) -> tuple[SessionFiles, SessionFiles]:
-    assert one.main is not None and other.main is not None
-    if one.main.size == other.main.size:
-        in_order = name_order(one.main.path) < name_order(other.main.path)
-    else:
-        in_order = one.main.size > other.main.size
-    return (one, other) if in_order else (other, one)

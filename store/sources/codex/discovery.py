@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from store.sources.codex.facts import Facts
 from store.sources.codex.names import rollout_name
@@ -20,23 +21,36 @@ IN_USE, ARCHIVED = "sessions", "archived_sessions"
 DEEPEST = 5
 
 
+COPY_MARK = "#"
+"""Stands in a unit's key between its thread and the path of a copy."""
+
+
+def thread_of(key: str) -> str:
+    """Return the thread of a unit, by its key."""
+    return key.partition(COPY_MARK)[0]
+
+
 @dataclass(slots=True)
 class ThreadFiles:
     """The files of one thread.
 
     Attributes:
         segments: By physical key.
+        copy: The path of a file that claims to be one of its segments, where this is the
+            thread as that file has it; else empty.
     """
 
     thread: str
     segments: dict[str, FileStamp] = field(default_factory=dict)
+    copy: str = ""
 
     def unit(self, facts: Facts | None, home: Path) -> Unit:
         """Return the unit; segments stand in the order in which they were begun."""
         stamps = tuple(self.segments[key] for key in sorted(self.segments))
         newest = max(stamp.mtime_ns for stamp in stamps)
         extra = (facts.stamp(str(home)),) if facts is not None else ()
-        return Unit(self.thread, (*stamps, *extra), newest // 1_000_000)
+        key = f"{self.thread}{COPY_MARK}{self.copy}" if self.copy else self.thread
+        return Unit(key, (*stamps, *extra), newest // 1_000_000)
 
 
 def home_of(root: Path) -> Path:
@@ -48,35 +62,33 @@ def home_of(root: Path) -> Path:
     return path.parent if path.is_file() else path
 
 
-def thread_files(root: Path, problems: list[Problem]) -> dict[str, ThreadFiles]:
-    """Return what lies below a root, by thread."""
+def thread_files(root: Path, problems: list[Problem]) -> Iterator[ThreadFiles]:
+    """Yield what lies below a root, by thread, and after that the copies of segments."""
     found: dict[str, ThreadFiles] = {}
+    copies: list[tuple[str, str, FileStamp]] = []
     for stamp in rollout_stamps(root, problems):
         name = rollout_name(stamp.path)
         thread = name.thread if name else Path(stamp.path).name
         key = name.key if name else thread
         files = found.setdefault(thread, ThreadFiles(thread))
-        other = files.segments.get(key)
-        if other is None:
-            files.segments[key] = stamp
+        other = files.segments.setdefault(key, stamp)
+        if other is stamp:
             continue
-        kept, left = _better(other, stamp)
+        kept, left = sorted((other, stamp), key=_order)
         files.segments[key] = kept
         if not left.path.endswith(".zst") and not is_one_file(kept.path, left.path):
-            reason = f"the same session is in {kept.path}, which is read instead"
-            problems.append(Problem(left.path, 0, reason))
-    return found
+            copies.append((thread, key, left))
+    yield from found.values()
+    for thread, key, stamp in copies:
+        yield ThreadFiles(thread, found[thread].segments | {key: stamp}, stamp.path)
 
 
-def _better(one: FileStamp, other: FileStamp) -> tuple[FileStamp, FileStamp]:
-    """Return which of two files of one segment is read: plain before compressed, then larger."""
-
-    def worth(stamp: FileStamp) -> tuple[bool, int, int]:
-        return not stamp.path.endswith(".zst"), stamp.size, stamp.mtime_ns
-
-    if worth(one) == worth(other):
-        return (one, other) if name_order(one.path) < name_order(other.path) else (other, one)
-    return (one, other) if worth(one) > worth(other) else (other, one)
+def _order(stamp: FileStamp) -> tuple[Any, ...]:
+    """Return what sorts the files of one segment: plain before compressed, copies last."""
+    name = rollout_name(stamp.path)
+    is_copy = name is not None and name.copied
+    packed = stamp.path.endswith(".zst")
+    return packed, is_copy, -stamp.size, -stamp.mtime_ns, *name_order(stamp.path)
 
 
 def rollout_stamps(root: Path, problems: list[Problem]) -> Iterator[FileStamp]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 _UUID = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _NAME = re.compile(
-    rf"rollout-(?P<at>.*?)-?(?P<thread>{_UUID})(?:_(?P<segment>{_UUID}))?\.json(?:l(?P<zst>\.zst)?)?"
+    rf"rollout-(?P<at>.*?)-?(?P<thread>{_UUID})(?:_(?P<segment>{_UUID}))?"
+    rf"(?P<copy>(?:[ (~]|\.sync-conflict-)[^/]*?)?\.json(?:l(?P<zst>\.zst)?)?"
 )
 PACKED = ".jsonl.zst"
 DOCUMENT = ".json"
@@ -26,11 +27,13 @@ class RolloutName:
     Attributes:
         key: The physical key, lower case: the segment's UUID, else the thread's.
         packed: Whether it is compressed.
+        copied: Whether it is a copy by its name, such as ``rollout-... (1).jsonl``.
     """
 
     thread: str
     key: str
     packed: bool
+    copied: bool = False
 
 
 def rollout_name(path: str) -> RolloutName | None:
@@ -39,7 +42,8 @@ def rollout_name(path: str) -> RolloutName | None:
     if found is None:
         return None
     thread = found["thread"].lower()
-    return RolloutName(thread, (found["segment"] or thread).lower(), found["zst"] is not None)
+    key = (found["segment"] or thread).lower()
+    return RolloutName(thread, key, found["zst"] is not None, found["copy"] is not None)
 
 
 def uuid7_ms(name: str) -> int | None:

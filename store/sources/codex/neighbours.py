@@ -155,7 +155,9 @@ class Neighbours:
                 continue
             for stamp in rollout_stamps(root, []):
                 name = rollout_name(stamp.path)
-                if name is not None and (name.key not in self._paths or not name.packed):
+                if name is None or (name.copied and name.key in self._paths):
+                    continue
+                if name.key not in self._paths or not name.packed:
                     self._paths[name.key] = stamp.path
         if self._root.is_file():
             for stamp in rollout_stamps(self._root.absolute().parent, []):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from store.sources.codex.assemble import KIND
 from store.sources.codex.database_folder import database_folder, named_home
-from store.sources.codex.discovery import ARCHIVED, IN_USE, home_of, thread_files
+from store.sources.codex.discovery import ARCHIVED, IN_USE, home_of, thread_files, thread_of
 from store.sources.codex.facts import INDEX, STAMP, Facts, FactsReader, newest
 from store.sources.codex.follower import ThreadFollower
 from store.sources.codex.names import rollout_name
@@ -61,8 +61,8 @@ class CodexSource:
     def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
         """List the threads below a root, each with all its segments."""
         home, facts = home_of(root), self._facts_of(root, problems)
-        for thread, files in thread_files(root, problems).items():
-            yield files.unit(facts.get(thread), home)
+        for files in thread_files(root, problems):
+            yield files.unit(facts.get(files.thread), home)
 
     def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
         """List the threads that changed files tell of; None where a folder changed."""
@@ -76,12 +76,12 @@ class CodexSource:
                 wanted.update(self._facts_of(root, []))
             else:
                 return None
-        return [unit for unit in self.units(root, []) if unit.key in wanted]
+        return [unit for unit in self.units(root, []) if thread_of(unit.key) in wanted]
 
     def follower(self, root: Path, unit: Unit) -> ThreadFollower:
         """Return a follower that has read nothing yet."""
         return ThreadFollower(
-            lambda: self.reader(root), lambda now: self._facts_of(root, []).get(now.key)
+            lambda: self.reader(root), lambda now: self._facts_of(root, []).get(thread_of(now.key))
         )
 
     def reader(self, root: Path) -> ThreadReader:
@@ -104,7 +104,7 @@ class CodexSource:
                 read = read_rollout(reader.restart(stamp.path), problems)
                 if read is not None:
                     stamps.append(read)
-        reader.facts = self._facts_of(root, []).get(unit.key)
+        reader.facts = self._facts_of(root, []).get(thread_of(unit.key))
         if reader.facts is not None:
             stamps.append(reader.facts.stamp(str(home_of(root))))
         sessions = reader.build()
