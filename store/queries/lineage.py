@@ -158,7 +158,8 @@ def families(db: Database) -> list[str]:
         rows += db.connection.execute(
             "SELECT updated_at, id FROM chat_sessions WHERE id = $1", {"1": root}
         ).fetchall()
-    return [row[1] for row in sorted(rows, reverse=True)]
+    newest = sorted(((number(at), str(name)) for at, name in rows), reverse=True)
+    return [name for _, name in newest]
 
 
 def _loops(db: Database) -> list[str]:
