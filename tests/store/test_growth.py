@@ -19,7 +19,8 @@ import orjson
 import pytest
 
 from store.database import Database, open_database
-from store.sources.claude_code import ClaudeCodeSource, going_on, place
+from store.sources import stretches
+from store.sources.claude_code import ClaudeCodeSource, going_on
 from store.sources.protocol import Step
 from store.sync import long_units
 from store.sync.engine import Settings, Sync
@@ -96,8 +97,8 @@ def rows_of(database: Database) -> dict[str, list[Any]]:
 
 def sized(patched: pytest.MonkeyPatch, window: int, kept: int, step: int) -> None:
     patched.setattr(long_units, "LONG_BYTES", 0)
-    patched.setattr(place, "WINDOW_BYTES", window)
-    patched.setattr(going_on, "KEPT_BYTES", kept)
+    patched.setattr(stretches, "WINDOW_BYTES", window)
+    patched.setattr(stretches, "KEPT_BYTES", kept)
     patched.setattr(going_on, "CHUNK", step)
 
 
@@ -173,13 +174,13 @@ def test_one_line_more_is_read_with_what_lies_right_before_it(growing: Growing) 
     growing.sync()
     read: list[int] = []
     with growing.patched.context() as patched:
-        whole = going_on._read_all
+        whole = stretches.read_bytes
 
-        def noted(from_file: Any, size: int) -> bytes:
+        def noted(file: Any, size: int) -> bytes:
             read.append(size)
-            return whole(from_file, size)
+            return whole(file, size)
 
-        patched.setattr(going_on, "_read_all", noted)
+        patched.setattr(stretches, "read_bytes", noted)
         growing.steps.clear()
         growing.append(last)
         sync = growing.sync()

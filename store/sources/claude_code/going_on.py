@@ -10,12 +10,12 @@ that lies before the window, such as a rewind to an old prompt, have the file re
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from store.sources import stretches
 from store.sources.claude_code.agents import ROWS
 from store.sources.claude_code.forks import marked_origin
 from store.sources.claude_code.neighbours import SUMMARIES_UNTIL, version_of
@@ -29,29 +29,20 @@ from store.sources.collection import paused_collection
 from store.sources.drafts import LineageDraft, SessionDraft
 from store.sources.json_lines import CHUNK
 from store.sources.protocol import FileStamp, Known, Place, Problem, Reading, Step, Unit
+from store.sources.stretches import CannotGoOn, Mark, Stretch, read_end, read_stretch
 
 if TYPE_CHECKING:
     from store.sources.claude_code.source import ClaudeCodeSource
 
-HEAD_BYTES = 4096
-"""Bytes of the file's beginning that must be as they were."""
 MOST_PROBLEMS = 500
 """Where a file has more of them, it is read whole."""
 
 
-class CannotGoOn(Exception):
-    """Only reading the whole file can tell what it holds now."""
-
-
 @dataclass(slots=True)
-class Stop:
-    """How far a file was read, and what later rows are read with.
+class Stop(Mark):
+    """Where a session's file is gone on with, and what later rows are read with.
 
     Attributes:
-        offset: The byte where the window begins; ``line`` and ``record`` are its numbers.
-        end: Bytes that were read.
-        checksum: CRC-32 of the window, from ``offset`` to ``end``.
-        head: CRC-32 of the file's beginning.
         numbers: The numbers of the context's records.
         others: Stamps of the unit's other files.
         title: Of ``custom-title.json``.
@@ -60,15 +51,6 @@ class Stop:
         problems: Line and reason, of what lies before the window.
     """
 
-    path: str
-    inode: int
-    offset: int
-    line: int
-    record: int
-    end: int
-    checksum: int
-    head: int
-    mtime_ns: int
     numbers: list[int] = field(default_factory=list)
     others: list[list[Any]] = field(default_factory=list)
     title: str | None = None
@@ -76,10 +58,6 @@ class Stop:
     lineage: list[Any] | None = None
     created_at: int | None = None
     problems: list[list[Any]] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 class LongReader:
@@ -141,7 +119,7 @@ class LongReader:
             raise CannotGoOn
         first = self._first_of(stop, context, draft)
         place = self._place(read, reader, draft, stop, first)
-        if read.more and place is None:
+        if read.stretch.more and place is None:
             raise CannotGoOn
         if place is not None:
             place.message -= first
@@ -154,10 +132,10 @@ class LongReader:
         if read.torn is not None:
             problems.append(read.torn)
         reading = Reading(
-            [draft], problems, (read.stamp, *self._others),
+            [draft], problems, (read.stretch.stamp(read.transcript.offset), *self._others),
             facts=reader.told, wants=reader.wants,
         )  # fmt: skip
-        return Step(reading, stop is not None, place, read.more)
+        return Step(reading, stop is not None, place, read.stretch.more)
 
     def _side_files(self, stop: Stop | None) -> _Side:
         """Tell which side files moved.
@@ -189,29 +167,8 @@ class LongReader:
             CannotGoOn: The file is not the one that was read, or has nothing more.
         """
         assert self._main is not None
-        path = self._main.path
-        try:
-            with open_regular(path) as file:
-                status = os.fstat(file.fileno())
-                head, start = file.read(HEAD_BYTES), 0
-                if stop is not None:
-                    seen = zlib.crc32(head[: stop.end])
-                    same = (stop.path, stop.inode, stop.head) == (path, status.st_ino, seen)
-                    if not same or status.st_size < stop.end + grown:
-                        raise CannotGoOn
-                    start = stop.offset
-                end = min(status.st_size, (stop.end if stop is not None else 0) + most)
-                file.seek(start)
-                data = _read_all(file.read, end - start)
-        except OSError as error:
-            raise CannotGoOn from error
-        window = 0 if stop is None else stop.end - stop.offset
-        if stop is not None and zlib.crc32(data[:window]) != stop.checksum:
-            raise CannotGoOn
-        transcript = self._transcript(stop, context)
-        checksum = zlib.crc32(head[: start + len(data)])
-        more = start + len(data) < status.st_size
-        return _Read(transcript, data, start, checksum, status, more, path).taken()
+        stretch = read_stretch(open_regular, self._main.path, stop, most, grown=grown)
+        return _Read(self._transcript(stop, context), stretch).taken()
 
     def _transcript(self, stop: Stop | None, context: bytes) -> Transcript:
         """Return a transcript of the context, to be gone on with at the window."""
@@ -291,13 +248,14 @@ class LongReader:
             first: The first message that does not come of the context.
         """
         transcript = read.transcript
-        kept = stop is not None and read.end - stop.offset < KEPT_BYTES and not read.more
-        if stop is not None and kept:
-            state = self._stop(read, reader, draft, stop.offset, stop.line, stop.record)
+        stretch = read.stretch
+        small = stop is not None and stretch.end - stop.offset < stretches.KEPT_BYTES
+        if stop is not None and small and not stretch.more:
+            state = self._stop(read, reader, draft, stop.offset, stop.record)
             state.numbers, state.problems = stop.numbers, stop.problems
             context = b"\n".join(transcript.context[number] for number in stop.numbers)
             return Place(first, stop.record, state.as_json(), context, ())
-        for found in islice(places(transcript, draft.messages), MOST_PROVED):
+        for found in islice(places(transcript, draft.messages), stretches.MOST_PROVED):
             place = self._place_at(found, read, reader, draft, stop)
             if place is not None and self._proved(place, draft, read):
                 return place
@@ -313,15 +271,14 @@ class LongReader:
     ) -> Place | None:
         transcript = read.transcript
         row = transcript.rows[found.row]
-        offset = read.start_of(transcript.raw(row.number))
+        offset = read.stretch.start_of(transcript.raw(row.number))
         if offset is None:
             return None
-        line = transcript.lines - read.data.count(b"\n", offset - read.start) + 1
-        state = self._stop(read, reader, draft, offset, line, row.number)
+        state = self._stop(read, reader, draft, offset, row.number)
         state.numbers = found.numbers
         state.problems = [
             *(stop.problems if stop is not None else []),
-            *([one.line, one.reason] for one in transcript.problems if one.line < line),
+            *([one.line, one.reason] for one in transcript.problems if one.line < state.line),
         ]
         context = b"\n".join(transcript.raw(number) for number in found.numbers)
         names = names_of(transcript.rows[transcript.context_rows : found.row])
@@ -333,7 +290,7 @@ class LongReader:
         if len(stop.problems) > MOST_PROBLEMS:
             return False
         try:
-            again = self._read(stop, place.context, read.end - stop.end, grown=False)
+            again = self._read(stop, place.context, read.stretch.end - stop.end, grown=False)
         except CannotGoOn:
             return False
         reader = self._reader(again, stop, _Side())
@@ -349,26 +306,12 @@ class LongReader:
         )
 
     def _stop(
-        self,
-        read: _Read,
-        reader: SessionReader,
-        draft: SessionDraft,
-        offset: int,
-        line: int,
-        record: int,
+        self, read: _Read, reader: SessionReader, draft: SessionDraft, offset: int, record: int
     ) -> Stop:
         lineage = draft.lineage
-        window = read.data[offset - read.start :]
+        mark = read.stretch.mark(offset, read.transcript.lines, record)
         return Stop(
-            read.path,
-            read.status.st_ino,
-            offset,
-            line,
-            record,
-            read.end,
-            zlib.crc32(window),
-            read.head,
-            read.status.st_mtime_ns,
+            **mark.as_json(),
             others=[_listed(one) for one in self._others],
             title=reader.side.title,
             archived_at=reader.side.archived_at,
@@ -397,22 +340,10 @@ class LongReader:
         if any(row.data.get("isSidechain") for row in transcript.rows):
             return None
         try:
-            read = self._around(transcript, stamp)
-        except (OSError, CannotGoOn):
+            read = _Read(transcript, read_end(open_regular, stamp))
+        except CannotGoOn:
             return None
         return self._place(read, reader, draft, None, 0)
-
-    def _around(self, transcript: Transcript, stamp: FileStamp) -> _Read:
-        """Return a file that was read whole, with the bytes of its end."""
-        with open_regular(stamp.path) as file:
-            status = os.fstat(file.fileno())
-            if status.st_ino != stamp.inode or status.st_size < stamp.size:
-                raise CannotGoOn
-            head = zlib.crc32(file.read(min(HEAD_BYTES, stamp.size)))
-            start = max(0, stamp.size - MOST_WINDOW)
-            file.seek(start)
-            data = _read_all(file.read, stamp.size - start)
-        return _Read(transcript, data, start, head, status, False, stamp.path)
 
 
 COMPARED = (
@@ -420,11 +351,6 @@ COMPARED = (
     "updated_at", "archived_at", "lineage",
 )  # fmt: skip
 """What a session says that must be the same however it was read."""
-MOST_PROVED = 8
-"""Places that are tried before it is given up."""
-KEPT_BYTES = 192 * 1024
-"""Where a window would be larger, the next reading begins at a later place."""
-MOST_WINDOW = 32 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -442,54 +368,21 @@ class _Side:
 
 @dataclass(slots=True)
 class _Read:
-    """A stretch of a file.
+    """A stretch of the file and what it holds.
 
     Attributes:
-        data: Its bytes, from the byte ``start`` on.
-        head: CRC-32 of the file's beginning.
-        more: Whether the file holds more than was read.
         torn: What is wrong with a last line that is unfinished.
     """
 
     transcript: Transcript
-    data: bytes
-    start: int
-    head: int
-    status: os.stat_result
-    more: bool
-    path: str
+    stretch: Stretch
     torn: Problem | None = None
-
-    @property
-    def end(self) -> int:
-        """The byte after the last one that was read."""
-        return self.start + len(self.data)
-
-    @property
-    def stamp(self) -> FileStamp:
-        """The file's stamp as of this reading; where there is more, it is as if it had grown."""
-        status, offset = self.status, self.transcript.offset
-        size = self.end if self.more else status.st_size
-        return FileStamp(self.path, status.st_ino, size, status.st_mtime_ns, offset)
-
-    def start_of(self, record: bytes) -> int | None:
-        """Return the byte where a record that is a line of its own begins; None where none is."""
-        found = self.data.find(b"\n" + record + b"\n")
-        return None if found < 0 else self.start + found + 1
 
     def taken(self) -> _Read:
         """Parse the bytes."""
-        self.transcript.push(self.data)
-        self.torn = None if self.more else self.transcript.finish()
+        self.transcript.push(self.stretch.data)
+        self.torn = None if self.stretch.more else self.transcript.finish()
         return self
-
-
-def _read_all(read: Any, size: int) -> bytes:
-    pieces = []
-    while size > 0 and (piece := read(size)):
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
 
 
 def _listed(stamp: FileStamp) -> list[Any]:

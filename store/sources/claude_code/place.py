@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from store.sources import stretches
 from store.sources.claude_code.costs import CostNote
 from store.sources.claude_code.references import defined_by, named_by
 from store.sources.claude_code.rows import Row, mapping
@@ -14,8 +15,6 @@ from store.sources.claude_code.usage import SYNTHETIC
 from store.sources.drafts import MessageDraft
 from store.sources.requests import words_of
 
-WINDOW_BYTES = 64 * 1024
-"""Bytes that are read and mapped again at least."""
 MOST_TRIED = 200
 """Rows that are looked at before it is given up."""
 _LATER = 1 << 60
@@ -76,7 +75,7 @@ def _last_row(transcript: Transcript) -> int:
         number = transcript.rows[index].number
         size += sum(len(transcript.raw(each)) + 1 for each in range(number, counted))
         counted = number
-        if size >= WINDOW_BYTES:
+        if size >= stretches.WINDOW_BYTES:
             return index
     return -1
 
