@@ -20,6 +20,7 @@ import orjson
 
 from store.access import Opened, open_for_reading, read_header
 from store.copies import Signature, signature
+from store.sources.json_lines import LineError, parse_value
 from store.sources.protocol import FileStamp
 from store.sources.row_reader import Row as Row
 from store.sources.server_url import Root
@@ -128,14 +129,9 @@ def decoded(value: Any) -> Any:
     if not isinstance(value, str | bytes):
         return value
     try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        text = value if isinstance(value, str) else value.decode("utf-8", "replace")
-    try:
-        # Halves of surrogate pairs, and numbers that only Python's parser takes.
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+        return parse_value(value)
+    except LineError:
+        return value if isinstance(value, str) else value.decode("utf-8", "replace")
 
 
 def record_bytes(value: Any) -> bytes:

@@ -23,10 +23,12 @@ class Form(Protocol):
     """Turns a file's bytes into UTF-8, as they come.
 
     Attributes:
+        name: What the file is.
         reason: What is to be reported of the file.
         problems: What could not be turned; whoever reports it takes it out.
     """
 
+    name: str
     reason: str
     problems: list[str]
 
@@ -59,6 +61,7 @@ class _Encoded:
     """Text in another encoding."""
 
     def __init__(self, encoding: str, name: str) -> None:
+        self.name = name
         self.reason = f"{name}, where plain UTF-8 belongs; read all the same"
         self.problems: list[str] = []
         self._decoder = codecs.getincrementaldecoder(encoding)("replace")
@@ -75,6 +78,7 @@ class _Encoded:
 class _Packed:
     """A file that gzip compressed; what is in it is unpacked up to a limit."""
 
+    name = "compressed by gzip"
     reason = "compressed by gzip, where plain text belongs; read all the same"
 
     def __init__(self) -> None:

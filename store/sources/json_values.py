@@ -14,6 +14,8 @@ from typing import Any
 
 import orjson
 
+from store.sources.file_forms import form_of
+
 DEEPEST = 100
 """Levels of objects and lists that are read; printing and drawing go no deeper than 250."""
 TOO_DEEP = "(nested deeper than 100 levels, left out)"
@@ -32,8 +34,12 @@ class LineError(Exception):
     """A text that is no JSON, or none of the kind that belongs there; the message says why."""
 
 
-def parse_json(raw: bytes) -> tuple[Any, str | None]:
+def parse_json(raw: bytes, *, may_be_wrapped: bool = True) -> tuple[Any, str | None]:
     """Parse a JSON text, as leniently as it can be told what it means.
+
+    Args:
+        raw: The text, in UTF-8.
+        may_be_wrapped: Whether it may be in another encoding, or compressed.
 
     Returns:
         The value, and what had to be repaired to read it, if anything.
@@ -44,7 +50,7 @@ def parse_json(raw: bytes) -> tuple[Any, str | None]:
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as error:
-        return _parse_leniently(raw, error)
+        return _parse_leniently(raw, error, may_be_wrapped)
     if _may_be_deep(raw) and _is_deep(value):
         return orjson.loads(_shallow(raw)), DEEP
     return value, None
@@ -84,8 +90,14 @@ def _shallow(raw: bytes) -> bytes:
     return b"".join([*kept, raw[end:]])
 
 
-def _parse_leniently(raw: bytes, error: orjson.JSONDecodeError) -> tuple[Any, str | None]:
-    """Read what Python's parser allows beside what orjson does."""
+def _parse_leniently(
+    raw: bytes, error: orjson.JSONDecodeError, may_be_wrapped: bool
+) -> tuple[Any, str | None]:
+    """Read what Python's parser allows beside what orjson does, and other encodings."""
+    form = form_of(raw[:8]) if may_be_wrapped else None
+    if form is not None:
+        value, more = parse_json(form.decode(raw), may_be_wrapped=False)
+        return value, "; ".join(filter(None, (form.reason, *form.problems, more)))
     repaired = []
     if _may_be_deep(raw) and (shallow := _shallow(raw)) != raw:
         raw = shallow

@@ -276,3 +276,33 @@ def test_another_form_is_read_as_it_grows(form: Callable[[bytes], bytes], tmp_pa
         file.read(torn)
     assert [line.data for line in file.lines] == rows
     assert [(problem.line, problem.path) for problem in file.problems + torn] == [(1, str(path))]
+
+
+@pytest.mark.parametrize(
+    "form", [form for name, form in FORMS.items() if "UTF" in name or name == "gzip"]
+)
+@pytest.mark.parametrize(
+    "sample", [s for s in SAMPLES if s.root in ("gemini_0_20", "opencode/legacy")], ids=str
+)
+def test_a_document_in_another_form_is_read(
+    sample: Sample, form: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    root = path_of(sample.copied(tmp_path))
+    make = type(sample.target().source)
+    whole, problems = read(make(), root)
+    for path in root.rglob("*.json"):
+        if path.name.startswith(("session-", "ses_", "msg_", "prt_")):
+            path.write_bytes(form(path.read_bytes()))
+    found, told = read(make(), root)
+    assert found == whole
+    if sample.kind == "gemini":
+        assert len(told) - len(problems) == len(list(root.rglob("session-*.json")))
+
+
+@pytest.mark.parametrize("name", ["UTF-16 with mark", "gzip"])
+def test_an_aider_history_in_another_form_is_one_problem(name: str, tmp_path: Path) -> None:
+    (sample,) = [sample for sample in SAMPLES if sample.root == "aider/.aider.chat.history.md"]
+    root = path_of(sample.copied(tmp_path))
+    root.write_bytes(FORMS[name](root.read_bytes()))
+    found, (problem,) = read(sample.target().source, root)
+    assert not found and "where plain UTF-8 belongs" in problem.reason

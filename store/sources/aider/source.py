@@ -15,6 +15,7 @@ from store.sources.aider.identity import known_as, told
 from store.sources.aider.regions import HEADER, Region, Regions
 from store.sources.aider.session import KIND, session_draft
 from store.sources.drafts import SessionDraft
+from store.sources.file_forms import form_of
 from store.sources.growing import SIDE_FILE_LIMIT, open_regular, stamp_of
 from store.sources.protocol import FileStamp, Library, NoLibrary, Problem, Reading, Unit
 
@@ -78,7 +79,10 @@ class AiderSource:
             problems.append(Problem(path, 0, error.strerror or str(error)))
             return
         if status.st_size > _LEAD and (not regions or regions[0].start > _LEAD):
+            form = form_of(_head_of(path))
             reason = "before the first line that begins a session there is text, not read"
+            if form is not None and not regions:
+                reason = f"{form.name}, where plain UTF-8 belongs; not read"
             problems.append(Problem(path, 1, reason))
         for region in regions:
             yield _unit(path, status, region, last=region is regions[-1])
@@ -200,6 +204,15 @@ def _unit(path: str, status: os.stat_result, region: Region, *, last: bool) -> U
 def _history_of(root: Path) -> str:
     path = os.path.abspath(root)
     return os.path.join(path, HISTORY) if os.path.isdir(path) else path
+
+
+def _head_of(path: str) -> bytes:
+    """Return the first bytes of a file; none of one that cannot be read."""
+    try:
+        with open_regular(path) as file:
+            return file.read(_LEAD) or b""
+    except OSError:
+        return b""
 
 
 def _is_history(path: Path) -> bool:

@@ -9,6 +9,7 @@ import orjson
 from store.sources.codex.items import message_text
 from store.sources.codex.rollout import Line
 from store.sources.drafts import PartDraft
+from store.sources.json_lines import LineError, parse_value
 from store.sources.notices import review_text
 from store.sources.plain_parts import data_part
 from store.sources.values import mapping, string
@@ -75,8 +76,8 @@ def _api_message(text: str) -> str:
     if not text.lstrip().startswith("{"):
         return text
     try:
-        data = mapping(orjson.loads(text))
-    except orjson.JSONDecodeError:
+        data = mapping(parse_value(text))
+    except LineError:
         return text
     inner = data.get("error")
     return string(mapping(inner).get("message")) or string(inner) or string(

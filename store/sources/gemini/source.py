@@ -216,9 +216,13 @@ def _logs(files: UnitFiles, problems: list[Problem]) -> Iterator[Log]:
         if _is_output(path) or is_checkpoint(path):
             continue
         try:
-            yield legacy_log(path, body)
+            log, repaired = legacy_log(path, body)
         except NoSession as error:
             problems.append(Problem(path, 0, str(error)))
+            continue
+        if repaired:
+            problems.append(Problem(path, 1, repaired))
+        yield log
 
 
 def _is_output(path: str) -> bool:

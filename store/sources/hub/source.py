@@ -43,6 +43,7 @@ class HubSource(DatabaseSource, ServerRows):
 
     kind = KIND
     label = "hub"
+    version = 2
     patterns = ("*.db", "*.sqlite", "*.sqlite3")
 
     def __init__(self) -> None:

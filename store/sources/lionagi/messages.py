@@ -8,6 +8,7 @@ import orjson
 
 from store.sources.drafts import MessageDraft, PartDraft, Role
 from store.sources.early_results import EarlyResults
+from store.sources.json_lines import LineError, parse_value
 from store.sources.lionagi.history import Turn
 from store.sources.lionagi.stored import StoredMessage, StoredSession
 from store.sources.values import mapping, number, string
@@ -227,8 +228,8 @@ def _given(arguments: Any) -> Any:
     if not isinstance(preview, str):
         return arguments
     try:
-        return orjson.loads(preview)
-    except orjson.JSONDecodeError:
+        return parse_value(preview)
+    except LineError:
         return arguments  # It was cut.
 
 

@@ -35,6 +35,7 @@ class LionagiSource(DatabaseSource, ServerRows):
 
     kind = KIND
     label = "lionagi"
+    version = 2
     patterns = ("state.db",)
 
     def __init__(self) -> None:

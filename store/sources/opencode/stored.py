@@ -6,13 +6,11 @@ messages with their info, parts. What differs is how they are read.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from store.sources.databases import record_bytes
+from store.sources.json_lines import LineError, parse_value
 from store.sources.ordering import in_order as in_order
 from store.sources.protocol import Problem
 
@@ -87,10 +85,6 @@ def parsed(text: str | bytes) -> Any:
         ValueError: It is no JSON.
     """
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        # Halves of surrogate pairs, which the program writes where it cuts a text.
-        try:
-            return json.loads(text)
-        except RecursionError:
-            raise ValueError("is nested too deep") from None
+        return parse_value(text)
+    except LineError as error:
+        raise ValueError(str(error)) from error

@@ -41,6 +41,7 @@ class YAgentSource(DatabaseSource):
 
     kind = KIND
     label = "y-agent"
+    version = 2
     patterns = ("y-agent.db",)
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
