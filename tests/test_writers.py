@@ -12,8 +12,8 @@ SAFE_MAKERS = {"store/streams.py": {"Painted"}, "tui/text_line.py": {"Input"}}
 """Who may make what others only get from them."""
 FRAMES = {"store/sync/helper.py"}
 """A helper process talks in frames to the one that started it, on pipes."""
-DESCRIPTORS = {"store/sync/stopping.py", "tui/hangup.py"}
-"""One writes to a pipe of its own, the other what restores the terminal."""
+DESCRIPTORS = {"store/sync/stopping.py", "tui/hangup.py", "tui/stopped.py"}
+"""They write to pipes of their own, and ``hangup`` what restores the terminal."""
 MACHINE_ENTRIES = {"store/sync/helper.py", "store/demo/__main__.py"}
 
 

@@ -1,6 +1,12 @@
-"""Starts the terminal anew when the program goes on after others have stopped it.
+"""Stops the program, and starts the terminal anew when it goes on.
 
-Textual does so for a stop that it began itself (Ctrl+Z). A process that is stopped by
+Textual leaves the terminal from within the handler of ``SIGTSTP``. A signal comes between any
+two steps of the main thread, also while that holds the lock of the queue to the terminal,
+which leaving needs: it would wait for itself for ever. So the event loop stops the program,
+between two of its steps. A loop that does not come to it in time, as while a pager has the
+terminal, has the program stopped as it is.
+
+Textual also starts the terminal anew after such a stop alone. A process that is stopped by
 ``SIGSTOP``, which no program hears, goes on with the same signal; Textual would then start
 its threads a second time beside the first, and never end.
 """
@@ -8,12 +14,18 @@ its threads a second time beside the first, and never end.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import signal
 import threading
+import time
 from types import FrameType
 from typing import Any
 
 from textual.app import App
+
+PATIENCE_S = 0.5
+"""Seconds that the event loop has to leave the terminal before the program is stopped."""
 
 
 def start_anew_when_continued(app: App[Any]) -> None:
@@ -28,12 +40,23 @@ def start_anew_when_continued(app: App[Any]) -> None:
     if not callable(stop) or not callable(go_on):
         return
     loop = asyncio.get_running_loop()
+    asked, waits = os.pipe(), os.pipe()
+    os.set_blocking(asked[0], False)
     heard = False
 
-    def stopped(number: int, frame: FrameType | None) -> None:
+    def in_order() -> None:
         nonlocal heard
-        heard = True
-        stop(number, frame)
+        if _taken(asked[0]):
+            heard = True
+            stop(signal.SIGTSTP, None)
+
+    def stopped(number: int, frame: FrameType | None) -> None:
+        # Nothing here may wait for a lock that the interrupted step holds.
+        os.write(asked[1], b".")
+        os.write(waits[1], b".")
+        with contextlib.suppress(RuntimeError):
+            # A loop that is closed is about to end.
+            loop.call_soon_threadsafe(in_order)
 
     def continued(number: int, frame: FrameType | None) -> None:
         nonlocal heard
@@ -43,8 +66,23 @@ def start_anew_when_continued(app: App[Any]) -> None:
         else:
             loop.call_soon_threadsafe(_start_anew, app)
 
+    def impatient() -> None:
+        while os.read(waits[0], 1):
+            time.sleep(PATIENCE_S)
+            if _taken(asked[0]):
+                os.kill(os.getpid(), signal.SIGSTOP)
+
+    threading.Thread(target=impatient, name="stopped", daemon=True).start()
     signal.signal(signal.SIGTSTP, stopped)
     signal.signal(signal.SIGCONT, continued)
+
+
+def _taken(pipe: int) -> bool:
+    """Take what was asked, unless another thread has taken it."""
+    try:
+        return bool(os.read(pipe, 1))
+    except BlockingIOError:
+        return False
 
 
 def _start_anew(app: App[Any]) -> None:

@@ -11,16 +11,23 @@ import re
 
 from rich.cells import cell_len, split_graphemes
 
-from store.neutral import neutral
+from store.neutral import STAND_IN, neutral
 from tui.glyphs import glyphs
 
 TAB_COLUMNS = 4
 _WIDTH_CHANGERS = re.compile(
-    "\u200d[\u2190-\u2bff\U0001f000-\U0001faff]?|[\ufe00-\ufe0f\u200b\u200c\u2060\u00ad"
-    "\U0001f3fb-\U0001f3ff\U000e0000-\U000e007f]"
+    "\u200d[\u2190-\u2bff\U0001f000-\U0001faff]?|[\u20dd-\u20e0\u20e2-\u20e4\ufe00-\ufe0f\u200c\U000e0020-\U000e007f"
+    "\u180b-\u180f\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef]"
 )
 """What terminals measure differently: joiners (with the emoji they join), variation
-selectors, skin tones, invisible characters."""
+selectors, skin tones, what encloses a character."""
+_FLAG_LETTER = range(0x1F1E6, 0x1F200)
+_UNSETTLED = re.compile(
+    "[\U0001f1e6-\U0001f1ff\U0001f6d8-\U0001f6dc\U0001fa75-\U0001fa77\U0001fa7d-\U0001fa7f"
+    "\U0001fa87-\U0001fa8f\U0001faad-\U0001faaf\U0001fabb-\U0001fabf\U0001fac6-\U0001facf"
+    "\U0001fada-\U0001fadf\U0001fae8-\U0001faef\U0001faf7-\U0001faff]"
+)
+"""Letters of flags, and emoji that are newer than Unicode 14: 0 to 4 columns, by terminal."""
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*[mK]")
 _SPACES = re.compile(r"\s+")
 
@@ -29,8 +36,14 @@ def clean(text: str) -> str:
     """Return text of any origin as it may be drawn; newlines stay, tabs are expanded."""
     text = neutral(text)
     if not text.isascii():
-        text = _WIDTH_CHANGERS.sub("", text)
+        text = _UNSETTLED.sub(_settled, _WIDTH_CHANGERS.sub("", text))
     return text.expandtabs(TAB_COLUMNS) if "\t" in text else text
+
+
+def _settled(found: re.Match[str]) -> str:
+    """Return a flag's letter as a letter, and a picture that terminals may lack as a stand-in."""
+    code = ord(found[0])
+    return chr(ord("A") + code - _FLAG_LETTER.start) if code in _FLAG_LETTER else STAND_IN
 
 
 def without_colour(text: str) -> str:
