@@ -49,6 +49,7 @@ class ListRow:
         turns: Visible messages of the user; None until it is counted.
         said: The whole activity as stored, with the process that runs it.
         live: What a watcher that lives has seen of it.
+        prompts_only: Whether only its prompts are known, from an agent's log of typed lines.
     """
 
     rowid: int
@@ -75,6 +76,7 @@ class ListRow:
     active_at: int = 0
     said: Mapping[str, Any] | None = None
     live: Mapping[str, Any] | None = None
+    prompts_only: bool = False
 
 
 def upper_bound(db: Database) -> int:
@@ -122,6 +124,7 @@ def _list_row(row: tuple[Any, ...], live: Mapping[str, Any] | None) -> ListRow:
         tags=tag_names(user),
         activity=_text(activity.get("state")), activity_from=_text(activity.get("from")),
         messages=row[13], said=activity if _text(activity.get("state")) else None, live=live,
+        prompts_only=_part(metadata, "backscroll").get("prompts_only") is True,
     )
 
 

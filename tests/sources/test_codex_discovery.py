@@ -161,7 +161,7 @@ def _note(event: str, arguments: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_note)
-SECRETS = ("auth.json", ".credentials.json", "history.jsonl", "config.toml")
+SECRETS = ("auth.json", ".credentials.json", "config.toml")
 
 
 @pytest.mark.parametrize("wal", ["none", "writer", "left"])

@@ -136,6 +136,7 @@ def _line(printer: Printer, summary: Summary) -> list[Painted]:
     title = " ".join((summary["title"] or "untitled").split())
     star = " ★" if _user(summary).get("star") else ""
     archived = "  archived" if summary["archived_at"] is not None else ""
+    known = "  prompts only" if _own(summary).get("prompts_only") is True else ""
     pieces = [
         printer.paint(summary["id"], "faint"),
         printer.paint(f"  {local_time(summary['updated_at'])}", "faint"),
@@ -145,7 +146,7 @@ def _line(printer: Printer, summary: Summary) -> list[Painted]:
         printer.paint(f"{home_path(summary['workspace_root']) or '-':<18}", "faint"),
         printer.paint(f"  {mark}", "fork"),
         printer.paint(f"{title}{star}", "bold"),
-        printer.paint(archived, "faint"),
+        printer.paint(f"{known}{archived}", "faint"),
     ]
     word = STATE_WORDS.get(summary["activity"])
     if word:
@@ -153,6 +154,12 @@ def _line(printer: Printer, summary: Summary) -> list[Painted]:
         guessed = "~" if summary["activity_from"] == "guessed" else ""
         pieces.append(printer.paint(f"  {mark} {guessed}{word}", style))
     return pieces
+
+
+def _own(summary: Summary) -> dict[str, Any]:
+    metadata = summary["metadata"]
+    own = metadata.get("backscroll") if isinstance(metadata, dict) else None
+    return own if isinstance(own, dict) else {}
 
 
 def _user(summary: Summary) -> dict[str, Any]:

@@ -225,6 +225,9 @@ class RowPainter(NamedTuple):
         ground, dot = self._ground(entry), f" {self.glyphs.dot} "
         pieces: list[Piece] = []
         word = STATE_WORDS.get(activity_of(row, self.now))
+        if row.prompts_only:
+            pieces += [("prompts only", style(self.palette.muted, ground)),
+                       (dot, style(self._faint(entry), ground))]
         if word:
             word = f"~{word}" if row.activity_from == "guessed" else word
             pieces += [(word, style(self._activity(row, entry)[1], ground)),

@@ -68,7 +68,12 @@ def is_summary(row: Row) -> bool:
 def is_local(metadata: dict[str, Any]) -> bool:
     """Tell whether a message's command is one that the program itself carries out."""
     name = mapping(mapping(metadata.get("backscroll")).get("command")).get("name")
-    return isinstance(name, str) and name.lstrip("/") in _LOCAL
+    return isinstance(name, str) and is_local_name(name)
+
+
+def is_local_name(name: str) -> bool:
+    """Tell whether a slash command is one that the program itself carries out."""
+    return name.lstrip("/") in _LOCAL
 
 
 def asks_model(command: dict[str, Any], text: str) -> bool:

@@ -19,11 +19,14 @@ from store.sources.claude_code.running import Words, sessions_folder
 from store.sources.claude_code.sidechains import split_sidechains
 from store.sources.claude_code.touched import touched_sessions
 from store.sources.claude_code.transcript import Transcript
+from store.sources.claude_code.typed import typed_line
 from store.sources.collection import paused_collection
 from store.sources.drafts import MessageDraft
 from store.sources.json_lines import CHUNK, LINE_LIMIT
+from store.sources.prompt_history import KEY, NAME, HistoryFollower, PromptHistory
 from store.sources.protocol import (
     FileStamp,
+    Follower,
     Known,
     Library,
     NoLibrary,
@@ -54,6 +57,7 @@ class ClaudeCodeSource:
         self._neighbours: dict[str, Neighbours] = {}
         self.line_limit = line_limit
         self._words = Words()
+        self._history = PromptHistory(KIND, typed_line)
         self._library: Library = NoLibrary()
 
     def use_library(self, library: Library) -> None:
@@ -76,9 +80,15 @@ class ClaudeCodeSource:
 
     def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
         """List the sessions below a root, each file of a session that has several."""
+        there: set[str] = set()
         for files in self._files(root, problems):
+            if files.main is not None:
+                there.add(files.session_id)
             if files.main or files.agents:
                 yield files.unit()
+        history = history_of(root)
+        if history is not None:
+            yield from self._history.units(history, there, problems)
 
     def _files(self, root: Path, problems: list[Problem]) -> Iterator[SessionFiles]:
         path = str(root)
@@ -126,8 +136,10 @@ class ClaudeCodeSource:
             found += self._discovery.sessions(folder, problems, names)
         return [files.unit() for files in found if files.main or files.agents]
 
-    def follower(self, root: Path, unit: Unit) -> SessionFollower:
+    def follower(self, root: Path, unit: Unit) -> Follower:
         """Return a follower that has read nothing yet."""
+        if unit.key.startswith(KEY):
+            return HistoryFollower(lambda now: self.read(root, now))
         return SessionFollower(self.reader)
 
     def running(self, root: Path) -> list[RunningSession]:
@@ -150,6 +162,9 @@ class ClaudeCodeSource:
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one unit whole; a file that went away meanwhile costs just itself."""
+        history = history_of(root)
+        if unit.key.startswith(KEY) and history is not None:
+            return self._history.read(history, unit)
         with paused_collection():
             return self.read_with(unit)[1]
 
@@ -185,6 +200,12 @@ class ClaudeCodeSource:
         running = sessions_folder(root)
         paths = [projects if projects.is_dir() else root]
         return [*paths, running] if running.is_dir() else paths
+
+
+def history_of(root: Path) -> str | None:
+    """Return the log of typed lines of a config folder; None for any other root."""
+    config = root.parent if root.name == "projects" else root
+    return str(config / NAME) if (config / "projects").is_dir() else None
 
 
 def read_rows(reader: SessionReader, path: str, problems: list[Problem]) -> FileStamp | None:

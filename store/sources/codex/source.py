@@ -16,9 +16,11 @@ from store.sources.codex.neighbours import Neighbours
 from store.sources.codex.reader import ThreadReader
 from store.sources.codex.reading import read_rollout
 from store.sources.codex.recognition import recognise
+from store.sources.codex.typed import typed_line
 from store.sources.collection import paused_collection
 from store.sources.json_lines import LINE_LIMIT
-from store.sources.protocol import FileStamp, Library, NoLibrary, Problem, Reading, Unit
+from store.sources.prompt_history import KEY, NAME, HistoryFollower, PromptHistory
+from store.sources.protocol import FileStamp, Follower, Library, NoLibrary, Problem, Reading, Unit
 
 
 class CodexSource:
@@ -37,6 +39,7 @@ class CodexSource:
         """
         self._line_limit = line_limit
         self._facts = FactsReader()
+        self._history = PromptHistory(KIND, typed_line)
         self._neighbours: dict[str, Neighbours] = {}
         self._library: Library = NoLibrary()
         self._environment: Mapping[str, str] = os.environ
@@ -61,8 +64,13 @@ class CodexSource:
     def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
         """List the threads below a root, each with all its segments."""
         home, facts = home_of(root), self._facts_of(root, problems)
+        there: set[str] = set()
         for files in thread_files(root, problems):
+            there.add(files.thread)
             yield files.unit(facts.get(files.thread), home)
+        history = history_of(root)
+        if history is not None:
+            yield from self._history.units(history, there, problems)
 
     def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
         """List the threads that changed files tell of; None where a folder changed."""
@@ -78,8 +86,10 @@ class CodexSource:
                 return None
         return [unit for unit in self.units(root, []) if thread_of(unit.key) in wanted]
 
-    def follower(self, root: Path, unit: Unit) -> ThreadFollower:
+    def follower(self, root: Path, unit: Unit) -> Follower:
         """Return a follower that has read nothing yet."""
+        if unit.key.startswith(KEY):
+            return HistoryFollower(lambda now: self.read(root, now))
         return ThreadFollower(
             lambda: self.reader(root), lambda now: self._facts_of(root, []).get(thread_of(now.key))
         )
@@ -93,6 +103,9 @@ class CodexSource:
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one thread whole; a file that went away meanwhile costs just itself."""
+        history = history_of(root)
+        if unit.key.startswith(KEY) and history is not None:
+            return self._history.read(history, unit)
         with paused_collection():
             return self._read(root, unit)
 
@@ -131,6 +144,11 @@ class CodexSource:
 
     def _databases_of(self, home: Path) -> Path:
         return database_folder(home, self._environment, self._user_home or Path.home())
+
+
+def history_of(root: Path) -> str | None:
+    """Return the log of typed lines of a Codex home; None for a root that is part of one."""
+    return str(root / NAME) if (root / IN_USE).is_dir() or (root / ARCHIVED).is_dir() else None
 
 
 def _is_queue(path: str) -> bool:

@@ -1,0 +1,16 @@
+"""Lines of Codex's ``history.jsonl``: ``{session_id, ts, text}``, ts in seconds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.sources.prompt_history import TypedLine
+from store.sources.values import string, utc_ms
+
+
+def typed_line(entry: dict[str, Any]) -> TypedLine | None:
+    """Return what an entry says was typed; None where it names no session."""
+    session, text = string(entry.get("session_id")), string(entry.get("text"))
+    if session is None or text is None or "/" in session:
+        return None
+    return TypedLine(session.lower(), text, utc_ms(entry.get("ts")) or 0)

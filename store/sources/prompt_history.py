@@ -1,0 +1,204 @@
+"""What an agent's own log of typed lines still knows of sessions whose files are gone.
+
+Claude Code and Codex note every line that a person types in one ``history.jsonl``, and keep
+it longer than sessions. Where a session has no file of its own any more, its prompts are a
+session of prompts only; ``SessionDraft.partial`` keeps it from ever taking the place of one
+that was read whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from store.sources.drafts import MessageDraft, SessionDraft
+from store.sources.json_lines import LineError, parse_line
+from store.sources.plain_parts import data_part, text_part
+from store.sources.protocol import FileStamp, Problem, Reading, Unit
+from store.sources.requests import prompt_parts
+from store.sources.titles import first_prompt
+
+NAME = "history.jsonl"
+KEY = "history.jsonl/"
+"""Begins the keys of units; the session's id follows."""
+LIMIT = 256 * 1024 * 1024
+"""Bytes of the largest log that is read."""
+NOTE = "Only the prompts of this session are known: its own file is gone."
+
+
+@dataclass(frozen=True, slots=True)
+class TypedLine:
+    """One line that a person typed.
+
+    Attributes:
+        at: Epoch ms.
+        folder: The workspace, where the log names it.
+        origin: ``human``, ``command`` or ``shell``.
+        details: What goes into ``metadata.backscroll``.
+    """
+
+    session: str
+    text: str
+    at: int
+    folder: str | None = None
+    origin: str = "human"
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+ReadLine = Callable[[dict[str, Any]], TypedLine | None]
+
+
+@dataclass(slots=True)
+class _Session:
+    lines: list[TypedLine] = field(default_factory=list)
+    records: list[bytes] = field(default_factory=list)
+
+    def stamp(self, path: str, session: str) -> FileStamp:
+        """Return what changes when the session's lines do, in the form of a file's stamp."""
+        digest = hashlib.blake2b(b"\n".join(self.records), digest_size=7).digest()
+        mark, count = int.from_bytes(digest, "big"), len(self.records)
+        return FileStamp(f"{path}#{session}", 0, count, mark, count)
+
+
+@dataclass(slots=True)
+class _Log:
+    """A log as it was read; its damage is told each time it is listed."""
+
+    stamp: tuple[int, int, int]
+    sessions: dict[str, _Session] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+class PromptHistory:
+    """The logs of an agent, each read again when it moved."""
+
+    def __init__(self, kind: str, read_line: ReadLine) -> None:
+        """Start with nothing read.
+
+        Args:
+            kind: The source's kind.
+            read_line: Returns the line that an entry of the log is; None for one without a
+                session or words.
+        """
+        self._kind = kind
+        self._read_line = read_line
+        self._known: dict[str, _Log] = {}
+
+    def units(
+        self, path: str, there: Collection[str], problems: list[Problem]
+    ) -> Iterator[Unit]:
+        """Yield a unit for each session that the log knows and that has no file.
+
+        Args:
+            path: The log.
+            there: The ids of the sessions that have one.
+            problems: Takes why the log cannot be read.
+        """
+        for name, session in self._sessions(path, problems).items():
+            asked = any(line.origin == "human" for line in session.lines)
+            if name not in there and asked:
+                newest = max(line.at for line in session.lines)
+                yield Unit(KEY + name, (session.stamp(path, name),), newest)
+
+    def read(self, path: str, unit: Unit) -> Reading:
+        """Read one of the units."""
+        name = unit.key.removeprefix(KEY)
+        # What is wrong with the log is a problem of the listing, not of each of its sessions.
+        session = self._sessions(path, []).get(name)
+        if session is None:
+            return Reading([], [], ())
+        draft = self._draft(path, name, session)
+        return Reading([draft], [], (session.stamp(path, name),))
+
+    def _draft(self, path: str, name: str, session: _Session) -> SessionDraft:
+        messages = [
+            _message(line, number, session.records[number])
+            for number, line in enumerate(session.lines)
+        ]
+        messages.sort(key=lambda message: message.created_at)
+        first, last = messages[0].created_at, messages[-1].created_at
+        number = len(messages) - 1
+        note = data_part("event", {"name": "prompts only", "details": NOTE}, last, number)
+        messages.append(MessageDraft("prompts-only", "system", last, last, {}, [note]))
+        draft = SessionDraft(
+            name, path, self._kind, first, last,
+            title=first_prompt(messages),
+            title_from="first-prompt",
+            workspace_root=next((line.folder for line in session.lines if line.folder), None),
+            messages=messages,
+            records=session.records,
+            partial=True,
+        )  # fmt: skip
+        draft.metadata["backscroll"] = {"prompts_only": True}
+        draft.metadata["activity"] = {"state": "ended", "from": "stored", "since": last}
+        return draft
+
+    def _sessions(self, path: str, problems: list[Problem]) -> dict[str, _Session]:
+        try:
+            now = os.stat(path)
+            stamp = now.st_ino, now.st_size, now.st_mtime_ns
+            log = self._known.get(path)
+            if log is None or log.stamp != stamp:
+                log = self._known[path] = _Log(stamp)
+                log.sessions = self._read(path, log.problems)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            problems.append(Problem(path, 0, error.strerror or str(error)))
+            return {}
+        problems += log.problems
+        return log.sessions
+
+    def _read(self, path: str, problems: list[Problem]) -> dict[str, _Session]:
+        found_as = os.stat(path)
+        if not stat.S_ISREG(found_as.st_mode):
+            problems.append(Problem(path, 0, "not a regular file"))
+            return {}
+        if found_as.st_size > LIMIT:
+            problems.append(Problem(path, 0, "log is larger than 256 MiB, skipped"))
+            return {}
+        found: dict[str, _Session] = {}
+        with open(path, "rb") as file:
+            lines = file.read().split(b"\n")
+        for place, line in enumerate(lines):
+            if not line.strip():
+                continue
+            try:
+                entry, _ = parse_line(line)
+            except LineError as error:
+                if place < len(lines) - 1:
+                    problems.append(Problem(path, place + 1, str(error)))
+                continue
+            typed = self._read_line(entry)
+            if typed is not None and typed.text.strip():
+                session = found.setdefault(typed.session, _Session())
+                session.lines.append(typed)
+                session.records.append(line.rstrip(b"\r"))
+        return found
+
+
+def _message(line: TypedLine, number: int, record: bytes) -> MessageDraft:
+    digest = hashlib.blake2b(record, digest_size=8).hexdigest()
+    metadata: dict[str, Any] = {"origin": line.origin}
+    if line.details:
+        metadata["backscroll"] = line.details
+    parts = [text_part(line.text, line.at, number)]
+    if line.origin == "human":
+        parts = prompt_parts(parts)
+    return MessageDraft(f"{digest}-{number}", "user", line.at, line.at, metadata, parts)
+
+
+class HistoryFollower:
+    """Reads a unit of a log whole each time: it is small."""
+
+    def __init__(self, read: Callable[[Unit], Reading]) -> None:
+        """Follow by reading."""
+        self._read = read
+
+    def read(self, unit: Unit) -> Reading:
+        """Return what reading the unit whole would."""
+        return self._read(unit)

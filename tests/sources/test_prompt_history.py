@@ -1,0 +1,165 @@
+"""Prompts of sessions whose files are gone, from the agents' logs of typed lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.database import Database, open_database
+from store.queries import sessions
+from store.sources.claude_code import ClaudeCodeSource
+from store.sources.codex import CodexSource
+from store.sources.drafts import SessionDraft
+from store.sync.engine import Settings, Sync
+from store.sync.targets import Target
+from tests.sources import codex_lines
+from tests.sources.claude_rows import SESSION, START, File
+from tests.sources.grown import check_records, read_all
+
+GONE = "99999999-9999-4999-8999-999999999999"
+
+
+def claude_line(session: str | None, text: str, at: int = START, **more: Any) -> dict[str, Any]:
+    line = {"display": text, "pastedContents": {}, "timestamp": at, "project": "/w"} | more
+    return line | ({"sessionId": session} if session else {})
+
+
+def write(path: Path, lines: list[dict[str, Any]], end: str = "\n") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes("".join(json.dumps(line) + end for line in lines).encode())
+    return path
+
+
+def claude_home(folder: Path, *lines: dict[str, Any], end: str = "\n") -> Path:
+    file = File()
+    file.user("in the file")
+    file.assistant("yes", id="msg_1")
+    file.write(folder / "projects" / "-w")
+    write(folder / "history.jsonl", list(lines), end)
+    return folder
+
+
+def sync(db: Database, root: Path, source: Any = ClaudeCodeSource, **settings: Any) -> None:
+    Sync(db, Settings(**settings)).run([Target(source(), root)])
+
+
+def titles(db: Database) -> list[str]:
+    found = sessions.page(db, sessions.SessionFilter())
+    return sorted(str(json.loads(row.metadata_json).get("title")) for row in found)
+
+
+def said(draft: SessionDraft) -> list[str]:
+    return [m.parts[0].data["text"] for m in draft.messages if m.role == "user"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_session_of_prompts_only(end: str, tmp_path: Path) -> None:
+    root = claude_home(
+        tmp_path,
+        claude_line(SESSION, "in the file"),
+        claude_line(GONE, "/model opus", START + 1),
+        claude_line(GONE, "fix the login", START + 2),
+        claude_line(GONE, "look at [Pasted text #1 +2 lines]", START + 3,
+                    pastedContents={"1": {"id": 1, "type": "text", "content": "a\nb"}}),
+        claude_line(GONE, "!ls -l", START + 4),
+        claude_line(GONE, "/review it", START + 5),
+        claude_line(None, "of an old version"),
+        claude_line("88888888-8888-4888-8888-888888888888", "/exit"),
+        end=end,
+    )  # fmt: skip
+    drafts, problems = read_all(ClaudeCodeSource(), root)
+    assert problems == [] and set(drafts) == {SESSION, GONE}
+    draft = drafts[GONE]
+    check_records(draft)
+    assert draft.partial and draft.metadata["backscroll"] == {"prompts_only": True}
+    assert (draft.title, draft.workspace_root) == ("fix the login", "/w")
+    assert said(draft) == [
+        "/model opus", "fix the login", "look at a\nb", "!ls -l", "/review it"]
+    assert [m.metadata.get("origin") for m in draft.messages] == [
+        "command", "human", "human", "shell", "human", None]
+    assert draft.messages[-1].parts[0].data["data"]["name"] == "prompts only"
+    assert (draft.created_at, draft.updated_at) == (START + 1, START + 5)
+
+
+def test_codex_has_such_a_log_too(tmp_path: Path) -> None:
+    there, gone = codex_lines.thread_id(1), codex_lines.thread_id(2)
+    lines = codex_lines.Lines(there)
+    lines.turn("one", "re one", "r1")
+    lines.write(tmp_path)
+    write(tmp_path / "history.jsonl", [
+        {"session_id": there, "ts": START // 1000, "text": "one"},
+        {"session_id": gone.upper(), "ts": START // 1000 + 1, "text": "two"},
+        {"session_id": gone, "ts": START // 1000 + 2, "text": "three"},
+    ])  # fmt: skip
+    drafts, problems = read_all(CodexSource(), tmp_path)
+    assert problems == [] and set(drafts) == {there, gone}
+    assert said(drafts[gone]) == ["two", "three"] and drafts[gone].partial
+    assert drafts[gone].created_at == START // 1000 * 1000 + 1000
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Database:
+    return open_database(tmp_path / "store.db", create=True)
+
+
+@pytest.mark.parametrize("keep_deleted", [True, False])
+@pytest.mark.parametrize("later", [-1000, 10_000_000])
+def test_the_file_takes_the_place_of_its_prompts(
+    later: int, keep_deleted: bool, db: Database, tmp_path: Path
+) -> None:
+    root = claude_home(tmp_path / "c", claude_line(GONE, "what I typed", START + later))
+    sync(db, root, keep_deleted=keep_deleted)
+    assert titles(db) == ["in the file", "what I typed"]
+    file = File(GONE)
+    file.user("what I typed")
+    file.assistant("an answer", id="msg_2")
+    path = file.write(root / "projects" / "-w")
+    for _ in range(2):
+        sync(db, root, keep_deleted=keep_deleted)
+        assert titles(db) == ["in the file", "what I typed"]
+        (count,) = db.connection.execute(
+            "SELECT count(*) FROM chat_messages m JOIN chat_sessions s ON s.id = m.session_id"
+            " WHERE json_extract(s.metadata_json, '$.source.id') = ?", [GONE],
+        ).fetchone()
+        assert count == 2
+    path.unlink()
+    sync(db, root, keep_deleted=keep_deleted)
+    (row,) = db.connection.execute(
+        "SELECT json_extract(metadata_json, '$.backscroll.prompts_only') FROM chat_sessions"
+        " WHERE json_extract(metadata_json, '$.source.id') = ?", [GONE],
+    ).fetchall()
+    assert row[0] == (None if keep_deleted else 1)
+
+
+def test_a_line_that_is_added_concerns_its_session_alone(db: Database, tmp_path: Path) -> None:
+    root = claude_home(tmp_path / "c", claude_line(GONE, "one"))
+    sync(db, root)
+    log = root / "history.jsonl"
+    more = [claude_line(SESSION, "in the file"), claude_line(GONE, "two", START + 9)]
+    for line, changed in zip(more, (0, 1), strict=True):
+        with log.open("a") as out:
+            out.write(json.dumps(line) + "\n")
+        run = Sync(db)
+        run.run([Target(ClaudeCodeSource(), root)])
+        assert len(run.changed) == changed
+
+
+def test_a_damaged_log_costs_its_damage(tmp_path: Path) -> None:
+    root = claude_home(tmp_path)
+    good = json.dumps(claude_line(GONE, "kept"))
+    (root / "history.jsonl").write_text(f'{{"display": 5, "sessionId": "x"}}\noops\n{good}\n[1')
+    drafts, problems = read_all(ClaudeCodeSource(), root)
+    assert set(drafts) == {SESSION, GONE}
+    assert [(problem.line, problem.path) for problem in problems] == [
+        (2, str(root / "history.jsonl"))]
+
+
+def test_one_project_or_file_asks_no_log(tmp_path: Path) -> None:
+    root = claude_home(tmp_path, claude_line(GONE, "elsewhere"))
+    project = root / "projects" / "-w"
+    for place in (project, project / f"{SESSION}.jsonl"):
+        drafts, _ = read_all(ClaudeCodeSource(), place)
+        assert set(drafts) == {SESSION}
