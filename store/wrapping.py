@@ -1,7 +1,6 @@
 """Tags around what an agent would otherwise take for something else.
 
-An export writes them, for the model to read. Where an agent has no mark of its own for what
-they say, its source takes them off again.
+An export writes them, for the model to read; the agent's source takes them off again.
 """
 
 from __future__ import annotations
@@ -24,3 +23,9 @@ def unwrapped(text: str) -> tuple[str | None, str]:
     """Return the tag around a text, None where there is none, and the text without it."""
     found = _WRAPPED.match(text)
     return (found[1], found[2]) if found else (None, text)
+
+
+def bare_aside(text: str) -> str:
+    """Return a text without the tag that says that a program wrote it."""
+    tag, inner = unwrapped(text)
+    return inner if tag == "not_from_user" else text

@@ -32,8 +32,6 @@ VIEWS: dict[str, View] = {"opencode": "display"}
 _STAND_IN = re.compile(r"^\[[\w.+-]+(?:/[\w.+-]+)?: [^\]\n]*\]$", re.M)
 """A line that stands for a file which a format has no room for."""
 _NO_RESULTS = ("This call has no recorded result.", "aborted")
-_ASIDE = re.compile(r"\A<not_from_user>\n(.*)\n</not_from_user>\Z", re.S)
-"""What stands around a program's words, so that the model knows whose they are."""
 _FRAMES = (
     re.compile(r"^The conversation so far was compacted\. This is the summary of it:\n\n"),
     re.compile(r"^<state_snapshot>\n|\n</state_snapshot>$"),
@@ -70,8 +68,7 @@ def _events(item: MessageReading, without: dict[str, str]) -> Iterator[Event]:
         elif role == "system":
             continue
         elif data.get("type") == "text" and data["text"].strip():
-            text = _ASIDE.sub(r"\1", data["text"].strip()) if role == "aside" else data["text"]
-            yield "said", role, _STAND_IN.sub(FILE, text.strip())
+            yield "said", role, _STAND_IN.sub(FILE, data["text"].strip())
         elif data.get("type") == "file":
             if role != "assistant" or "answer's files" not in without:
                 yield "said", role, FILE

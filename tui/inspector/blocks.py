@@ -186,10 +186,10 @@ class Text:
         left = self._text.count("\n") + (not self._text.endswith("\n")) - source
         noun = "line" if left == 1 else "lines"
         told = f"… {left:,} more {noun}"
-        return Line(
-            ((pad + told, "muted"), ("  v opens all, o shows them here", "faint")),
-            value=self._value, fold=self._fold,
-        )
+        runs: tuple[Run, ...] = ((pad + told, "muted"),)
+        if self._value is not None or self._fold is not None:
+            runs += (("  v opens all, o shows them here", "faint"),)
+        return Line(runs, value=self._value, fold=self._fold)
 
 
 def _grounded(line: Line, width: int) -> tuple[Run, ...]:

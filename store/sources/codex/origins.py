@@ -28,6 +28,7 @@ _STARTS = (
     ("<hook_prompt", "meta"),
     ("<goal_context>", "meta"),
     ("<recommended_plugins>", "meta"),
+    ("<not_from_user>", "meta"),
     ("<user_shell_command>", "shell"),
     ("<subagent_notification>", "notification"),
     ("<user_action>", "notification"),

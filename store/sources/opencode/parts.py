@@ -12,6 +12,7 @@ from store.sources.opencode.stored import StoredPart
 from store.sources.opencode.tools import tool_part
 from store.sources.stated_calls import file_data
 from store.sources.values import mapping, ms_or_0, string
+from store.wrapping import bare_aside
 
 _IDS = ("id", "sessionID", "messageID", "type")
 
@@ -49,6 +50,8 @@ def _words(part: StoredPart, kind: str) -> PartDraft:
         "text": text if isinstance(text, str) else "",
         "state": "done",
     }
+    if part.data.get("synthetic"):
+        data["text"] = bare_aside(data["text"])
     began, ended = ms_or_0(times.get("start")), ms_or_0(times.get("end"))
     own: dict[str, Any] = {key: True for key in ("synthetic", "ignored") if part.data.get(key)}
     if kind == "reasoning" and began and ended:

@@ -14,6 +14,7 @@ from store.sources.pi.tree import Entry, Tree
 from store.sources.pi.usage import cost_of, usage_of
 from store.sources.plain_parts import data_part, text_part
 from store.sources.values import mapping, number, string
+from store.wrapping import bare_aside
 
 QUIET = frozenset(
     ["model_change", "thinking_level_change", "label", "session_info", "custom", "leaf"]
@@ -239,6 +240,9 @@ def _branch_summary(entry: Entry, data: dict[str, Any]) -> MessageDraft:
 
 def _custom(entry: Entry, data: dict[str, Any]) -> MessageDraft:
     parts = [part_of(block, entry) for block in blocks_of(data.get("content"))]
+    for part in parts:
+        if part.type == "text":
+            part.data["text"] = bare_aside(part.data["text"])
     draft = _user(entry, "meta", parts)
     draft.metadata["backscroll"] = {"custom_type": data.get("customType")}
     return draft
