@@ -18,7 +18,7 @@ import orjson
 from store.copy_marks import COPY_OF
 from store.gone_marks import GONE, PARTIAL
 from store.ids import derived_session_id, derived_tail
-from store.sources.one_file import is_one_file
+from store.sources.one_file import is_one_file, name_order
 from store.sync.jsontext import json_text
 from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
 
@@ -58,9 +58,28 @@ def as_stored(
     if path in read_from or not os.path.exists(path) or is_one_file(path, prepared.path):
         return prepared
     own = frozenset(_marks(prepared))
-    if own <= stored:
+    if own == stored:
+        return prepared if _tells_more(connection, prepared, path) else None
+    if own < stored:
         return None
-    return prepared if stored <= own else _copy(prepared, stored)
+    return prepared if stored < own else _copy(prepared, stored)
+
+
+def _tells_more(connection: sqlite3.Connection, prepared: PreparedSession, path: str) -> bool:
+    """Tell which of two files with the same messages is to be the session's.
+
+    A copy may have been cut short within the last answer. Of files that say the same it is
+    the one with the better name, whichever was read first.
+    """
+    parts, tokens = connection.execute(
+        "SELECT (SELECT count(*) FROM chat_parts p WHERE p.session_id = s.id), s.total_tokens"
+        " FROM chat_sessions s WHERE s.id = ?",
+        (prepared.id,),
+    ).fetchone()
+    own = len(prepared.parts), prepared.rollups[5]
+    if own != (parts, tokens):
+        return own > (parts, tokens)
+    return name_order(prepared.path) < name_order(path)
 
 
 def copy_id(prepared: PreparedSession) -> str:

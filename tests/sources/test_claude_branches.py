@@ -9,7 +9,7 @@ import pytest
 
 from store.sources.claude_code.transcript import SAME_UUID
 from store.sources.drafts import SessionDraft
-from tests.sources.claude_rows import START, File, iso, read, read_one, said, shape, tool
+from tests.sources.claude_rows import START, File, call, iso, read, read_one, said, shape, tool
 
 NIL = "00000000-0000-0000-0000-000000000000"
 
@@ -591,3 +591,49 @@ def test_inline_sidechains(tmp_path: Path) -> None:
     ]
     assert [len(d.records) for d in children] == [2, 2]
     assert [m.parts[0].records for m in children[1].messages] == [(0,), (1,)]
+
+
+def replayed(*turns: int, again: int) -> File:
+    """Return a session whose first turns were played again on a branch of their own."""
+    file = File()
+    for count in (len(turns), again):
+        file.last = None
+        for number in range(1, count + 1):
+            file.user(f"q{number}")
+            file.assistant(f"a{number}", id=f"msg_{number}", requestId=f"req_{number}")
+    return file
+
+
+def test_a_message_id_that_stands_on_two_branches(tmp_path: Path) -> None:
+    draft = read_one(replayed(1, 2, again=3), tmp_path)
+    assert [text for _, text in shape(draft)] == ["q1", "a1", "q2", "a2", "q3", "a3"]
+    hidden = [said(message) for message in draft.messages if "hidden_at" in message.metadata]
+    assert hidden == ["q1", "a1", "q2", "a2"]
+    answers = [message.answer for message in draft.messages if message.role == "assistant"]
+    assert [answer and answer.id for answer in answers] == [
+        "msg_1", "msg_2", "msg_1", "msg_2", "msg_3"
+    ]  # fmt: skip
+
+
+def test_an_answer_that_is_written_again_below_its_prompt_stands_once(tmp_path: Path) -> None:
+    file = File()
+    prompt = file.user("q1")
+    file.assistant("a1", tool("t1"), id="msg_1", requestId="req_1")
+    file.assistant("a1", tool("t1"), id="msg_1", requestId="req_1", parent=prompt)
+    file.lines[-1]["parentUuid"] = file.lines[-2]["uuid"]
+    file.result("t1", "done")
+    draft = read_one(file, tmp_path)
+    assert shape(draft) == [("user", "q1"), ("assistant", "a1|tool-Bash")]
+    assert call(draft, "t1").data["output"] == "done"
+
+
+def test_a_gateway_without_requests_answers_anew_after_a_result(tmp_path: Path) -> None:
+    file = File()
+    file.user("q1")
+    for given in (10, 400):
+        usage = {"input_tokens": given, "output_tokens": 5}
+        file.assistant(tool("call_1"), id="msg_same", usage=usage)
+        file.result("call_1")
+    draft = read_one(file, tmp_path)
+    used = [m.metadata["usage"]["input"] for m in draft.messages if m.role == "assistant"]
+    assert used == [10, 400]
