@@ -106,7 +106,7 @@ def _start_of(path: Path, inode: tuple[int, int]) -> bytes:
     known = _held.get(inode)
     if known is not None:
         return os.pread(known, _HEADER_BYTES, 0)
-    opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    opened = os.open(path, os.O_RDONLY)
     start = os.pread(opened, _HEADER_BYTES, 0)
     status = os.fstat(opened)
     if start.startswith(MAGIC) and (status.st_dev, status.st_ino) == inode:

@@ -8,14 +8,15 @@ session's program and runs in its folder. On Linux ``/proc`` tells; elsewhere ``
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from store import processes as system
+from store.errors import Refused
 from store.processes import PS_TIMEOUT_S, has_proc
+from store.programs import CommandLine, run
 
 
 class Program(NamedTuple):
@@ -184,7 +185,7 @@ def _identities(paths: Iterable[str]) -> Iterable[tuple[int, int]]:
 
 def _by_ps(programs: Sequence[Program]) -> Processes:
     """List processes without ``/proc``; only those of some programs are asked for more."""
-    told = _output("ps", "-axo", "pid=,command=")
+    told = _output(CommandLine.of("ps", "-a", "-x", "-o", "pid=", "-o", "command="))
     if told is None:
         return Processes(known=False)
     found = Processes()
@@ -197,7 +198,8 @@ def _by_ps(programs: Sequence[Program]) -> Processes:
     }
     if named:
         numbers = ",".join(map(str, named))
-        _take_lsof(named, _output("lsof", "-w", "-n", "-P", "-Fpfn", "-p", numbers) or "")
+        lsof = CommandLine.of("lsof", "-w", "-n", "-P", "-Fpfn", "-p").bare_operand(numbers)
+        _take_lsof(named, _output(lsof) or "")
     return found
 
 
@@ -219,12 +221,9 @@ def _take_lsof(seen: dict[int, Seen], told: str) -> None:
             paths.append(value)
 
 
-def _output(*command: str) -> str | None:
+def _output(command: CommandLine) -> str | None:
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PS_TIMEOUT_S,
-            check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
+        done = run(command, given=b"", timeout_s=PS_TIMEOUT_S)
+    except (Refused, TimeoutError):
         return None
-    return done.stdout.decode("utf-8", "surrogateescape")
+    return done.output.decode("utf-8", "surrogateescape")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from store.errors import StoreError
+from store.processes import is_alive
 
 Way = Literal["live", "immutable", "copy"]
 """How a database is opened for reading; ``store.access`` says when which."""
@@ -107,9 +108,5 @@ def _sweep(copies: Path) -> None:
         owner = folder.name.partition("-")[0]
         if not owner.isdigit():
             continue
-        try:
-            os.kill(int(owner), 0)
-        except ProcessLookupError:
+        if is_alive({"pid": int(owner)}) is False:
             shutil.rmtree(folder, ignore_errors=True)
-        except OSError:
-            continue

@@ -8,13 +8,14 @@ that has ended.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from store.errors import Refused
 
 PROC = Path("/proc")
 PS_HOLDS_S = 1.0
@@ -167,15 +168,15 @@ def _ps(pid: int, *, utc: bool) -> str | None:
     Returns:
         None where ``ps`` cannot be asked.
     """
+    from store.programs import CommandLine, run  # only where there is no /proc
+
     environment = {**os.environ, "LC_ALL": "C"} | ({"TZ": "UTC0"} if utc else {})
+    command = CommandLine.of("ps", "-o", "stat=", "-o", "lstart=", "-p").bare_operand(str(pid))
     try:
-        done = subprocess.run(
-            ["ps", "-o", "stat=", "-o", "lstart=", "-p", str(pid)], env=environment,
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=PS_TIMEOUT_S, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
+        done = run(command, environment=environment, given=b"", timeout_s=PS_TIMEOUT_S)
+    except (Refused, TimeoutError):
         return None
-    state, *words = done.stdout.decode("utf-8", "replace").split() or [""]
+    state, *words = done.output.decode("utf-8", "replace").split() or [""]
     return "" if state.startswith("Z") else " ".join(words)
 
 
@@ -247,7 +248,7 @@ def _held_by_getlk(path: str) -> bool | None:
     asked = (fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0) if is_linux else (
         0, 0, 0, fcntl.F_RDLCK, os.SEEK_SET, 0)  # fmt: skip
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError:
         return None
     try:

@@ -29,7 +29,7 @@ NOWHERE = subprocess.DEVNULL
 TooSlow = subprocess.TimeoutExpired
 """What waiting for a process with a timeout raises."""
 _PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_WORD = re.compile(r"-{0,2}[A-Za-z][A-Za-z0-9_.-]*|-")
+_WORD = re.compile(r"-{0,2}[A-Za-z][A-Za-z0-9_.-]*=?|-")
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _LINE_BREAKS = re.compile(r"[\t\n\u2028\u2029]")

@@ -16,6 +16,8 @@ from store.streams import guard_streams
 from tui.cli import COMMAND_NAMES
 
 USAGE = 2
+NO_TERMINALS = ("", "dumb", "unknown")
+"""Values of ``TERM`` of terminals that cannot move the cursor."""
 
 
 @dataclass(slots=True)
@@ -90,7 +92,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _without_terminal(request)
+    if os.environ.get("TERM", "") in NO_TERMINALS and os.name != "nt":
+        print(f"backscroll: {_no_terminal()}", file=sys.stderr)
+        return USAGE
     return _browse(request)
+
+
+def _no_terminal() -> str:
+    """Return why the browser cannot draw on this terminal, and the way out."""
+    name = os.environ.get("TERM")
+    said = f"TERM is {name}" if name else "TERM is not set"
+    return (
+        f"{said}, and the browser needs a terminal that it can draw on; set TERM, for example"
+        " to xterm-256color, or use the commands in backscroll --help"
+    )
 
 
 def _without_terminal(request: Request) -> int:

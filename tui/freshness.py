@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from store.activity import RUNNING_STATES
+from store.activity import OPEN_STATES
 from store.queries import activities
 from store.queries.listing import ListRow
 from store.queries.summary import Totals, totals
 from tui.bars import Summary
 from tui.library import Library
 from tui.polling import Health
-from tui.sessions.wording import activity_of
 
 SECOND = 1_000
 _TROUBLE = {"busy": "store busy", "gone": "store is gone", "failed": "store cannot be read"}
@@ -47,8 +46,8 @@ class Freshness:
 
     @property
     def lives(self) -> bool:
-        """Whether a session was seen that runs, so that it may have died since."""
-        return any(row.activity in RUNNING_STATES for row in self._active)
+        """Whether a session was seen that runs or waits, so that it may have ended since."""
+        return any(row.activity in OPEN_STATES for row in self._active)
 
     async def count(self) -> list[ListRow]:
         """Count the store, and return the sessions that do something."""
@@ -67,7 +66,7 @@ class Freshness:
             trouble = f"{trouble}, shown as of {ago(now - health.since)}"
         if counted is None:
             return Summary(store=library.name, trouble=trouble or "", read_only=read_only)
-        states = [activity_of(row, now) for row in self._active]
+        states = [row.activity or "idle" for row in self._active]
         return Summary(
             store=library.name, sessions=counted.sessions, archived=counted.archived,
             sources=counted.sources, read_only=read_only,

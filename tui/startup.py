@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from store.database import open_database
 from store.errors import StoreError
 from store.locations import cache_dir, library_path, private_folder
+from store.processes import is_alive
 from store.queries.sessions import has_sessions
 from tui.figures import home_path
 from tui.library import Library
@@ -115,13 +116,7 @@ def _alive(path: Path) -> bool:
     number = path.name.removeprefix("demo-").partition(".")[0]
     if not number.isdigit():
         return False
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+    return is_alive({"pid": int(number)}) is not False
 
 
 def refusal(target: str | None, store: str | None) -> str | None:

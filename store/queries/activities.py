@@ -10,6 +10,7 @@ import orjson
 from store.activity import Known, judged_all, live_activities, stored_activity
 from store.database import Database
 from store.queries import list_keys, listing
+from store.queries.helpers import without_helpers
 from store.queries.list_keys import ListKeys
 from store.queries.listing import ListQuery, ListRow
 from store.queries.reading import number, text
@@ -84,14 +85,16 @@ def recently_active(db: Database, now: int) -> list[ListRow]:
     Those of the last day, and those whose process is watched, however long ago they wrote;
     what rests for longer is looked at only where somebody asks for it (``states_of``).
     """
+    listed = without_helpers(db) or "1"
     newest = [rowid for (rowid,) in db.connection.execute(
         "SELECT s.rowid FROM chat_sessions s WHERE s.archived_at IS NULL AND s.updated_at > ?"
-        " ORDER BY s.updated_at DESC", (now - RECENT_MS,),
+        f" AND {listed} ORDER BY s.updated_at DESC", (now - RECENT_MS,),
     ).fetchall()]
     if db.form.name == "own":
         newest += [rowid for (rowid,) in db.connection.execute(
             "SELECT s.rowid FROM live_activity l JOIN chat_sessions s ON s.id = l.session_id"
-            " WHERE s.archived_at IS NULL AND s.updated_at <= ? ORDER BY s.updated_at DESC",
+            f" WHERE s.archived_at IS NULL AND s.updated_at <= ? AND {listed}"
+            " ORDER BY s.updated_at DESC",
             (now - RECENT_MS,),
         ).fetchall()]
     doing = states_of(db, newest, now)

@@ -52,7 +52,7 @@ def alone(store: Path, stopped: Callable[[], bool], waiting: Callable[[], None])
 def _open_lock(store: Path, suffix: str) -> int:
     path = store.with_name(store.name + suffix)
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise StoreError(f"{store} cannot be written: {path}: {error.strerror}") from error
 

@@ -105,7 +105,7 @@ async def test_a_process_that_died_stops_on_the_screen(
         pane.select(part, force=True)
         assert await inspected() == "running"
         lives[1] = False
-        shown.app.main._time_went_by()
+        shown.app.main.look_at_open()
         await shown.quiet()
         assert "interrupted" in pane.header._lines[0].right[0][0]
         assert "interrupted" in {row.activity for row in shown.sessions.view.rows.values()}

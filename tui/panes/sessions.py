@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from store.queries import activities, listing
+from store.queries.listing import ListRow
 from tui.commands.declaration import Command
 from tui.commands.registry import bindings
 from tui.sessions.filtering import FilteredPane
@@ -191,6 +192,29 @@ class SessionsPane(ListVerbs, FilteredPane):
         folder = None if query.workspace is not None else self.selected_workspace
         self.change_query(query._replace(workspace=folder))
 
+    async def _show_whole(self, rowid: int) -> None:
+        """Take away what keeps a session out of the list, and go to it."""
+        if self.filter_text.strip():
+            self.clear_filter()
+        query = self.list_query._replace(workspace=None, shelf="active")
+        row = (await self.library.read(activities.rows, [rowid], (), self.library.clock())).get(
+            rowid)
+        if row is not None:
+            self._going_to = row.id
+            await self._unfold_to(row)
+        if query != self.list_query:
+            self.change_query(query)
+        else:
+            self.store_changed()
+
+    async def _unfold_to(self, row: ListRow) -> None:
+        """Open the sessions that a session is folded away under."""
+        above: str | None = row.parent_id
+        while above is not None and self.state.folds.get(above) is not False:
+            self.state.folds[above] = False
+            found = await self.library.read(activities.rows, (), [above], self.library.clock())
+            above = next((each.parent_id for each in found.values()), None)
+
     async def do_running(self) -> None:
         """Go to the newest session that is running."""
         found = await self.library.read(
@@ -199,4 +223,6 @@ class SessionsPane(ListVerbs, FilteredPane):
         if found is None:
             self.app.notify("No session is running", markup=False)
             return
+        if self.view.model.find_shown(found) is None:
+            await self._show_whole(found)
         self._select_rowid(found)

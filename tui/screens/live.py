@@ -20,7 +20,9 @@ from tui.screens.panes import PanesScreen
 COUNTED_EVERY_S = 1.0
 """Pace at which the store is counted for the top line while somebody writes."""
 AGES_EVERY_S = 5.0
-"""Pace at which times that have gone by, and processes that may have died, are looked at."""
+"""Pace at which times that have gone by are painted anew."""
+OPEN_EVERY_S = 1.0
+"""Pace at which sessions that run or wait are judged again: their process may have ended."""
 
 
 class LiveScreen(PanesScreen):
@@ -59,6 +61,7 @@ class LiveScreen(PanesScreen):
             self._set_pace()
             self.watch(self.app, "app_focus", self._set_pace, init=False)
             self.set_interval(AGES_EVERY_S, self._time_went_by)
+            self.set_interval(OPEN_EVERY_S, self.look_at_open)
         self.refresh_summary()
 
     def _set_pace(self) -> None:
@@ -208,7 +211,12 @@ class LiveScreen(PanesScreen):
     def _time_went_by(self) -> None:
         self._show_summary()
         self.sessions.time_went_by()
+
+    def look_at_open(self) -> None:
+        """Judge again what runs or waits: in the list, in the transcript, in the top line."""
+        self.sessions.look_at_open()
         look: Any = self._look_at_time  # made only when it is its turn
-        self.run_worker(look, group="time", exclusive=True, exit_on_error=False)
+        if self.transcript is not None and self.transcript.may_have_ended:
+            self.run_worker(look, group="time", exclusive=True, exit_on_error=False)
         if self.freshness.lives:
             self._count_soon()

@@ -8,7 +8,7 @@ from typing import Any
 
 from textual.timer import Timer
 
-from store.activity import RUNNING_STATES
+from store.activity import OPEN_STATES
 from store.changes import Moved
 from store.errors import StoreError
 from store.queries import activities
@@ -226,10 +226,13 @@ class LiveListPane(SessionListPane):
     # Time
 
     def time_went_by(self) -> None:
-        """Look again at what runs, as a process may have died, and paint the ages anew."""
+        """Paint the ages anew."""
+        self.view.refresh()
+
+    def look_at_open(self) -> None:
+        """Read again what runs or waits on the screen, as its process may have ended."""
         rows = [self.view.rows[r] for r in self.view.seen_rowids() if r in self.view.rows]
-        live = {row.id: None for row in rows if row.activity in RUNNING_STATES}
+        live = {row.id: None for row in rows if row.activity in OPEN_STATES}
         if live:
             moved = Moved(sessions=dict.fromkeys(live))
             self._work(lambda: self.look_again(moved), "time")
-        self.view.refresh()

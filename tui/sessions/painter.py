@@ -16,7 +16,7 @@ from tui.glyphs import Glyphs
 from tui.palette import Palette
 from tui.sessions.model import GroupSpan, ListModel
 from tui.sessions.states import STATE_WORDS
-from tui.sessions.wording import activity_of, age, folder, heading, model_name, short_kind
+from tui.sessions.wording import age, folder, heading, model_name, short_kind
 from tui.text import cells, fit, fit_path, one_line
 
 Piece = tuple[str, Style]
@@ -161,7 +161,7 @@ class RowPainter(NamedTuple):
 
     def _activity(self, row: ListRow, entry: Entry) -> tuple[str, str]:
         palette, glyphs = self.palette, self.glyphs
-        state = activity_of(row, self.now)
+        state = row.activity or "idle"
         if state in ("running", "retrying"):
             return glyphs.running, palette.ok
         if state.startswith("waiting") or state == "queued":
@@ -214,7 +214,7 @@ class RowPainter(NamedTuple):
 
     def _age(self, row: ListRow, entry: Entry) -> Piece:
         palette, ground = self.palette, self._ground(entry)
-        running = activity_of(row, self.now) in ("running", "retrying")
+        running = row.activity in ("running", "retrying")
         at = row.created_at if self.query.sort == "created" else row.updated_at
         words = age(at, self.now)
         colour = palette.ok if running else self._faint(entry)
@@ -224,7 +224,7 @@ class RowPainter(NamedTuple):
         """Return the state as a word, where there is something to say."""
         ground, dot = self._ground(entry), f" {self.glyphs.dot} "
         pieces: list[Piece] = []
-        word = STATE_WORDS.get(activity_of(row, self.now))
+        word = STATE_WORDS.get(row.activity or "")
         if row.prompts_only:
             pieces += [("prompts only", style(self.palette.muted, ground)),
                        (dot, style(self._faint(entry), ground))]

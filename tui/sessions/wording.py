@@ -6,14 +6,11 @@ import re
 import time
 from datetime import date
 
-from store.queries.listing import Group, ListRow, Shelf, Sort
+from store.queries.listing import Group, Shelf, Sort
 from tui import figures
 from tui.text import one_line
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
-GUESS_HOLDS_FOR = MINUTE
-"""A guessed activity is believed for a minute after the session's last change."""
-
 _DATED = re.compile(r"[-@]20(\d{6}|\d\d-\d\d-\d\d)$|-latest$")
 _VERSION = re.compile(r"(?<=[a-z]-)(\d)-(\d{1,2})(?=$|-)")
 
@@ -66,15 +63,6 @@ def model_name(model: str | None) -> str:
 def folder(path: str) -> str:
     """Return a folder as people write it, with ``~`` for the home."""
     return figures.home_path(one_line(path))
-
-
-def activity_of(row: ListRow, now: int) -> str:
-    """Return a session's activity; one that seemed to run when it was read may have ended."""
-    state = row.activity or "idle"
-    quiet = now - max(row.updated_at, row.active_at) > GUESS_HOLDS_FOR
-    if row.activity_from == "guessed" and row.active_at and state == "running" and quiet:
-        return "interrupted"
-    return state
 
 
 def heading(name: str, group: Group, today: date) -> str:

@@ -126,6 +126,6 @@ def _ending(
     elif details.get("guessed"):
         call.word += " (a guess)"
     took = details.get("duration_ms")
-    if took is None and state not in _UNSETTLED and times[1] > times[0]:
+    if took is None and call.status not in ("pending", "waiting") and times[1] > times[0]:
         took = times[1] - times[0]
     call.milliseconds = took if isinstance(took, int | float) else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.timer import Timer
 
-from store.activity import RUNNING_STATES, Activity
+from store.activity import OPEN_STATES, Activity
 from store.changes import Moved
 from store.errors import StoreError
 from store.queries import transcript as queries
@@ -94,14 +94,18 @@ class FollowingPane(EndPane):
                 self._during_whole.merge(own)
         await self._catch_up()
 
+    @property
+    def may_have_ended(self) -> bool:
+        """Whether the session runs or waits, so that its process may have ended since."""
+        return self.activity is not None and self.activity.state in OPEN_STATES
+
     async def time_went_by(self) -> None:
-        """Ask again what a session does that seemed to run: its process may have died.
+        """Ask again what a session does that runs or waits: its process may have ended.
 
         Raises:
             StoreError: The store is busy or gone.
         """
-        activity = self.activity
-        if self.reader is not None and activity and activity.state in RUNNING_STATES:
+        if self.reader is not None and self.may_have_ended:
             self._moved.sessions.setdefault(self.reader.row.id, set())
             await self._catch_up()
 

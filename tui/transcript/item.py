@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from store.activity import RUNNING_FOR_MS, Activity
+from store.activity import RUNNING_FOR_MS, WAITING_STATES, Activity
 from store.queries.transcript import Child
 from store.rows import MessageRow, PartRow
 
@@ -27,6 +27,7 @@ class Setting:
         running: Whether the session runs, so that calls at its end without result run.
         ended: Whether it is known that nothing of it runs, however newly it was written.
         labels: The user's labels, by message id.
+        waiting: ``waiting-approval`` or ``waiting-input`` where the session waits; else empty.
         parent: Title of the session that inherited messages come from.
     """
 
@@ -40,15 +41,17 @@ class Setting:
     parent: str = ""
     running: bool = False
     ended: bool = False
+    waiting: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def take(self, activity: Activity) -> bool:
         """Take what the session does; say whether its open calls look different for it."""
-        before = self.running, self.ended
+        before = self.running, self.ended, self.waiting
         self.running = activity.state in ("running", "retrying")
         self.ended = activity.state in ("interrupted", "error", "ended") or (
             activity.state == "idle" and activity.from_ == "stored")
-        return before != (self.running, self.ended)
+        self.waiting = activity.state if activity.state in WAITING_STATES else ""
+        return before != (self.running, self.ended, self.waiting)
 
     def runs(self, touched_at: int, *, newest: bool) -> bool:
         """Say whether a call without result runs.
@@ -57,7 +60,7 @@ class Setting:
             touched_at: When it was last written, epoch ms.
             newest: Whether its message is the last one of the talk.
         """
-        if self.ended:
+        if self.ended or (self.waiting and newest):
             return False
         return self.now - touched_at < RUNNING_FOR_MS or (self.running and newest)
 

@@ -196,6 +196,12 @@ def _tool(item: Item, setting: Setting, block: Block) -> None:
         call.milliseconds = max(0, setting.now - item.row.created_at)
     elif call.status == "pending":
         call.milliseconds = None
+        if setting.waiting and item.around.newest:
+            # The agent says that it waits; its rows do not say for which call.
+            call.status = "waiting"
+            call.word = (
+                "waits for approval" if setting.waiting == "waiting-approval"
+                else "waits for input")
     block.lines, block.folded = tool_lines(call, item, setting)
     block.bar = "error" if call.status in ("failed", "denied", "interrupted") else "tool"
 

@@ -14,7 +14,7 @@ def open_regular(path: str | os.PathLike[str]) -> FileIO:
     Raises:
         OSError: When it cannot be opened, or is a pipe, a device, a socket or a folder.
     """
-    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
         raise OSError(errno.EINVAL, "not a regular file", os.fspath(path))
