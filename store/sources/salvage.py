@@ -16,6 +16,8 @@ from store.sources.json_values import LineError, parse_json
 
 _OPENING = re.compile(r'\{[ \t\r\n]*"')
 _GOING_ON = re.compile(r"[ \t\r\n]*[,\]}:]")
+_INSIDE = re.compile(r"""[ \t\r\n]*(?:,[ \t\r\n]*"|[}:]|\][ \t\r\n]*[^ \t\r\n\0])""")
+"""What goes on behind a value of a record whose beginning is lost."""
 _BETWEEN = " \t\r\n\0,[]\ufeff"
 """What may stand between records without being part of one."""
 _KEYS = 3
@@ -91,7 +93,7 @@ def _is_record(text: str, end: int, begin: int, stop: int) -> bool:
     """
     gap = text[end:begin]
     if not gap.strip(_BETWEEN):
-        return True
+        return not _INSIDE.match(text, stop)
     if _GOING_ON.match(text, stop):
         return False
     if gap.rstrip(" \t\r\n")[-1:] not in (":", ",", "["):

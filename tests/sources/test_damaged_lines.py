@@ -227,6 +227,10 @@ def test_whole_records_beside_damage_are_kept(
         (b'{"t":"x","content":[{"type":"text","text":"hi"}', []),
         (b'{"t":"x","m":{"r":"u"}', []),
         (b'ent":"hi"},"m":{"r":"u"}}', []),
+        (b'{"r":"u"},"uuid":"x"}', []),
+        (b'[{"r":"u"}],"uuid":"x"}', []),
+        (b'{"r":{"s":1}}}{"a":1}', [{"a": 1}]),
+        (b'{"a":1},', [{"a": 1}]),
         (b'{"a":"\\ud83d"}\xff\xfe{"b":"\xff"}', [{"a": "\ufffd"}, {"b": "\ufffd"}]),
     ],
 )

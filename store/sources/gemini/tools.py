@@ -24,6 +24,9 @@ _SIGNALLED = re.compile(r"^Signal: (?!\(none\)|0\s*$)(\S+)", re.M)
 """Older versions name no signal as 0."""
 
 
+_WORDS = ("success", "error", "cancelled")
+
+
 def call_part(
     call: dict[str, Any], at: int, fallback_id: str, records: tuple[int, ...]
 ) -> PartDraft:
@@ -40,11 +43,14 @@ def call_part(
     part = open_call(name, call_id, call.get("args"), at, records)
     status = call.get("status")
     ended = epoch_ms(call.get("timestamp")) or at
-    if status in ("success", "error", "cancelled"):
+    if status in _WORDS:
         responses = _responses(call.get("result"))
         _settle(part, status, responses, call, ended)
     elif call.get("result"):
         _settle(part, "success", _responses(call["result"]), call, ended)
+    if string(status) and status not in _WORDS:
+        metadata = part.data.setdefault("resultProviderMetadata", {})
+        metadata.setdefault("backscroll", {})["word"] = status
     return part
 
 
