@@ -83,6 +83,27 @@ def escaped(text: str) -> str:
     return _ACTS.sub(_escape_one, text)
 
 
+def with_escapes(text: str) -> str:
+    r"""Return the text with each character that ``neutral`` replaces as its escape, as ``\x1b``.
+
+    Newlines and tabs stay. What was there can be read off, unlike from a stand-in.
+    """
+    if text.isprintable() and text.isascii():
+        return text
+    text = _MARK_RUN.sub(lambda run: run[0][:MOST_MARKS] + _named(run[0][MOST_MARKS:]), text)
+    return _ACTS.sub(
+        lambda found: found[0] if _belongs(found.string, found.start()) else _named(found[0]), text
+    )
+
+
+def _named(text: str) -> str:
+    codes = map(ord, text)
+    return "".join(
+        f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000
+        else f"\\U{code:08x}" for code in codes
+    )  # fmt: skip
+
+
 def _fewer_marks(run: re.Match[str]) -> str:
     return run[0][:MOST_MARKS] + STAND_IN
 

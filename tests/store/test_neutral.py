@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.neutral import MOST_MARKS, STAND_IN, escaped, neutral
+from store.neutral import MOST_MARKS, STAND_IN, escaped, neutral, with_escapes
 from tests.hostile import CORPUS, HIDING, NEVER, controls
 
 FLAG = "\U0001f3f4\U000e0067\U000e0062{}\U000e007f"
@@ -68,3 +68,16 @@ def test_the_corpus_in_json(text: str) -> None:
     whole = escaped(json.dumps(text, ensure_ascii=False))
     assert json.loads(whole) == text
     assert not NEVER.search(whole) and not controls(whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[31m\x07\tb\n", "a\\x1b[31m\\x07\tb\n"), ("\x9b\x7f\u202e", "\\x9b\\x7f\\u202e"),
+        ("a\u200db\U000e0041", "a\\u200db\\U000e0041"), ("\ud800 👍\u200d👍", "\\ud800 👍\u200d👍"),
+        ("e" + "\u0301" * 9, "e" + "\u0301" * 8 + "\\u0301"), ("é漢", "é漢"),
+    ],
+)  # fmt: skip
+def test_escapes_name_what_is_there(text: str, shown: str) -> None:
+    assert with_escapes(text) == shown
+    assert neutral(shown) == shown

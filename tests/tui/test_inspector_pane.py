@@ -220,6 +220,21 @@ async def test_a_part_that_is_gone_is_said(talk: Talk) -> None:
         assert "the part prt_gone is no longer in the store" in app.shown.replace("\n", " ")
 
 
+async def test_raw_shows_controls_as_escapes(tmp_path: Path) -> None:
+    talk = make_store(tmp_path / "raw.db")
+    part = {"type": "text", "text": "x"}
+    evil = talk.message("assistant", {**part}, {**part})
+    talk.db.connection.execute("DELETE FROM original_records")
+    record = r'{"type":"assistant","text":"a\u001b[31m\u202eb"}'
+    talk.records(evil, record, "torn \x1b]0;x\x07\u200b")
+    for index, shown in enumerate((r'"a\x1b[31m\u202eb"', r"torn \x1b]0;x\x07\u200b")):
+        async with inspecting(talk, 7, index) as (app, pilot):
+            await pilot.press("]", "]")
+            await pilot.pause()
+            assert app.pane.tab == "Raw" and shown in app.shown
+            assert "␛" not in app.shown and "\x1b" not in app.shown
+
+
 async def test_odd_parts_show_their_json_and_markup_stays_text(tmp_path: Path) -> None:
     talk = make_store(tmp_path / "odd.db")
     talk.message("assistant", {"type": "custom-thing", "payload": {"a": "[bold]x[/nope]\x1b[31m"}})

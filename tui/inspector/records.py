@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from store.neutral import with_escapes
 from store.stored_json import DamagedJson, loads
 from tui.figures import count_of, size
 from tui.inspector.blocks import Block, Fixed, Text, plain
@@ -54,10 +55,10 @@ def _record(number: int, count: int, text: str, subject: Subject) -> list[Block]
     except DamagedJson:
         facts.append("no JSON, as it stands")
         value = Value(name.lower(), lambda: text)
-        body = Text(text, value=value)
+        body = Text(with_escapes(text), value=value)
     else:
         value = Value(name.lower(), lambda: text, ".json")
         facts.append(count_of(len(parsed), "key") if isinstance(parsed, dict) else "JSON")
-        body = Tree(subject.root(f"record {number}", parsed))
+        body = Tree(subject.root(f"record {number}", parsed), escapes=True)
     top = Fixed(lambda width: [heading(name, facts, width, value=value)])
     return [top, body, Fixed(lambda _: [BLANK])]

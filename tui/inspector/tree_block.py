@@ -7,6 +7,7 @@ from itertools import accumulate
 
 from rich.cells import cell_len
 
+from store.neutral import with_escapes
 from tui.inspector.lines import Line, Run, Value
 from tui.inspector.tree import (
     Node,
@@ -20,6 +21,8 @@ from tui.inspector.tree import (
 from tui.inspector.wrap import WrappedText
 from tui.text import clean, one_line
 
+LONGEST_HEAD = 2000
+"""Characters of a long string that its own line can show."""
 STRING_ROWS = 12
 """Rows of an unfolded string that a short block shows before it tells of the rest."""
 
@@ -32,7 +35,7 @@ class Tree:
 
     def __init__(
         self, root: Node, *, name: str = "", with_root: bool = False, rows: int | None = None,
-        indent: int = 0,
+        indent: int = 0, escapes: bool = False,
     ) -> None:
         """Take a tree.
 
@@ -42,7 +45,9 @@ class Tree:
             with_root: Show the root's own line (a scalar root always is).
             rows: Rows that an unfolded string shows at most; None shows all.
             indent: Cells before each line.
+            escapes: Show controls and what nobody sees as escapes, not as stand-ins.
         """
+        self._shown = with_escapes if escapes else str
         self.root, self._name, self._rows, self._indent = root, name or "$", rows, indent
         self._with_root = with_root or not root.is_container
         self._texts: dict[int, WrappedText] = {}
@@ -66,14 +71,14 @@ class Tree:
 
     def _fits(self, node: Node, width: int) -> bool:
         label = 0 if node.key is None else cell_len(str(node.key)) + 2
-        text = node.value
+        text = self._shown(node.value)
         space = width - self._shift(node) - 2 - label - 2
         return len(text) <= space and "\n" not in text and cell_len(clean(text)) <= space
 
     def _wrapped(self, node: Node) -> WrappedText:
         wrapped = self._texts.get(id(node))
         if wrapped is None:
-            wrapped = self._texts[id(node)] = WrappedText(node.value)
+            wrapped = self._texts[id(node)] = WrappedText(self._shown(node.value))
         return wrapped
 
     def _text_width(self, node: Node, width: int) -> int:
@@ -146,12 +151,11 @@ class Tree:
         runs: list[Run] = [(" " * self._shift(node) + mark, "faint")]
         if node.key is not None:
             look = "user" if isinstance(node.key, str) else "faint"
-            runs += [(one_line(str(node.key)), look), (": ", "faint")]
+            runs += [(one_line(self._shown(str(node.key))), look), (": ", "faint")]
         runs += self._value_runs(node, long)
         return tuple(runs)
 
-    @staticmethod
-    def _value_runs(node: Node, long: bool) -> list[Run]:
+    def _value_runs(self, node: Node, long: bool) -> list[Run]:
         value = node.value
         if isinstance(value, dict | list):
             marks = "{}" if isinstance(value, dict) else "[]"
@@ -159,12 +163,14 @@ class Tree:
                 return [(marks, "muted")]
             if node.open:
                 return []
-            inside = one_line(", ".join(map(str, list(value)[:6]))) if marks == "{}" else "…"
+            keys = self._shown(", ".join(map(str, list(value)[:6])))
+            inside = one_line(keys) if marks == "{}" else "…"
             return [(f"{marks[0]}{inside}{marks[1]}", "muted")]
         if isinstance(value, str):
             if long and node.open:
                 return []
-            return [(f'"{one_line(value)}"' if long else f'"{clean(value)}"', "ok")]
+            text = self._shown(value[:LONGEST_HEAD] if long else value)
+            return [(f'"{one_line(text)}"' if long else f'"{clean(text)}"', "ok")]
         look = "tool" if isinstance(value, int | float) and not isinstance(value, bool) else "fork"
         return [(as_scalar(value), look)]
 
