@@ -20,25 +20,29 @@ from store.database import Database, open_database
 from store.sources.registry import source
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target
+from tests.sources.families import FAMILIES
 from tests.sources.samples import SAMPLES, Sample, path_of
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
 
 ALL = (*TABLES, *SIDE_TABLES, "unit_facts", "unit_wants")
+EVERY_FILE = bool(os.environ.get("BACKSCROLL_EVERY_FILE"))
+MOST_FILES = 30
 NOT_READ = {"README.md", "EXPECTED.json"}
 
 
 class Place(NamedTuple):
     """A copy of a sample, and where its files go while they are away."""
 
-    sample: Sample
+    kind: str
     root: Path
     away: Path
 
     def files(self) -> list[Path]:
-        """Its files; those of one message's parts count as one."""
+        """Its files; of very many some from all over, unless all are asked for."""
         top = self.root if self.root.is_dir() else self.root.parent
         found = [path for path in sorted(top.rglob("*")) if path.is_file()]
-        return [path for path in found if path.name not in NOT_READ]
+        found = [path for path in found if path.name not in NOT_READ]
+        return found if EVERY_FILE else found[:: 1 + len(found) // MOST_FILES]
 
     def take(self, path: Path) -> Path:
         """Take a file away; returns where it is."""
@@ -46,10 +50,17 @@ class Place(NamedTuple):
         return path.rename(self.away / path.name)
 
 
-@pytest.fixture(scope="module", params=SAMPLES, ids=lambda sample: sample.name)
+def _name(param: Any) -> str:
+    return param.name if isinstance(param, Sample) else f"{param[0]}: {param[1].__name__}"
+
+
+@pytest.fixture(scope="module", params=[*SAMPLES, *FAMILIES], ids=_name)
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
     folder = tmp_path_factory.mktemp("sample")
-    return Place(request.param, path_of(request.param.copied(folder)), folder / "away")
+    param = request.param
+    if isinstance(param, Sample):
+        return Place(param.kind, path_of(param.copied(folder)), folder / "away")
+    return Place(param[0], param[1](folder / "root"), folder / "away")
 
 
 @pytest.fixture
@@ -70,7 +81,7 @@ def databases(tmp_path: Path) -> Iterator[Any]:
 
 def synced(database: Database, place: Place) -> Database:
     """Sync as a process of its own would."""
-    target = Target(source(place.sample.kind), place.root)
+    target = Target(source(place.kind), place.root)
     Sync(database, Settings(helpers=0)).run([target])
     return database
 
@@ -145,6 +156,37 @@ def missing(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
         if lost:
             found[session_id] = lost
     return found
+
+
+@pytest.mark.parametrize("place", FAMILIES, ids=_name, indirect=True)
+def test_what_others_hold_comes_from_the_library(place: Place, databases: Any) -> None:
+    """Each file in turn is read for the first time when all others were read, and are gone."""
+    database = databases("whole")
+    before, paths = shown(synced(database, place)), {
+        session_id: path
+        for session_id, path in database.connection.execute(
+            "SELECT id, json_extract(metadata_json, '$.source.path') FROM chat_sessions"
+        )
+    }
+    wrong = {}
+    for number, path in enumerate(place.files()):
+        own = {name: facts for name, facts in before.items() if paths[name] == str(path)}
+        if not own:
+            continue
+        database = databases(str(number))
+        others = {place.take(other): other for other in place.files() if other == path}
+        synced(database, place)
+        for other in place.files():
+            others[other.rename(place.away / f"{len(others)} {other.name}")] = other
+        (place.away / path.name).rename(path)
+        synced(database, place)
+        for away, other in others.items():
+            if away.exists():
+                away.rename(other)
+        found = missing(own, shown(database))
+        if found:
+            wrong[str(path.relative_to(place.root.parent))] = found
+    assert wrong == {}
 
 
 def test_nothing_is_lost_with_a_file(place: Place, databases: Any, tmp_path: Path) -> None:

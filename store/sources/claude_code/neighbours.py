@@ -36,6 +36,8 @@ SUMMARIES_UNTIL = (2, 0, 77)
 NEW_FILES_UNTIL = (1, 0, 128)
 FORKS_MARKED_FROM = (2, 1, 332)
 """From these versions on no summary lines are written, a resume appends, forks are marked."""
+AGENTS = "agents:"
+"""Fact: that a session has an agent, of this ``agent_key``."""
 HEAD_BYTES = 128 * 1024
 """Bytes of a file's beginning in which the first row of a fork's parent is looked for."""
 
@@ -101,6 +103,19 @@ class Neighbours:
     def content(self, session: str) -> bytes:
         """Return what a session's file holds, or held; none where nobody knows."""
         return self._read(self._path(session)) or self._gone(session)
+
+    def gone_agents(self, session: str, there: Collection[str]) -> dict[str, bytes]:
+        """Return what the files of a session's agents held, by ``agent_key``.
+
+        Args:
+            session: The session.
+            there: The agents whose files are there.
+        """
+        return {
+            fact.value: b"".join(line + b"\n" for line in self._library.records(fact.session))
+            for fact in self._library.facts(AGENTS + session)
+            if fact.value not in there
+        }
 
     def _gone(self, session: str) -> bytes:
         """Return what the file of a session held that is gone, as far as it was kept."""

@@ -14,7 +14,7 @@ from store.sources.claude_code.agents import RUN_MARK, agent_key, agent_source_i
 from store.sources.claude_code.assemble import ThreadBuilder, add_notes, build_thread, session_draft
 from store.sources.claude_code.forks import find_origin, mark_inherited
 from store.sources.claude_code.messages import Call, Thread
-from store.sources.claude_code.neighbours import Neighbours
+from store.sources.claude_code.neighbours import AGENTS, Neighbours
 from store.sources.claude_code.rows import Row, mapping, string
 from store.sources.claude_code.sidechains import calls_of_sidechains, split_sidechains
 from store.sources.claude_code.sidefiles import SideFiles
@@ -168,12 +168,15 @@ class SessionReader:
         calls = _Calls()
         children: list[_Child] = []
         main = self._build_main(calls, children)
-        if self.main is None and self.agents:
-            self._add_gone_calls(calls)
+        self.told += [
+            Fact(AGENTS + self.session_id, agent_source_id(agent_id, self.session_id), agent_id)
+            for agent_id in sorted(self.agents)
+        ]
+        gone = self._read_gone(calls)
         for agent_id, transcript in sorted(self.agents.items()):
             if transcript.rows:
                 children.append(self._build_agent(agent_id, transcript, calls))
-        for child in children:
+        for child in [*children, *gone]:
             self._link(child, calls)
         drafts = [child.draft for child in children]
         if main.messages or (drafts and self.main is not None):
@@ -231,13 +234,30 @@ class SessionReader:
         assert self.main is not None
         return not self._neighbours.may_become_fork(self.main.rows, self.session_id)
 
-    def _add_gone_calls(self, calls: _Calls) -> None:
-        """Take the calls of a session whose own file is gone: its agents are left."""
-        transcript = Transcript("", self._line_limit)
-        transcript.push(self._neighbours.content(self.session_id))
+    def _read_gone(self, calls: _Calls) -> list[_Child]:
+        """Take the calls of threads of the session whose files are gone; return its agents.
+
+        What is left of the session is linked to them, and they are in the library.
+        """
+        if self.main is None and self.agents:
+            transcript = self._transcript_of_gone("", self._neighbours.content(self.session_id))
+            rows, _ = split_sidechains(transcript.rows)
+            calls.add(self.session_id, build_thread(rows, transcript.leaf))
+        found: list[_Child] = []
+        gone = self._neighbours.gone_agents(self.session_id, self.agents.keys())
+        for agent_id, content in gone.items():
+            if content:
+                path = f"{agent_source_id(agent_id, self.session_id)}, gone"
+                self._builders.pop(path, None)
+                transcript = self._transcript_of_gone(path, content)
+                found.append(self._build_agent(agent_id, transcript, calls))
+        return found
+
+    def _transcript_of_gone(self, path: str, content: bytes) -> Transcript:
+        transcript = Transcript(path, self._line_limit)
+        transcript.push(content)
         transcript.finish()
-        rows, _ = split_sidechains(transcript.rows)
-        calls.add(self.session_id, build_thread(rows, transcript.leaf))
+        return transcript
 
     def _build_sidechain(self, root: str, rows: list[Row], call: Call | None) -> _Child:
         """Build a subagent of an old version from its rows in the session's file."""

@@ -29,6 +29,8 @@ from store.sources.protocol import Fact, Library
 _IMPORTED = re.compile(r"session-\d{12,14}-.+\.jsonl?")
 _NOTICE = "Imported session from"
 _FILE_LIMIT = 64 * 1024 * 1024
+_SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"]{1,200})"')
+_STARTED = re.compile(rb'"startTime"\s*:\s*"([^"]{1,40})"')
 TURN = "turn:"
 """Fact: that a session begins with a turn; when it began, and in which project."""
 
@@ -80,15 +82,16 @@ def original_of(
         return _original(elder.session_id, turns, _content(elder, library))
     needle = orjson.dumps(turns[0].id)
     folders = dict.fromkeys([project, *projects(root)])
-    files = chain.from_iterable(_files_of(folder) for folder in folders)
-    for path in files:
+    copies: list[Head] = []
+    for path in chain.from_iterable(_files_of(folder) for folder in folders):
         body = b"" if path in paths else _read(path)
-        if needle not in body:
-            continue
-        found = re.search(rb'"sessionId"\s*:\s*"([^"]{1,200})"', body)
-        if found and found[1].decode("utf-8", "replace") != session_id:
-            return _original(found[1].decode("utf-8", "replace"), turns, body)
-    elder = min(_gone(library, turns[0].id, {session_id}), default=None)
+        found = _SESSION_ID.search(body) if needle in body else None
+        if found is not None and found[1].decode("utf-8", "replace") != session_id:
+            started = _STARTED.search(body)
+            at = started[1].decode("utf-8", "replace") if started else ""
+            copies.append(Head(at, path, found[1].decode("utf-8", "replace"), turns[0].id))
+    gone = _gone(library, turns[0].id, {*(head.session_id for head in copies), session_id})
+    elder = min([*copies, *gone], default=None)
     return None if elder is None else _original(elder.session_id, turns, _content(elder, library))
 
 

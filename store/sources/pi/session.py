@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
+from store.sources.growing import Depends
 from store.sources.json_lines import Record
 from store.sources.pi.messages import Messages
 from store.sources.pi.siblings import Siblings
 from store.sources.pi.tree import Tree
+from store.sources.protocol import SESSION_FACT
 from store.sources.titles import first_prompt, shortened
 from store.sources.values import epoch_ms, mapping, string
 
@@ -53,7 +55,12 @@ _ENDS = {"aborted": "interrupted", "error": "error", "toolUse": "running"}
 
 
 def session_draft(
-    path: str, lines: list[Record], records: list[bytes], kept: Kept, siblings: Siblings
+    path: str,
+    lines: list[Record],
+    records: list[bytes],
+    kept: Kept,
+    siblings: Siblings,
+    depends: Depends,
 ) -> SessionDraft | None:
     """Return the draft of a file's session; None where no line names one.
 
@@ -63,6 +70,7 @@ def session_draft(
         records: All its lines.
         kept: What was made of them the last time.
         siblings: The other files of its folder.
+        depends: Takes what it tells others, and would want to know of them.
     """
     built, tree = kept.bring_up(lines), kept.tree
     session_id = string(tree.header.get("id")) or id_in_name(path)
@@ -88,7 +96,7 @@ def session_draft(
     activity = _activity(tree)
     if activity is not None:
         draft.metadata["activity"] = activity
-    _link(draft, tree, siblings)
+    _link(draft, tree, siblings, depends)
     return draft
 
 
@@ -158,21 +166,29 @@ def _activity(tree: Tree) -> dict[str, Any] | None:
     return None if state is None else {"state": state, "from": came, "since": last.at}
 
 
-def _link(draft: SessionDraft, tree: Tree, siblings: Siblings) -> None:
+def _link(draft: SessionDraft, tree: Tree, siblings: Siblings, depends: Depends) -> None:
     """Say what the session was forked from, and which of its messages are copies.
 
     A fork copies entries with their ids and times: what is older than its own header is a
     copy, and what its parent has too, for one that was made by hand.
     """
+    fact = siblings.told(draft.path, draft.source_id)
+    depends.facts += [fact] if fact is not None else []
     is_export = _link_export(draft, tree)
     named = string(tree.header.get("parentSession")) or string(tree.header.get("branchedFrom"))
     if is_export and named is None:
         return
-    parent = siblings.named(draft.path, named) if named else siblings.older(draft.path)
-    parent_id = id_in_name(named or parent or "")
+    if named is None:
+        gone = siblings.older_gone(draft.path, draft.source_id)
+        parent = siblings.older(draft.path) if gone is None else None
+        parent_id = gone or id_in_name(parent or "")
+        depends.wants.update([fact.name] if fact is not None else [])
+    else:
+        parent, parent_id = siblings.named(draft.path, named), id_in_name(named)
+        depends.wants.update([SESSION_FACT + parent_id] if parent_id and parent is None else [])
     if parent_id is None or parent_id == draft.source_id:
         return
-    theirs = siblings.entry_ids(parent) if parent is not None else frozenset()
+    theirs = siblings.entry_ids(parent) if parent is not None else siblings.gone_ids(parent_id)
     copied = [
         message
         for message in draft.messages

@@ -7,11 +7,14 @@ kept its parent's time as well.
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from store.sources.growing import LINES, entries_of, open_regular
 from store.sources.json_lines import LineError, parse_line
+from store.sources.protocol import Fact, Library, NoLibrary
 from store.sources.values import string
 
 _HEAD = 65536
@@ -38,6 +41,38 @@ class Siblings:
         self._folders: dict[str, tuple[int, dict[tuple[str, str], list[tuple[Head, str]]]]] = {}
         self._heads: dict[str, Head | None] = {}
         self._ids: dict[str, tuple[tuple[int, int], frozenset[str]]] = {}
+        self._library: Library = NoLibrary()
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into for files that are gone."""
+        self._library = library
+
+    def told(self, path: str, session_id: str) -> Fact | None:
+        """Return what a file tells others that begin as it does."""
+        own = self._head(path)
+        if own is None:
+            return None
+        value = json.dumps([*own.session, os.path.dirname(path)])
+        return Fact("entry:" + " ".join(own.entry), session_id, value)
+
+    def older_gone(self, path: str, session_id: str) -> str | None:
+        """Return the oldest session that began with the same entry, where its file is gone.
+
+        None where the oldest one is there, or the session itself is.
+        """
+        own, fact, folder = self._head(path), self.told(path, session_id), os.path.dirname(path)
+        if own is None or fact is None:
+            return None
+        there = {head.session: "" for head, _ in self._alike(folder, own.entry)}
+        for other in self._library.facts(fact.name):
+            at, name, place = json.loads(other.value)
+            if place == folder:
+                there.setdefault((at, name), other.session)
+        return there[min(there)] or None if there else None
+
+    def gone_ids(self, session_id: str) -> frozenset[str]:
+        """Return the ids of the entries that a session had whose file is gone."""
+        return _ids_in(self._library.records(session_id)[1:])
 
     def named(self, path: str, parent: str) -> str | None:
         """Return the file that a session names as its parent, where it lies near it.
@@ -113,13 +148,16 @@ def _head_of(path: str) -> Head | None:
 
 
 def _entry_ids(path: str) -> frozenset[str]:
-    found: set[str] = set()
     try:
         with open_regular(path) as file:
-            body = file.readall()
+            return _ids_in(file.readall().split(b"\n")[1:])
     except OSError:
         return frozenset()
-    for line in body.split(b"\n")[1:]:
+
+
+def _ids_in(lines: Sequence[bytes]) -> frozenset[str]:
+    found: set[str] = set()
+    for line in lines:
         try:
             name = string(parse_line(line)[0].get("id")) if line.strip() else None
         except LineError:

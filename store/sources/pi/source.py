@@ -17,6 +17,7 @@ from store.sources.drafts import SessionDraft
 from store.sources.file_source import FileSource, first_record
 from store.sources.growing import (
     LINES,
+    Depends,
     UnitFiles,
     UnitFollower,
     entries_of,
@@ -26,7 +27,7 @@ from store.sources.growing import (
 from store.sources.json_lines import LINE_LIMIT
 from store.sources.pi.session import KIND, Kept, session_draft
 from store.sources.pi.siblings import Siblings
-from store.sources.protocol import FileStamp, Problem, Unit
+from store.sources.protocol import FileStamp, Library, Problem, Unit
 from store.sources.values import string
 
 _FILES_LOOKED_AT = 20
@@ -48,6 +49,10 @@ class PiSource(FileSource):
         """
         super().__init__(line_limit)
         self._siblings = Siblings()
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into for files that are gone."""
+        self._siblings.use_library(library)
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the sessions below ``PI_CODING_AGENT_DIR`` or ``~/.pi/agent``.
@@ -108,19 +113,22 @@ class PiSource(FileSource):
     def follower(self, root: Path, unit: Unit) -> UnitFollower:
         """Return a follower that has read nothing yet."""
         kept: defaultdict[str, Kept] = defaultdict(Kept)
-        return UnitFollower(partial(_build, kept, self._siblings), self._line_limit)
+        depends = Depends()
+        build = partial(_build, kept, self._siblings, depends)
+        return UnitFollower(build, self._line_limit, depends)
 
 
 def _build(
     kept: dict[str, Kept],
     siblings: Siblings,
+    depends: Depends,
     unit: Unit,
     files: UnitFiles,
     problems: list[Problem],
 ) -> list[SessionDraft]:
     drafts: list[SessionDraft] = []
     for path, file in files.lines.items():
-        draft = session_draft(path, file.lines, file.records, kept[path], siblings)
+        draft = session_draft(path, file.lines, file.records, kept[path], siblings, depends)
         if draft is not None:
             drafts.append(draft)
         elif file.lines:
