@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -273,3 +275,71 @@ def test_a_prompt_that_was_synced_while_it_waited_stands_once(way: str, tmp_path
     end(file)
     file.write(folder)
     assert counted() == (1, 0)
+
+
+def scramble(seed: int, length: int) -> File:
+    """Make a session that queues, sends, takes back and rewinds at random."""
+    chance = random.Random(seed)
+    file = File(version=chance.choice(["2.1.80", "2.1.183", "2.1.260"]))
+    file.user("start " + "x" * length)
+    waiting: list[str] = []
+    taken: list[str] = []
+    for step in range(40):
+        file.at += chance.choice([0, 1, 5])
+        kind = chance.choice(["enqueue", "leave", "attach", "call", "ask", "say", "rewind"])
+        if kind == "enqueue":
+            waiting.append(chance.choice([f"p{step}", "go on", NOTICE]))
+            queue(file, "enqueue", waiting[-1])
+        elif kind == "leave" and waiting:
+            prompt = waiting.pop(0)
+            operation = chance.choice(["dequeue", "remove", "remove"])
+            queue(file, operation, chance.choice([None, prompt]))
+            if operation == "dequeue":
+                file.user(prompt)
+            elif chance.random() < 0.6:
+                taken.append(prompt)
+        elif kind == "attach" and taken:
+            prompt = taken.pop(0)
+            if chance.random() < 0.5:
+                file.row("attachment", attachment={**QUEUED, "prompt": prompt})
+            else:
+                loose(file, prompt)
+        elif kind == "call":
+            call = chance.choice(["call_0", f"t{step}"])
+            file.assistant(tool(call, command=str(step)), id=f"msg_{step}")
+            file.result(call, "y" * length)
+        elif kind == "ask":
+            file.user(chance.choice([f"ask {step}", "go on"]))
+        elif kind == "say":
+            file.assistant("z" * length, id=f"msg_{step}")
+        elif kind == "rewind":
+            rows = [line["uuid"] for line in file.lines if line.get("uuid")]
+            file.user(f"again {step}", parent=chance.choice(rows))
+    return file
+
+
+@pytest.mark.parametrize("length", [5, 120_000])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_library_that_follows_is_one_that_reads_at_once(
+    seed: int, length: int, tmp_path: Path
+) -> None:
+    file = scramble(seed, length)
+    lines = file.text().encode().splitlines(keepends=True)
+    path = tmp_path / "projects" / "-w" / f"{file.session}.jsonl"
+    path.parent.mkdir(parents=True)
+    grown, fresh = (open_database(tmp_path / f"{n}.db", create=True) for n in "ab")
+    target = Target(ClaudeCodeSource(), tmp_path)
+    at, chance = 0, random.Random(seed)
+    while at < len(lines):
+        count = chance.choice([1, 2, 7])
+        with path.open("ab") as out:
+            out.write(b"".join(lines[at : at + count]))
+        at += count
+        Sync(grown).run([target])
+    Sync(fresh).run([Target(ClaudeCodeSource(), tmp_path)])
+    for table in ("chat_sessions", "chat_messages", "chat_parts"):
+        one, other = (
+            sorted(json.dumps(row) for row in db.connection.execute(f"SELECT * FROM {table}"))
+            for db in (grown, fresh)
+        )
+        assert one == other

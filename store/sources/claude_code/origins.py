@@ -23,6 +23,7 @@ _STARTS = (
     ("<bash-notification>", "notification"),
     ("<teammate-message", "notification"),
     ("<cross-session-message", "notification"),
+    ("Another Claude session sent a message:", "notification"),
     ("<channel ", "notification"),
     (INTERRUPTED, "meta"),
 )
@@ -99,13 +100,12 @@ def origin_of(row: Row, text: str) -> str:
     if kind == "task-notification":
         return "notification"
     start = text.lstrip()
-    if start.startswith(("<", "[")):
-        if not request_of(start):
-            return "meta"
-        for beginning, origin in _STARTS:
-            if start.startswith(beginning):
-                skill = origin == "command" and _SKILL_LOADS.search(start)
-                return "meta" if skill and "<command-name>/" not in start else origin
+    if start and not request_of(start):
+        return "meta"
+    for beginning, origin in _STARTS:
+        if start.startswith(beginning):
+            skill = origin == "command" and _SKILL_LOADS.search(start)
+            return "meta" if skill and "<command-name>/" not in start else origin
     return "human" if kind in (None, "human") else "meta"
 
 

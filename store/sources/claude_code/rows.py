@@ -86,7 +86,8 @@ def make_row(number: int, data: dict[str, Any], previous: Row | None) -> Row | N
     if not isinstance(kind, str):
         return None
     if not isinstance(uuid, str) or not uuid:
-        if kind not in ("user", "assistant") or message is None:
+        said = kind in ("user", "assistant") and message is not None
+        if not said and not (kind == "system" and "subtype" in data):
             return None
         uuid = f"row-{number}"
     if parent is None and kind not in ROW_TYPES and "parentUuid" not in data:
