@@ -105,7 +105,8 @@ def _part(row: Row) -> Row | None:
         content = data.get("data")
         summary = content.get("summary") if isinstance(content, dict) else None
         held = content if isinstance(content, dict) else {}
-        data["data"] = held | {"summary": summary if isinstance(summary, str) else ""}
+        told = isinstance(summary, str | int | float) and summary is not False
+        data["data"] = held | {"summary": str(summary) if told else ""}
     output = data.get("output")
     if isinstance(output, list):
         data["output"] = [_content(item) for item in output]

@@ -66,7 +66,7 @@ def _oldest(db: Database, session_ids: Sequence[str]) -> str:
         ).fetchone()
         for each in session_ids
     )
-    return str(min(ages)[1])
+    return min((number(at), str(session_id)) for at, session_id in ages)[1]
 
 
 def _kind(db: Database, stored: str | None, parent: str | None, copies: bool) -> LineageKind:
