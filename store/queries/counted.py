@@ -9,7 +9,7 @@ rows are one answer, which of them counts it and with which usage.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -185,15 +185,21 @@ def _in_order(named: list[_Row]) -> Iterator[list[_Row]]:
 
 def _every_row(db: Database) -> dict[str, _Row]:
     name, answer = db.form.answer_name("m"), db.form.fact("m", "source.answer[0]")
-    twice = (
-        f"SELECT {name} FROM chat_messages m WHERE m.role = 'assistant' AND {name} IS NOT NULL"
-        f" GROUP BY {name} HAVING count(*) > 1"
+    # Grouping in SQL would read every row; the names alone stand in the index.
+    names = Counter(
+        row[0]
+        for row in db.connection.execute(
+            f"SELECT {name} FROM chat_messages m WHERE m.role = 'assistant'"
+        )
     )
-    rows = _read(db, f"{name} IN ({twice})", ())
-    rows |= _read(db, f"{name} IS NOT NULL AND {answer} IS NULL", ())
-    if db.form.name == "own":
-        # What went on from an export is named anew by another agent's sync.
-        rows |= _read(db, "m.session_id IN (SELECT imported_id FROM exported_sessions)", ())
+    rows: dict[str, _Row] = {}
+    for batch in _batches([one for one, count in names.items() if count > 1 and one is not None]):
+        rows |= _read(db, f"{name} IN ({_marks(batch)})", batch)
+    # Those of copies that were made here are ids; the index finds them without reading rows.
+    copies = f"{name} >= 'msg_' AND {name} < 'msg`'" if db.form.name == "own" else (
+        f"{name} IS NOT NULL AND {answer} IS NULL"
+    )  # fmt: skip
+    rows |= _read(db, copies, ())
     return _with_originals(db, rows)
 
 
