@@ -31,6 +31,8 @@ from store.sync.session_rows import PreparedSession as PreparedSession
 UNKNOWN_MODEL = {"provider_id": "unknown", "model_id": "unknown"}
 TAIL_KEYS = ("tail_start_id", "tail_end_id")
 """What a compaction's part names messages of its session by."""
+MOST_SPENT = 1e9
+"""Dollars of one answer; more, and what is no number, is damage."""
 USAGE_BUCKETS = ("input", "output", "reasoning", "cache_read", "cache_write")
 
 
@@ -118,7 +120,7 @@ def sums(
                 elif isinstance(value, float) and math.isfinite(value):
                     totals[position] += int(value)
         spent = metadata.get("cost_usd")
-        if spent is not None and isinstance(spent, int | float):
+        if isinstance(spent, int | float) and abs(spent) < MOST_SPENT:
             cost += spent
     return totals[0], totals[1], totals[2], totals[3], totals[4], sum(totals), cost
 

@@ -169,6 +169,14 @@ def test_hub_a_word_that_is_not_known_is_kept(tmp_path: Path) -> None:
     assert {part.tool_state for part in parts} == {"output-error"}
 
 
+def test_hub_a_sessions_word_that_is_not_known_is_kept(tmp_path: Path) -> None:
+    file = row_sources.copied(HUB, tmp_path)
+    row_sources.written(file, lambda c: c.execute("UPDATE sessions SET status = 'on fire'"))
+    drafts, _ = grown.read_all(HubSource(), file)
+    told = [draft.metadata["activity"] for draft in drafts.values()]
+    assert {(one["state"], one["word"]) for one in told} == {("unknown", "on fire")}
+
+
 def test_copilot_ids_that_begin_anew_with_each_answer(tmp_path: Path) -> None:
     events = test_copilot.Events(tmp_path)
     for number in range(3):

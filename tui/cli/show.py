@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 from store.clock import system_clock
 from store.database import Database
@@ -80,6 +81,13 @@ def _print_text(
             printer.line(line)
 
 
+def _activity(state: str, metadata: dict[str, Any]) -> str:
+    """Return what a session does; the source's own word where that is not known."""
+    stored = metadata.get("activity")
+    word = stored.get("word") if isinstance(stored, dict) else None
+    return word if state == "unknown" and isinstance(word, str) else state
+
+
 def _print_head(printer: Printer, summary: Summary) -> None:
     model = summary["model"] if isinstance(summary["model"], dict) else {}
     metadata = summary["metadata"] if isinstance(summary["metadata"], dict) else {}
@@ -87,7 +95,7 @@ def _print_head(printer: Printer, summary: Summary) -> None:
     printer.line(printer.paint(title, "bold"))
     facts = (
         summary["agent"], model.get("model_id"), home_path(summary["workspace_root"]),
-        metadata.get("git_branch"), summary["activity"],
+        metadata.get("git_branch"), _activity(summary["activity"], metadata),
     )  # fmt: skip
     printer.line(printer.paint(" · ".join(str(fact) for fact in facts if fact), "faint"))
     hidden = f", {summary['hidden_count']} hidden" if summary["hidden_count"] else ""

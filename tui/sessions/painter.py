@@ -225,6 +225,9 @@ class RowPainter(NamedTuple):
         ground, dot = self._ground(entry), f" {self.glyphs.dot} "
         pieces: list[Piece] = []
         word = STATE_WORDS.get(row.activity or "")
+        if row.activity == "unknown" and row.said and isinstance(row.said.get("word"), str):
+            # The source's own word, which says nothing that is known here.
+            word = one_line(row.said["word"], 24)
         if row.prompts_only:
             pieces += [("prompts only", style(self.palette.muted, ground)),
                        (dot, style(self._faint(entry), ground))]

@@ -22,7 +22,7 @@ from store.copies import signature
 from store.errors import StoreError
 from store.sources.codex.names import rollout_name
 from store.sources.codex.queue import Queued, read_queue
-from store.sources.json_lines import LineError, parse_line
+from store.sources.json_lines import JsonLines
 from store.sources.protocol import FileStamp, Problem
 from store.sources.values import string
 
@@ -125,22 +125,17 @@ def _read_index(path: Path, problems: list[Problem]) -> dict[str, str]:
     names: dict[str, str] = {}
     try:
         with path.open("rb") as file:
-            lines = file.read(INDEX_LIMIT).split(b"\n")
+            body = file.read(INDEX_LIMIT)
     except FileNotFoundError:
         return {}
     except OSError as error:
         problems.append(Problem(str(path), 0, error.strerror or str(error)))
         return {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            data, _ = parse_line(line)
-        except LineError as error:
-            if number < len(lines):
-                problems.append(Problem(str(path), number, str(error)))
-            continue
-        thread, name = string(data.get("id")), string(data.get("thread_name"))
+    content = JsonLines(str(path))
+    found = content.push(body)
+    problems += content.problems
+    for record in found + content.finish()[0]:
+        thread, name = string(record.data.get("id")), string(record.data.get("thread_name"))
         if thread and name:
             names[thread.lower()] = name
     return names

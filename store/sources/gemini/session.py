@@ -227,9 +227,7 @@ def _title(history: History, messages: list[MessageDraft]) -> tuple[str | None, 
     """
     summary = string(history.meta.get("summary"))
     prompt = first_prompt(messages)
-    if history.meta.get("kind") == "subagent" and prompt:
-        return prompt, "first-prompt"
-    if summary:
+    if summary and history.meta.get("kind") != "subagent":
         return shortened(summary), "summary"
     return prompt, "first-prompt" if prompt else None
 

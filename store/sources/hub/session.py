@@ -41,6 +41,8 @@ def _describe(draft: SessionDraft, stored: StoredSession) -> None:
         draft.archived_at = draft.updated_at
     state = _STATES.get(status or "", "unknown")
     draft.metadata["activity"] = {"state": state, "from": "stored", "since": draft.updated_at}
+    if state == "unknown" and status is not None:
+        draft.metadata["activity"]["word"] = status
     if string(row.get("version")):
         draft.metadata["version"] = row["version"]
     extra: dict[str, Any] = {key: row[key] for key in _KEPT if row.get(key)}

@@ -239,6 +239,8 @@ def _activity(stored: StoredSession) -> dict[str, Any]:
     row, state = stored.row, _state_of(stored)
     since = [utc_ms(row.get(key)) for key in ("ended_at", "last_message_at", "started_at")]
     found: dict[str, Any] = {"state": state, "from": "stored"}
+    if state == "unknown":
+        found["word"] = str(row.get("status"))
     known = [at for at in since if at is not None]
     if known:
         found["since"] = known[0]
