@@ -210,6 +210,23 @@ def test_words_of_programs_are_no_prompts(text: str, origin: str, tmp_path: Path
     assert draft.messages[0].metadata["origin"] == origin
 
 
+IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
+REMINDER = {"type": "text", "text": "<system-reminder>x</system-reminder>"}
+
+
+@pytest.mark.parametrize("blocks", [
+    [REMINDER, IMAGE],
+    [{"type": "text", "text": "This session is being continued from a previous conversation."},
+     {"type": "text", "text": "go on with x"}],
+])
+def test_what_a_person_sent_beside_fixed_text_is_a_prompt(
+    blocks: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    file = File()
+    file.user(blocks)
+    assert len(turns(read_one(file, tmp_path))) == 1
+
+
 def test_null_parents_everywhere_are_no_rewinds(tmp_path: Path) -> None:
     file = File()
     for number in range(3):

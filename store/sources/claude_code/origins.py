@@ -62,8 +62,8 @@ def is_summary(row: Row) -> bool:
     """Tell whether a user row is the summary that a conversation goes on from."""
     if row.data.get("isCompactSummary"):
         return True
-    first = row.blocks[0].get("text") if row.blocks else None
-    return isinstance(first, str) and first.lstrip().startswith(CONTINUED)
+    only = row.blocks[0].get("text") if len(row.blocks) == 1 else None
+    return isinstance(only, str) and only.lstrip().startswith(CONTINUED)
 
 
 def is_local(metadata: dict[str, Any]) -> bool:
@@ -93,20 +93,33 @@ def command_line(metadata: dict[str, Any]) -> str:
 
 
 def origin_of(row: Row, text: str) -> str:
-    """Return ``human``, ``command``, ``shell``, ``notification`` or ``meta``."""
+    """Return ``human``, ``command``, ``shell``, ``notification`` or ``meta``.
+
+    Args:
+        row: A user row.
+        text: What it says, its texts joined.
+    """
     if row.data.get("isMeta"):
         return "meta"
     kind = mapping(row.data.get("origin")).get("kind")
     if kind == "task-notification":
         return "notification"
     start = text.lstrip()
-    if start and not request_of(start):
+    if start and not any(map(_asks, row.blocks)):
         return "meta"
     for beginning, origin in _STARTS:
         if start.startswith(beginning):
             skill = origin == "command" and _SKILL_LOADS.search(start)
             return "meta" if skill and "<command-name>/" not in start else origin
     return "human" if kind in (None, "human") else "meta"
+
+
+def _asks(block: dict[str, Any]) -> bool:
+    """Tell whether a block is a person's: words of theirs, or a file."""
+    if block.get("type") != "text":
+        return block.get("type") in ("image", "document")
+    text = block.get("text")
+    return isinstance(text, str) and bool(request_of(text))
 
 
 def origin_details(row: Row, origin: str, text: str) -> dict[str, Any]:
