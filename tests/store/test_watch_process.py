@@ -357,3 +357,38 @@ async def test_a_store_that_is_taken_away_ends_it(root: Path, tmp_path: Path, wa
         await watcher.end()
 
 
+
+
+FORKED = (
+    '{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"%s",'
+    '"timestamp":"2026-11-01T10:00:00.000Z","version":"2.1.332","cwd":"/w",'
+    '"message":{"role":"user","content":"asked"}}\n'
+    '{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"%s",%s'
+    '"timestamp":"2026-11-01T10:00:01.000Z","version":"2.1.332","cwd":"/w","message":{"id":"m1",'
+    '"role":"assistant","model":"m","content":[{"type":"text","text":"answered"}]}}\n'
+    '{"type":"user","uuid":"u2","parentUuid":"a1","sessionId":"%s",'
+    '"timestamp":"2026-11-01T10:00:02.000Z","version":"2.1.332","cwd":"/w",'
+    '"message":{"role":"user","content":"copied too"}}\n'
+)
+
+
+async def test_a_parent_that_comes_later_is_followed(
+    root: Path, tmp_path: Path, watch: Any
+) -> None:
+    """Only the parent's file tells that the fork's last prompt is a copy."""
+    folder = root / "projects" / "-work"
+    watcher = await watch(root)
+    await watcher.until(Watching)
+    (folder / "fork.jsonl").write_text(
+        FORKED % ("fork", "fork", '"requestSessionId":"parent",', "fork")
+    )
+
+    def copies() -> int:
+        return sum(b"inherited_from" in row[3].encode() for row in
+                   rows_of_store(tmp_path)["chat_messages"])  # fmt: skip
+
+    while copies() != 2:
+        await watcher.until(Synced)
+    (folder / "parent.jsonl").write_text(FORKED % ("parent", "parent", "", "parent"))
+    while copies() != 3:
+        await watcher.until(Synced)

@@ -84,6 +84,7 @@ class Neighbours:
         self.folder = self._folder = folder
         self._library: Library = NoLibrary()
         self._looked = False
+        self._gone_uuids: dict[str, frozenset[str]] = {}
         self._read_messages = match
         self._known: dict[str, _Old] = {}
         self._summaries: dict[str, tuple[int, str]] = {}
@@ -95,6 +96,7 @@ class Neighbours:
     def use_library(self, library: Library) -> None:
         """Take the library to look into for files that are gone; what was seen may be old."""
         self._library, self._looked = library, False
+        self._gone_uuids.clear()
 
     def lacks(self, session: str) -> bool:
         """Say whether no file has a session."""
@@ -244,7 +246,9 @@ class Neighbours:
         try:
             stamp = _stamp(os.stat(path))
         except OSError:
-            return frozenset(_texts(_UUID, self._gone(session)))
+            if session not in self._gone_uuids:
+                self._gone_uuids[session] = frozenset(_texts(_UUID, self._gone(session)))
+            return self._gone_uuids[session]
         known = self._uuids.get(session)
         if known is None or known[0] != stamp:
             found = frozenset(_texts(_UUID, self._read(path)))
