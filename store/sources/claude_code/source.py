@@ -172,6 +172,8 @@ class ClaudeCodeSource:
         self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
     ) -> Iterator[Step]:
         """Read a unit in steps, or go on where its file was read to."""
+        if unit.key.startswith(KEY):
+            return iter([Step(self.read(root, unit))])
         return LongReader(self, unit, known).steps(start, fresh=fresh)
 
     def read_with(self, unit: Unit) -> tuple[SessionReader, Reading]:

@@ -26,7 +26,11 @@ LOCKS = "thread-writer-locks"
 
 
 def session_draft(
-    thread_id: str, segments: Sequence[Rollout], facts: Facts | None, resolve: Resolve
+    thread_id: str,
+    segments: Sequence[Rollout],
+    facts: Facts | None,
+    resolve: Resolve,
+    answers: int = 0,
 ) -> tuple[SessionDraft | None, list[str]]:
     """Return the draft of a thread, and the physical keys of bases that are missing.
 
@@ -35,6 +39,7 @@ def session_draft(
         segments: Its files, oldest first, each with at least one line.
         facts: What side files tell of it.
         resolve: Finds files of other threads.
+        answers: How many answers lie before those of the segments.
 
     Returns:
         None for a thread that has no message yet.
@@ -46,7 +51,7 @@ def session_draft(
     cwd = string(meta.get("cwd"))
     spawn = _spawn(meta)
     setting = Setting(cwd, _agent(facts, spawn))
-    thread = Thread(_first_records(segments), setting=setting)
+    thread = Thread(_first_records(segments), answers=answers, setting=setting)
     thread.take(history.entries)
     if not thread.messages:
         return None, history.missing

@@ -17,18 +17,19 @@ class MessageList:
 
     Attributes:
         first_record: By path where a file's records begin among those of the session.
+        answers: How many there were so far.
         messages: The drafts.
         quiet: Numbers of records that wait for the message that they go with.
         state: Whether the last line was inherited, and when it was rewound.
     """
 
     first_record: dict[str, int]
+    answers: int = 0
     messages: list[MessageDraft] = field(default_factory=list)
     quiet: list[int] = field(default_factory=list)
     state: tuple[bool, int | None] = (False, None)
     _names: set[str] = field(default_factory=set)
     _parted: bool = False
-    _answers: int = 0
 
     def part(self, state: tuple[bool, int | None]) -> None:
         """Begin lines that are inherited or rewound otherwise than those before."""
@@ -61,8 +62,8 @@ class MessageList:
         message.gone = entry.file.gone and not entry.inherited
         if role == "assistant":
             # Until its count of tokens names the response; older versions never do.
-            self._answers += 1
-            message.answer = ApiAnswer(f"{line.place[0]}:{self._answers}")
+            self.answers += 1
+            message.answer = ApiAnswer(f"{line.place[0]}:{self.answers}")
         if entry.hidden_at is not None:
             metadata["hidden_at"] = entry.hidden_at
         if not self._parted:

@@ -45,8 +45,9 @@ def told(thread: str, rollouts: Sequence[Rollout]) -> list[Fact]:
     """
     first, segments = 0, list[Segment]()
     for rollout in rollouts:
-        segments.append(Segment(rollout.key, rollout.path, first, len(rollout.records)))
-        first += len(rollout.records)
+        count = rollout.first + len(rollout.records)
+        segments.append(Segment(rollout.key, rollout.path, first, count))
+        first += count
     facts = [Fact(ROLLOUT + segment.key, thread) for segment in segments]
     value = json.dumps(segments)
     return [*facts, Fact(SEGMENTS + thread, thread, value)]

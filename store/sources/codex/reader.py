@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from store.sources.codex.assemble import session_draft, thread_id_of
 from store.sources.codex.facts import Facts
 from store.sources.codex.neighbours import ROLLOUT, Neighbours, told
 from store.sources.codex.rollout import Rollout
-from store.sources.drafts import SessionDraft
+from store.sources.drafts import LineageDraft, SessionDraft
 from store.sources.json_lines import LINE_LIMIT
 from store.sources.protocol import Fact, Problem
+
+
+@dataclass(slots=True)
+class Earlier:
+    """What is known of a thread from what lies before the place that it is read from.
+
+    Attributes:
+        answers: How many answers there were, less those of the context.
+    """
+
+    lineage: LineageDraft | None = None
+    answers: int = 0
 
 
 class ThreadReader:
@@ -19,6 +33,7 @@ class ThreadReader:
         rollouts: Its files by path.
         told: What the last ``build`` tells others.
         wants: What it looked for in vain.
+        earlier: Set where the thread's file is not read from its beginning.
     """
 
     def __init__(self, neighbours: Neighbours, line_limit: int = LINE_LIMIT) -> None:
@@ -35,6 +50,7 @@ class ThreadReader:
         self._missing: list[Problem] = []
         self.told: list[Fact] = []
         self.wants: set[str] = set()
+        self.earlier: Earlier | None = None
 
     def rollout(self, path: str) -> Rollout:
         """Return what was read of one of the thread's files, to push bytes into."""
@@ -64,13 +80,18 @@ class ThreadReader:
         gone = self._neighbours.gone_segments(thread, {rollout.key for rollout in there})
         segments = sorted([*there, *gone], key=lambda rollout: rollout.key)
         self.told = told(thread, segments)
-        draft, missing = session_draft(thread, segments, self.facts, self._neighbours.find)
+        answers = self.earlier.answers if self.earlier is not None else 0
+        find = self._neighbours.find
+        draft, missing = session_draft(thread, segments, self.facts, find, answers)
         self.wants = {ROLLOUT + key for key in missing}
         for key in missing:
             reason = f"the session {key} that this one goes on from is not there"
             self._missing.append(Problem(there[-1].path, 1, reason))
         if draft is None:
             return []
+        if self.earlier is not None:
+            draft.lineage = self.earlier.lineage
+            return [draft]
         lineage = draft.lineage
         if lineage is not None and lineage.kind == "subagent":
             call = self._neighbours.call_of(lineage.parent_source_id, thread)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from store.sources.codex.names import rollout_name
-from store.sources.json_lines import LINE_LIMIT, JsonLines, Record
+from store.sources.json_lines import LINE_LIMIT, JsonLines, Record, parse_line
 from store.sources.protocol import Problem
 from store.sources.values import epoch_ms, mapping, string
 
@@ -51,11 +51,33 @@ class Rollout:
         lines: Its lines that could be read.
         meta: The first ``session_meta`` payload; empty before it came.
         gone: Whether its file is gone, and it was read from the library.
+        first: The number of the first of ``records``; earlier ones were read before.
+        context: Earlier records, by number, that later ones are read with.
+        context_lines: How many of ``lines`` are of the context.
     """
 
-    def __init__(self, path: str, line_limit: int = LINE_LIMIT) -> None:
-        """Start with nothing read."""
+    def __init__(
+        self,
+        path: str,
+        line_limit: int = LINE_LIMIT,
+        *,
+        first: int = 0,
+        line: int = 1,
+        offset: int = 0,
+    ) -> None:
+        """Start with nothing read.
+
+        Args:
+            path: The file.
+            line_limit: Bytes of the longest line that is read.
+            first: The number of the record that is read first.
+            line: The number of its line, from 1.
+            offset: The byte where that line begins.
+        """
         self.path = path
+        self.first = first
+        self.context: dict[int, bytes] = {}
+        self.context_lines = 0
         self.gone = False
         name = rollout_name(path)
         self.key = name.key if name else ""
@@ -63,6 +85,8 @@ class Rollout:
         self.meta: dict[str, Any] = {}
         self._content = JsonLines(path, line_limit)
         self._last_at = 0
+        if offset:
+            self._content.begin_at(line, offset)
 
     @property
     def records(self) -> list[bytes]:
@@ -78,6 +102,26 @@ class Rollout:
     def offset(self) -> int:
         """Bytes that were consumed."""
         return self._content.consumed
+
+    @property
+    def whole_lines(self) -> int:
+        """Whole lines of the file so far."""
+        return self._content.lines
+
+    def take_context(self, records: Iterable[tuple[int, bytes]]) -> None:
+        """Take the earlier records, each with its number, that later ones are read with."""
+        for number, record in records:
+            self.context[number] = record
+            self._take(parse_line(record)[0], number)
+        self.context_lines = len(self.lines)
+
+    def raw(self, number: int) -> bytes:
+        """Return a record by its number.
+
+        Raises:
+            KeyError: It is neither of the context nor read.
+        """
+        return self.records[number - self.first] if number >= self.first else self.context[number]
 
     @property
     def has_tail(self) -> bool:
@@ -107,7 +151,7 @@ class Rollout:
 
     def _feed(self, found: list[Record]) -> None:
         for record in found:
-            self._take(record.data, record.number)
+            self._take(record.data, self.first + record.number)
 
     def _take(self, data: dict[str, Any], number: int) -> None:
         kind, payload = data.get("type"), data.get("payload")

@@ -11,6 +11,7 @@ from store.sources.codex.database_folder import database_folder, named_home
 from store.sources.codex.discovery import ARCHIVED, IN_USE, home_of, thread_files, thread_of
 from store.sources.codex.facts import INDEX, STAMP, Facts, FactsReader, newest
 from store.sources.codex.follower import ThreadFollower
+from store.sources.codex.going_on import LongReader
 from store.sources.codex.names import rollout_name
 from store.sources.codex.neighbours import Neighbours
 from store.sources.codex.reader import ThreadReader
@@ -20,7 +21,18 @@ from store.sources.codex.typed import typed_line
 from store.sources.collection import paused_collection
 from store.sources.json_lines import LINE_LIMIT
 from store.sources.prompt_history import KEY, NAME, HistoryFollower, PromptHistory
-from store.sources.protocol import FileStamp, Follower, Library, NoLibrary, Problem, Reading, Unit
+from store.sources.protocol import (
+    FileStamp,
+    Follower,
+    Known,
+    Library,
+    NoLibrary,
+    Place,
+    Problem,
+    Reading,
+    Step,
+    Unit,
+)
 
 
 class CodexSource:
@@ -37,7 +49,7 @@ class CodexSource:
         Args:
             line_limit: Bytes of the longest line that is read.
         """
-        self._line_limit = line_limit
+        self.line_limit = line_limit
         self._facts = FactsReader()
         self._history = PromptHistory(KIND, typed_line)
         self._neighbours: dict[str, Neighbours] = {}
@@ -99,7 +111,7 @@ class CodexSource:
         if str(root) not in self._neighbours:
             self._neighbours[str(root)] = Neighbours(root)
             self._neighbours[str(root)].use_library(self._library)
-        return ThreadReader(self._neighbours[str(root)], self._line_limit)
+        return ThreadReader(self._neighbours[str(root)], self.line_limit)
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one thread whole; a file that went away meanwhile costs just itself."""
@@ -107,9 +119,22 @@ class CodexSource:
         if unit.key.startswith(KEY) and history is not None:
             return self._history.read(history, unit)
         with paused_collection():
-            return self._read(root, unit)
+            return self.read_with(root, unit)[1]
 
-    def _read(self, root: Path, unit: Unit) -> Reading:
+    def steps(
+        self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
+    ) -> Iterator[Step]:
+        """Read a unit in steps, or go on where its file was read to."""
+        if unit.key.startswith(KEY):
+            return iter([Step(self.read(root, unit))])
+        return LongReader(self, root, unit, known).steps(start, fresh=fresh)
+
+    def facts_of(self, root: Path, unit: Unit) -> Facts | None:
+        """Return what side files tell of a thread now."""
+        return self._facts_of(root, []).get(unit.key)
+
+    def read_with(self, root: Path, unit: Unit) -> tuple[ThreadReader, Reading]:
+        """Read one thread whole; return its reader too."""
         reader, problems = self.reader(root), list[Problem]()
         stamps: list[FileStamp] = []
         for stamp in unit.stamps:
@@ -121,7 +146,7 @@ class CodexSource:
         if reader.facts is not None:
             stamps.append(reader.facts.stamp(str(home_of(root))))
         sessions = reader.build()
-        return Reading(
+        return reader, Reading(
             sessions, reader.problems + problems, tuple(stamps),
             facts=reader.told, wants=reader.wants,
         )  # fmt: skip
