@@ -6,14 +6,17 @@ that no turn comes back that an earlier rewind hid.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from store.database import Database
 from store.errors import Refused
+from store.queries.reading import number
 from store.verbs import rollups
 from store.verbs.cells import CellEdit, dump_edits, set_column, set_metadata, touch_host
 from store.verbs.guards import refuse_while_running, require_session, require_visible_message
 from store.verbs.log import note_change, record
+
+_END_OF_TIME = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +39,24 @@ class Batch:
     Attributes:
         hidden_at: Epoch ms; names the batch within its session.
         by_user: False where the source itself abandoned them (a branch after its rewind).
+        last_at: ``created_at`` of the last message that a rewind has just hidden; else 0.
     """
 
     hidden_at: int
     messages: int
     by_user: bool
+    last_at: int = field(default=0, compare=False)
 
 
-def _after(db: Database, session_id: str, message_id: str) -> list[str]:
+def _after(
+    db: Database, session_id: str, message_id: str, until: int | None = None
+) -> list[str]:
+    """Return the visible messages after one, those made until a time (epoch ms)."""
     rows = db.connection.execute(
         "SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND (m.created_at, m.id)"
         " > (SELECT created_at, id FROM chat_messages WHERE id = $2)"
-        f" AND {db.form.shown('m')} ORDER BY m.created_at, m.id",
-        {"1": session_id, "2": message_id},
+        f" AND {db.form.shown('m')} AND m.created_at <= $3 ORDER BY m.created_at, m.id",
+        {"1": session_id, "2": message_id, "3": _END_OF_TIME if until is None else until},
     )
     return [row[0] for row in rows]
 
@@ -126,10 +134,49 @@ def rewind(db: Database, session_id: str, message_id: str, *, now: int) -> Batch
         NotFound: Session or message is not there.
         Refused: The session runs, nothing comes after the message, or it is not visible.
     """
+    return _rewind(db, session_id, message_id, now, None)
+
+
+def shown_again(db: Database, session_id: str, message_id: str, until: int) -> int:
+    """Return how many messages of a rewind are visible again.
+
+    A host that writes a whole session anew takes away the marks that a rewind set.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        message_id: The last message that the rewind kept.
+        until: Its ``last_at``.
+    """
+    return len(_after(db, session_id, message_id, until))
+
+
+def rewind_again(
+    db: Database, session_id: str, message_id: str, *, until: int, now: int
+) -> Batch:
+    """Hide what a rewind hid and somebody else's write shows again; later messages stay.
+
+    Args:
+        db: The store, inside a write transaction.
+        session_id: The session's id.
+        message_id: The last message that the rewind kept.
+        until: Its ``last_at``.
+        now: Epoch ms.
+
+    Raises:
+        NotFound: Session or message is not there.
+        Refused: The session runs, nothing is visible again, or the message is not visible.
+    """
+    return _rewind(db, session_id, message_id, now, until)
+
+
+def _rewind(
+    db: Database, session_id: str, message_id: str, now: int, until: int | None
+) -> Batch:
     require_session(db, session_id)
     require_visible_message(db, session_id, message_id)
     refuse_while_running(db, session_id, now)
-    targets = _after(db, session_id, message_id)
+    targets = _after(db, session_id, message_id, until)
     if not targets:
         raise Refused("nothing comes after this message, so there is nothing to hide")
     batch = max(now, _newest(batches(db, session_id)) + 1)
@@ -138,7 +185,10 @@ def rewind(db: Database, session_id: str, message_id: str, *, now: int) -> Batch
     count = len(targets)
     summary = f"rewound {count} message{'s' if count != 1 else ''}"
     record(db, "rewind", session_id, summary, dump_edits(edits), now)
-    return Batch(batch, count, True)
+    (last_at,) = db.connection.execute(
+        "SELECT created_at FROM chat_messages WHERE id = $1", {"1": targets[-1]}
+    ).fetchone()
+    return Batch(batch, count, True, number(last_at))
 
 
 def restore(db: Database, session_id: str, *, batch: int | None = None, now: int) -> Batch:

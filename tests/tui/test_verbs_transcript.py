@@ -9,7 +9,7 @@ from store.database import open_database
 from tests.store.making import contract, grida
 from tests.tui.seeded import SESSION, START, Said, long_talk, make_store, message_id, text, tool
 from tests.tui.stores import NOW
-from tests.tui.verbs_app import Running, drawn, query, running
+from tests.tui.verbs_app import Running, drawn, query, running, written
 
 USAGE = {"usage": {"input": 100, "output": 50, "reasoning": 0, "cache_read": 850, "cache_write": 0}}
 
@@ -129,6 +129,42 @@ async def test_rewind_previews_hides_and_restores(tmp_path: Path) -> None:
         assert len(visible(path, SESSION)) == 8
         await run.press("x")
         assert run.last == "Nothing is hidden in this session"
+
+
+async def test_a_rewind_that_a_hosts_write_undoes_is_told_and_done_again(tmp_path: Path) -> None:
+    path = make_store(tmp_path / "s.db", talk())
+    async with written(path) as database:
+        database.connection.execute("PRAGMA application_id = 0")
+
+    async def written_anew(run: Running) -> None:
+        # A host that writes all messages of a session at each step.
+        async with written(path) as database:
+            database.connection.execute(
+                "UPDATE chat_messages SET metadata_json = json_remove(metadata_json,"
+                " '$.hidden_at')")
+            database.connection.execute("UPDATE chat_sessions SET updated_at = updated_at + 1")
+        run.app.main.poller.poll(file=True)
+        await run.quiet()
+
+    async with running(path) as run:
+        await at(run, 3)
+        await run.press("r", "enter")
+        kept = [message_id(n) for n in range(4)]
+        assert visible(path, SESSION) == kept
+        await written_anew(run)
+        assert run.last == (
+            "Another program shows 4 rewound messages again · ctrl+r hides them again")
+        told = len(run.told)
+        await written_anew(run)
+        assert len(run.told) == told
+        await run.press("ctrl+r")
+        assert run.last.startswith("Hidden again: 4 messages")
+        assert visible(path, SESSION) == kept
+        await written_anew(run)
+        assert len(run.told) > told + 1
+        await run.press("U")
+        await written_anew(run)
+        assert run.last.startswith("Undone: ")
 
 
 async def test_the_latest_turn_alone_is_rewound_from_the_end(tmp_path: Path) -> None:

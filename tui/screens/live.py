@@ -15,6 +15,7 @@ from tui.freshness import Freshness
 from tui.messages import ProblemOccurred
 from tui.notifying import Notifier
 from tui.polling import Health, Poller
+from tui.rewound import Rewound
 from tui.screens.panes import PanesScreen
 
 COUNTED_EVERY_S = 1.0
@@ -51,6 +52,7 @@ class LiveScreen(PanesScreen):
         self._repaint_s = repaint_ms / 1000
         self._due = self._all_moved = self._following = False
         self._owed = Moved()
+        self.rewinds: dict[str, Rewound] = {}
         self._passed_at = self._counted_at = 0.0
         self._pass_due: Timer | None = None
         self._count_due: Timer | None = None
@@ -158,11 +160,31 @@ class LiveScreen(PanesScreen):
         except BaseException:
             self._owed.merge(owed)
             raise
+        await self._look_at_rewinds(owed)
         self.freshness.moved_at = self.library.clock()
         self._count_soon()
         above: Any = self.app.screen
         if above is not self and hasattr(above, "store_changed"):
             above.store_changed()
+
+    async def _look_at_rewinds(self, moved: Moved) -> None:
+        """Report a rewind of the shown session that another program's write has undone."""
+        session_id = self.shown_session
+        rewound = self.rewinds.get(session_id or "")
+        if session_id is None or rewound is None or not moved.touches(session_id):
+            return
+        from store.verbs.rewind import shown_again
+
+        count = await self.library.read(
+            shown_again, session_id, rewound.kept, rewound.last_at)
+        if self.rewinds.get(session_id) != rewound:
+            return
+        if count and not rewound.told:
+            what = "message" if count == 1 else "messages"
+            self.app.notify(
+                f"Another program shows {count} rewound {what} again · ctrl+r hides them again",
+                severity="warning", timeout=20, markup=False)
+        self.rewinds[session_id] = rewound._replace(told=bool(count))
 
     # The top line
 

@@ -24,6 +24,7 @@ class UndoVerbs:
         if done is None:
             return
         step = done.value
+        app.main.rewinds.pop(step.session_id, None)
         await self.after_step(step)
         if step.kept is None:
             app.notify(f"Undone: {step.summary} · ctrl+r redoes", markup=False)
@@ -36,6 +37,13 @@ class UndoVerbs:
         from store.verbs.undo import redo
 
         app = shown_app(self)
+        shown = app.main.shown_session or ""
+        rewound = app.main.rewinds.get(shown)
+        if rewound is not None and rewound.told:
+            from tui.verbs.rewinding import hide_again
+
+            await asking(app.main, hide_again(app, shown, rewound))
+            return
         done = await perform(app, redo)
         if done is not None:
             await self.after_step(done.value)

@@ -14,10 +14,12 @@ from store.verbs.rewind import (
     preview_rewind,
     restore,
     rewind,
+    rewind_again,
 )
 from tui import figures
 from tui.dialogs.choose import ChooseDialog, Option
 from tui.dialogs.notes import words
+from tui.rewound import Rewound
 from tui.transcript.facts import clock_time, day
 from tui.verbs.doing import ask_store, counted, perform, told
 
@@ -78,6 +80,7 @@ async def rewind_to(
         return
     done = await perform(app, rewind, session_id, target)
     if done is not None:
+        app.main.rewinds[session_id] = Rewound(target, done.value.last_at)
         told(app, f"hidden: {counted(done.value.messages, 'message')}, files were not touched")
 
 
@@ -97,6 +100,15 @@ def _dialog(known: Rewinds, message_id: str, *, latest: bool) -> ChooseDialog:
 def _words(preview: RewindPreview) -> str:
     words = [counted(preview.messages, "message"), counted(preview.tool_calls, "tool call")]
     return ", ".join([*words, f"{figures.tokens(preview.tokens)} tokens"])
+
+
+async def hide_again(app: BackscrollApp, session_id: str, rewound: Rewound) -> None:
+    """Do a rewind again that another program's write has undone."""
+    done = await perform(
+        app, rewind_again, session_id, rewound.kept, until=rewound.last_at)
+    if done is not None:
+        app.main.rewinds[session_id] = Rewound(rewound.kept, done.value.last_at)
+        told(app, f"hidden again: {counted(done.value.messages, 'message')}")
 
 
 async def restore_batch(app: BackscrollApp, session_id: str) -> None:
@@ -121,4 +133,5 @@ async def restore_batch(app: BackscrollApp, session_id: str) -> None:
             return
     done = await perform(app, restore, session_id, batch=batch)
     if done is not None:
+        app.main.rewinds.pop(session_id, None)
         told(app, f"restored {counted(done.value.messages, 'message')}")
