@@ -18,6 +18,7 @@ from store.database import Database
 from store.errors import Refused
 from store.exports.noting import note_export
 from store.files import AlreadyThere, write_whole
+from store.neutral import neutral
 from store.programs import CommandLine, absolute, find, quoted, run
 from store.resume.provenance import doubt, metadata_of, source_of
 from store.rows import SessionRow
@@ -92,6 +93,11 @@ class ResumePlan:
     def commands(self) -> tuple[CommandLine, ...]:
         """What is run, in order."""
         return (self.command,) if self.before is None else (self.before, self.command)
+
+    @property
+    def shown_cwd(self) -> str:
+        """The folder as it is, or with escapes for what a terminal does not show."""
+        return self.cwd if neutral(self.cwd) == self.cwd else quoted(self.cwd)
 
     def shown(self, *, folder: bool = True) -> str:
         """Return what a user types to do the same.

@@ -213,6 +213,20 @@ def test_an_import_is_shown_and_asked_for(
     assert done.code == 0 and _taken(called()[0]) == "and 'now'?"
 
 
+def test_what_a_terminal_does_not_show_is_shown_as_escapes(
+    run: Run, imported: Imported, called: Called, tmp_path: Path
+) -> None:
+    work = tmp_path / "a\u202eb"
+    work.mkdir()
+    (name,) = imported(session(workspace=str(work), prompt="say \u2066this\u2069"))
+    asked = run("resume", name)
+    assert asked.code == 1 and called() == []
+    assert f"folder       $'{tmp_path}/a\\xe2\\x80\\xaeb'" in asked.err
+    assert "-- $'say \\xe2\\x81\\xa6this\\xe2\\x81\\xa9'" in asked.err
+    assert run("resume", name, "--yes").code == 0
+    assert _taken(called()[0]) == "say \u2066this\u2069" and called.folder[0] == str(work)
+
+
 def test_a_session_of_this_machine_starts_at_once(
     run: Run, called: Called, claude_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,7 +89,7 @@ def _facts(made: ResumePlan) -> list[str]:
     lines = [
         f"Look before you start this session: {made.doubt}.",
         f"  command      {made.shown(folder=False)}",
-        f"  folder       {made.cwd}",
+        f"  folder       {made.shown_cwd}",
         f"  environment  {', '.join(['yours', *variables])}",
     ]
     if made.file is not None and made.file.lines:

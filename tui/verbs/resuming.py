@@ -73,7 +73,7 @@ def _dialog(made: ResumePlan, screen: Size) -> ChooseDialog:
         notes += [paragraph(f"Look before you start it: {made.doubt}.", "tool"), gap()]
     notes += [
         Text(f"$ {made.shown(folder=False)}", limit=COMMAND_ROWS, paint=lambda line: "text bold"),
-        facts([("folder", one_line(made.cwd)), ("environment", _environment(made))]
+        facts([("folder", one_line(made.shown_cwd)), ("environment", _environment(made))]
               + ([("new file", one_line(str(made.path)))] if _writes(made) else [])),
     ]
     if made.withheld is not None:
@@ -112,7 +112,7 @@ def _view(app: BackscrollApp, made: ResumePlan) -> None:
     """Show in the pager what the dialog has room for the beginning of."""
     from tui.external import open_in_pager
 
-    pieces = [f"folder: {made.cwd}", f"environment: {_environment(made)}",
+    pieces = [f"folder: {made.shown_cwd}", f"environment: {_environment(made)}",
               *(f"new file: {made.path}" for _ in range(_writes(made))),
               f"command: {made.shown(folder=False)}"]
     if made.prompt:
