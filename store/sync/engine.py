@@ -71,6 +71,15 @@ class Settings:
     exclusive: bool = True
 
 
+def each_target_once(database: Database, targets: Sequence[Target]) -> list[Target]:
+    """Return the targets, each root under the name that the store knows, and once."""
+    found: dict[tuple[str, str], Target] = {}
+    for one in targets:
+        root = known_name(database, one.source.kind, one.root)
+        found.setdefault((one.source.kind, identity(root)), Target(one.source, root))
+    return list(found.values())
+
+
 def _unreadable(found: Sequence[Problem]) -> list[str]:
     """Return which of the problems of a listing are folders and files that cannot be read."""
     reasons = {problem.path: why_unreadable(Path(problem.path)) for problem in found}
@@ -129,7 +138,7 @@ class Sync:
         self.on_progress(self.progress)
 
     def _run(self, targets: Sequence[Target]) -> None:
-        targets = self._once(targets)
+        targets = each_target_once(self.database, targets)
         self.targets = self.targets or targets
         for target in targets:
             look_into_library(target.source, self.database)
@@ -146,14 +155,6 @@ class Sync:
         for pragma in BULK_PRAGMAS:
             self.database.connection.execute(pragma)
         self.bring_in(jobs)
-
-    def _once(self, targets: Sequence[Target]) -> list[Target]:
-        """Return the targets, each under the name that the store knows, and once."""
-        found: dict[tuple[str, str], Target] = {}
-        for one in targets:
-            root = known_name(self.database, one.source.kind, one.root)
-            found.setdefault((one.source.kind, identity(root)), Target(one.source, root))
-        return list(found.values())
 
     def bring_in(self, jobs: list[Job]) -> None:
         """Read and write units, in about this order, then those that these concern."""

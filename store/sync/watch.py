@@ -24,7 +24,7 @@ from store.errors import StoreError
 from store.sources.protocol import ActivitySource, FollowedSource, Problem, Unit
 from store.sources.server_url import ServerUrl
 from store.sync import depending, units
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Settings, Sync, each_target_once
 from store.sync.locking import only_watcher
 from store.sync.progress import Progress
 from store.sync.stopping import Stop
@@ -85,6 +85,7 @@ class Watch:
     _recent: RecentFiles = field(default_factory=RecentFiles)
     _paths: WatchedPaths = field(default_factory=WatchedPaths)
     _first: bool = True
+    _named: list[Target] = field(default_factory=list)
     _targets: list[Target] = field(default_factory=list)
     _file: tuple[int, int] | None = None
 
@@ -111,7 +112,8 @@ class Watch:
 
     def _follow(self, board: ActivityBoard) -> None:
         """Watch the folders that there are now; return when there are others."""
-        targets = self._targets = self.targets()
+        self._named = self.targets()
+        targets = self._targets = each_target_once(self.database, self._named)
         folders = folders_of(targets)
         events, self._paths = Events(folders, self.stop), WatchedPaths(folders)
         self._recent.eager = self._recent.eager or self.poll == "always"
@@ -183,8 +185,7 @@ class Watch:
                 for target in targets:
                     self._show_activity(board, target)
             self._attend()
-        now = self.targets()
-        return now == list(targets) and events.are_current(folders_of(now))
+        return self.targets() == self._named and events.are_current(folders_of(targets))
 
     def _take(
         self, board: ActivityBoard, targets: Sequence[Target], paths: frozenset[str]
