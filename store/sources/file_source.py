@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from store.sources.growing import open_regular
-from store.sources.json_lines import LINE_LIMIT, LineError, parse_line
+from store.sources.json_lines import LINE_LIMIT, records_of
 from store.sources.protocol import Follower, Reading, Unit
 
 _HEAD = 65536
@@ -39,10 +39,10 @@ class FileSource(ABC):
 
 
 def first_record(path: Path) -> dict[str, Any] | None:
-    """Return what a file's first line holds; None where it is no object, or long."""
+    """Return the first record of a file; None where its beginning holds none."""
     try:
         with open_regular(str(path)) as file:
-            first = file.read(_HEAD).split(b"\n", 1)[0]
-        return parse_line(first)[0]
-    except (OSError, LineError):
+            head = file.read(_HEAD) or b""
+    except OSError:
         return None
+    return next(iter(records_of(head, 1)), None)

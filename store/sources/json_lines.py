@@ -438,6 +438,19 @@ def _is_of_list(line: bytes) -> bool:
     return text.startswith(b"[") or text.endswith((b"]", b","))
 
 
+def records_of(body: bytes, most: int | None = None) -> list[dict[str, Any]]:
+    """Return the records that a file, or its beginning, holds, whatever its form.
+
+    Args:
+        body: The file's first bytes; a line that they cut is left out.
+        most: How many records are wanted at most.
+    """
+    content = JsonLines("")
+    found = content.push(body)
+    found += content.finish()[0]
+    return [record.data for record in found[:most]]
+
+
 def parse_value(text: str | bytes) -> Any:
     """Return the value of a JSON text, read as leniently as a line is.
 

@@ -178,6 +178,8 @@ def test_another_form_is_one_problem(copied: tuple[Sample, Path]) -> None:
             new = [problem for problem in told if problem not in problems]
             assert found == whole, name
             assert [(Path(p.path), p.line) for p in new] == [(path, 1)], (name, new)
+            if sample.kind in ("claude-code", "codex", "gemini", "pi"):
+                assert make().recognise(path) is not None, name
         path.write_bytes(body)
 
 

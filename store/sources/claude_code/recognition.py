@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from store.sources.claude_code.rows import string
-from store.sources.json_lines import LineError, parse_line
+from store.sources.json_lines import records_of
 
 FILES_LOOKED_AT = 20
 _NOTES = frozenset(
@@ -37,14 +38,10 @@ def is_session_file(path: Path) -> bool:
             head = file.read(262144)
     except OSError:
         return False
-    return any(_is_session_line(line) for line in head.split(b"\n")[:50] if line.strip())
+    return any(_is_of_session(data) for data in records_of(head, 50))
 
 
-def _is_session_line(line: bytes) -> bool:
-    try:
-        data, _ = parse_line(line)
-    except LineError:
-        return False
+def _is_of_session(data: dict[str, Any]) -> bool:
     kind = string(data.get("type"))
     if kind == "summary":
         return string(data.get("leafUuid")) is not None

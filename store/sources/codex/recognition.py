@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from store.sources.codex.discovery import ARCHIVED, IN_USE, rollout_stamps
 from store.sources.codex.names import DOCUMENT, PACKED, rollout_name
-from store.sources.json_lines import LINE_LIMIT, LineError, parse_line
+from store.sources.json_lines import LINE_LIMIT, LineError, parse_line, records_of
 from store.sources.values import mapping, string
 
 FILES_LOOKED_AT = 20
@@ -30,7 +31,7 @@ def is_rollout(path: Path) -> bool:
         return False
     if path.suffix == DOCUMENT:
         return _is_document(head)
-    return any(_is_line(line) for line in head.split(b"\n")[:20] if line.strip())
+    return any(_is_line(data) for data in records_of(head, 20))
 
 
 def _is_document(body: bytes) -> bool:
@@ -42,11 +43,7 @@ def _is_document(body: bytes) -> bool:
     return isinstance(data.get("items"), list) and {"id", "timestamp"} <= session.keys()
 
 
-def _is_line(line: bytes) -> bool:
-    try:
-        data, _ = parse_line(line)
-    except LineError:
-        return False
+def _is_line(data: dict[str, Any]) -> bool:
     payload = data.get("payload")
     if isinstance(payload, dict):
         return string(data.get("type")) in _TYPES and "timestamp" in data

@@ -13,10 +13,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from store.sources.file_forms import form_of
 from store.sources.gemini.checkpoints import saved_by_session
 from store.sources.gemini.hashed import is_hash, path_of_hash
 from store.sources.growing import FACT, entries_of, open_regular, stamped
-from store.sources.json_lines import LineError, parse_line, parse_value
+from store.sources.json_lines import LineError, parse_value, records_of
 from store.sources.protocol import FileStamp, Problem, Unit
 from store.sources.values import mapping, string
 
@@ -170,15 +171,12 @@ def is_session_file(path: Path) -> bool:
             head = file.read(_HEAD)
     except OSError:
         return False
+    form = form_of(head[:8])
     if path.suffix == ".json":
+        head = form.decode(head) if form is not None else head
         return b'"sessionId"' in head and b'"projectHash"' in head
-    for line in head.split(b"\n")[:3]:
-        try:
-            data, _ = parse_line(line)
-        except LineError:
-            continue
-        return string(data.get("sessionId")) is not None and "projectHash" in data
-    return False
+    first = next(iter(records_of(head, 1)), {})
+    return string(first.get("sessionId")) is not None and "projectHash" in first
 
 
 def recognise(path: Path) -> Path | None:
