@@ -68,8 +68,9 @@ def as_stored(
 def _tells_more(connection: sqlite3.Connection, prepared: PreparedSession, path: str) -> bool:
     """Tell which of two files with the same messages is to be the session's.
 
-    A copy may have been cut short within the last answer. Of files that say the same it is
-    the one with the better name, whichever was read first.
+    A copy may have been cut short within the last answer. Of files that say the same in one
+    folder, or in folders beside each other, it is the one with the better name, whichever was
+    read first; a backup elsewhere changes nothing.
     """
     parts, tokens = connection.execute(
         "SELECT (SELECT count(*) FROM chat_parts p WHERE p.session_id = s.id), s.total_tokens"
@@ -79,7 +80,8 @@ def _tells_more(connection: sqlite3.Connection, prepared: PreparedSession, path:
     own = len(prepared.parts), prepared.rollups[5]
     if own != (parts, tokens):
         return own > (parts, tokens)
-    return name_order(prepared.path) < name_order(path)
+    near = os.path.dirname(os.path.dirname(prepared.path)) == os.path.dirname(os.path.dirname(path))
+    return near and name_order(prepared.path) < name_order(path)
 
 
 def copy_id(prepared: PreparedSession) -> str:

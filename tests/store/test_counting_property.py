@@ -27,7 +27,7 @@ NAMES = {
 }  # fmt: skip
 """The files of a source that hold sessions."""
 FILES = [sample for sample in SAMPLES if sample.kind in NAMES]
-EXAMPLES = int(os.environ.get("BACKSCROLL_COUNTING_EXAMPLES", "6"))
+EXAMPLES = int(os.environ.get("BACKSCROLL_COUNTING_EXAMPLES", "4"))
 """Ways of copying that are tried for each sample."""
 
 
