@@ -17,6 +17,7 @@ from store.database import Database
 from store.queries.helpers import without_helpers
 from store.queries.listing import ListQuery, Shelf, Sort
 from store.queries.reading import number, text
+from store.queries.workspaces import names_of
 
 _ORDER: dict[Sort, str] = {
     "recent": "s.updated_at",
@@ -68,12 +69,12 @@ def _where(db: Database, query: ListQuery) -> tuple[str, list[Any]]:
     clause = _listed(db, query)
     if query.workspace is None:
         return clause, []
-    below = query.workspace.rstrip("/") + "/"
-    return (
-        f"{clause} AND (s.workspace_root = ? OR "
-        f"substr(s.workspace_root, 1, {len(below)}) = ?)",
-        [query.workspace, below],
-    )
+    choices, values = [], list[Any]()
+    for name in names_of(db, query.workspace):
+        below = name.rstrip("/") + "/"
+        choices.append(f"s.workspace_root = ? OR substr(s.workspace_root, 1, {len(below)}) = ?")
+        values += [name, below]
+    return f"{clause} AND ({' OR '.join(choices)})", values
 
 
 def _group_column(db: Database, query: ListQuery) -> str:

@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import orjson
+
 from store.database import Database
 from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound
 from store.queries.helpers import without_helpers
 from store.queries.reading import decoded, number, session_columns, session_row
+from store.queries.workspaces import names_of
 from store.rows import SessionRow
 
 Archived = Literal["exclude", "include", "only"]
@@ -32,7 +35,7 @@ class SessionFilter:
     """Which sessions a list holds; None does not filter.
 
     Attributes:
-        workspace: The exact ``workspace_root``; an empty string stands for none at all.
+        workspace: The folder, by any of its names; an empty string stands for none at all.
         source: The kind in ``metadata_json.source``.
         query: Text anywhere in the title (the user's own wins), without regard to case.
         skip_empty: Leave out sessions that have neither messages nor children.
@@ -215,8 +218,13 @@ def _conditions(db: Database, filter: SessionFilter) -> tuple[list[str], dict[st
     if filter.workspace == "":
         conditions.append("coalesce(s.workspace_root, '') = ''")
     elif filter.workspace is not None:
-        conditions.append("s.workspace_root = $2")
-        parameters["2"] = filter.workspace
+        names = names_of(db, filter.workspace)
+        if len(names) == 1:
+            conditions.append("s.workspace_root = $2")
+            parameters["2"] = filter.workspace
+        else:
+            conditions.append("s.workspace_root IN (SELECT value FROM json_each($2))")
+            parameters["2"] = orjson.dumps(names).decode()
     if filter.source is not None:
         conditions.append(f"{db.form.source_kind('s')} = $3")
         parameters["3"] = filter.source

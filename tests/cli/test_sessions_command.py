@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from store.clock import system_clock
+from store.database import open_database
 from store.demo import make_demo
+from store.queries.list_keys import all_keys
+from store.queries.listing import ListQuery
 from tests.cli.conftest import Run
 
 CONTRACT = {
@@ -155,3 +158,24 @@ def test_a_library_that_was_not_made_yet(run: Run) -> None:
 def test_wrong_usage_ends_with_2(run: Run, demo: Path, arguments: list[str]) -> None:
     result = run("sessions", *arguments)
     assert result.code == 2 and "usage: backscroll sessions" in result.err
+
+
+def test_a_folder_is_found_by_either_of_its_names(run: Run, home: Path) -> None:
+    real, link = home / "real", home / "link"
+    real.mkdir()
+    link.symlink_to(real)
+    database = open_database(home / "names.db", create=True)
+    for number, folder in enumerate((real, link, home / "realm")):
+        database.connection.execute(
+            "INSERT INTO chat_sessions(id, agent, workspace_root, model_json, metadata_json,"
+            " created_at, updated_at) VALUES (?, 'a', ?, '{}', '{}', ?, ?)",
+            (f"ses_{number:026d}", str(folder), number, number))
+        database.connection.execute(
+            "INSERT INTO chat_messages VALUES (?, ?, 'user', '{}', 1, 1)",
+            (f"msg_{number:026d}", f"ses_{number:026d}"))
+    for name in (real, link, f"{link}/"):
+        found = run("sessions", "--json", "--store", home / "names.db", "--workspace", name).json
+        assert [one["workspace_root"] for one in found] == [str(link), str(real)]
+        keys = all_keys(database, ListQuery(workspace=str(name).rstrip("/")))
+        assert sorted(keys.rowids) == [1, 2]
+    database.close()
