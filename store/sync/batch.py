@@ -15,7 +15,7 @@ from store.sync.jsontext import clean
 from store.sync.locking import transaction
 from store.sync.reading import ReadUnit
 from store.sync.units import Job
-from store.sync.writer import Written, can_go_on, trim_changes, write_prepared
+from store.sync.writer import FORGOTTEN, Written, can_go_on, trim_changes, write_prepared
 
 BATCH_BYTES = 4 << 20
 """A transaction is closed after so many source bytes ..."""
@@ -146,6 +146,7 @@ def _write_unit(
     changed = False
     found = list(result.problems)
     sessions, new = [], []
+    forgotten: set[str] = set()
     same_mapping = units.same_mapping(job)
     files = {clean(stamp.path) for stamp in result.stamps or ()}
     for prepared in result.sessions:
@@ -165,6 +166,8 @@ def _write_unit(
             changed = _count(written, outcome, result) or changed
             if written.skipped is None and written.session_id == prepared.id:
                 result.written.add(prepared.id)
+            if written.skipped == FORGOTTEN:
+                forgotten.add(str(prepared.metadata["source"]["id"]))
             if written.moved:
                 units.forget_elsewhere(database, job, prepared.id)
             if written.new:
@@ -172,6 +175,8 @@ def _write_unit(
         database.connection.execute("RELEASE session")
     problems.replace(database, job.source.kind, job.root, job.unit.key, found, clock)
     outcome.problems += len(found)
+    if forgotten:
+        result.tell_nothing_of(forgotten)
     if result.stamps is not None:
         sessions = list(dict.fromkeys([*sessions, *result.also]))
         state = units.state_of(job.source, result.stamps, sorted(result.excluded), sessions)

@@ -40,6 +40,7 @@ def forget(
             "INSERT OR IGNORE INTO forgotten_sessions(session_id, forgotten_at) VALUES (?, ?)",
             ((session_id, now) for session_id in family),
         )
+        _delete_facts(connection, family)
         delete_sessions(database, family)
         connection.executemany(
             "DELETE FROM verb_log WHERE session_id = ?", ((one,) for one in family)
@@ -50,6 +51,17 @@ def forget(
         trim_changes(database)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return family
+
+
+def _delete_facts(connection: sqlite3.Connection, session_ids: Sequence[str]) -> None:
+    """Remove what units tell of sessions, which holds words of theirs."""
+    for session_id in session_ids:
+        connection.execute(
+            "DELETE FROM unit_facts WHERE (kind, session) IN (SELECT "
+            "json_extract(metadata_json, '$.source.kind'), "
+            "json_extract(metadata_json, '$.source.id') FROM chat_sessions WHERE id = ?)",
+            (session_id,),
+        )
 
 
 def delete_sessions(database: Database, session_ids: Sequence[str]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -57,6 +57,13 @@ class ReadUnit:
     follows: bool = False
     also: list[str] = field(default_factory=list)
     state: State | None = None
+
+    def tell_nothing_of(self, sessions: Collection[str]) -> None:
+        """Take out the facts of sessions (by their ids at the source)."""
+        self.facts = [fact for fact in self.facts if fact.session not in sessions]
+        if self.depends is not None:
+            told = self.depends.facts
+            self.depends.facts = [fact for fact in told if fact.session not in sessions]
 
     def depends_on(self, reading: Reading) -> None:
         """Take what a reading hangs on."""

@@ -25,6 +25,9 @@ CHANGES_KEPT = 10_000
 CHANGES_PER_SESSION = 64
 """Past so many changed messages one row says that the whole session is to be read again."""
 
+FORGOTTEN = "forgotten"
+"""Why a session that a user removed for good is not written."""
+
 SESSION_COLUMNS = (
     "id, agent, workspace_root, model_json, parent_id, parent_message_id, permissions_json, "
     "metadata_json, prompt_tokens, completion_tokens, reasoning_tokens, cache_read, cache_write, "
@@ -308,7 +311,7 @@ def _forgotten(database: Database, prepared: PreparedSession) -> str | None:
         if database.connection.execute(
             "SELECT 1 FROM forgotten_sessions WHERE session_id = ?", (session_id,)
         ).fetchone():
-            return "forgotten"
+            return FORGOTTEN
     return None
 
 

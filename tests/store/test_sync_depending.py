@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from store.database import Database, open_database
+from store.ids import derived_session_id
 from store.sources.protocol import Fact, FileStamp, Library, NoLibrary, Reading, Unit
 from store.sync import units
 from store.sync.engine import Settings, Sync
+from store.sync.forget import forget
 from store.sync.targets import Target
 from tests.store.sync_fakes import TABLES, LineSource, dump, line, run, write_lines
 
@@ -153,3 +155,17 @@ def test_what_hangs_on_a_unit_goes_with_it(database: Database, tmp_path: Path) -
     units.drop(database, source.kind, root, ["child.lines"])
     for table in ("source_units", "unit_files", "unit_facts", "unit_wants"):
         assert database.connection.execute(f"SELECT * FROM {table}").fetchall() == []
+
+
+def test_nothing_is_told_of_a_forgotten_session(database: Database, tmp_path: Path) -> None:
+    root, source = tmp_path / "source", Relatives()
+    root.mkdir()
+    (root / "parent.lines").write_text(line(2, tells="x"))
+    run(database, root, source)
+    assert len(source.library.facts("x")) == 1
+    forget(database, [derived_session_id("fake", "parent")])
+    assert source.library.facts("x") == []
+    with (root / "parent.lines").open("a") as file:
+        file.write(line(3))
+    assert run(database, root, source).read == 1
+    assert source.library.facts("x") == []
