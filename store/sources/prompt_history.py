@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
@@ -54,8 +55,19 @@ ReadLine = Callable[[dict[str, Any]], TypedLine | None]
 
 @dataclass(slots=True)
 class _Session:
-    lines: list[TypedLine] = field(default_factory=list)
+    """The entries of one session as they are in the log."""
+
     records: list[bytes] = field(default_factory=list)
+
+    def lines(self, read_line: ReadLine) -> Iterator[tuple[int, TypedLine]]:
+        """Yield what the entries say was typed, each with its record's number."""
+        for number, record in enumerate(self.records):
+            try:
+                line = read_line(parse_line(record)[0])
+            except LineError:
+                continue  # told when the log was read
+            if line is not None and line.text.strip():
+                yield number, line
 
     def stamp(self, path: str, session: str) -> FileStamp:
         """Return what changes when the session's lines do, in the form of a file's stamp."""
@@ -76,16 +88,22 @@ class _Log:
 class PromptHistory:
     """The logs of an agent, each read again when it moved."""
 
-    def __init__(self, kind: str, read_line: ReadLine) -> None:
+    def __init__(
+        self, kind: str, key: str, read_line: ReadLine, name: Callable[[str], str] = str
+    ) -> None:
         """Start with nothing read.
 
         Args:
             kind: The source's kind.
+            key: The key that names an entry's session.
             read_line: Returns the line that an entry of the log is; None for one without a
                 session or words.
+            name: Returns a session's id as the source has it.
         """
         self._kind = kind
+        self._session_id = re.compile(rb'"%s"\s*:\s*"([^"\\/]{1,200})"' % key.encode())
         self._read_line = read_line
+        self._name = name
         self._known: dict[str, _Log] = {}
 
     def units(
@@ -99,9 +117,13 @@ class PromptHistory:
             problems: Takes why the log cannot be read.
         """
         for name, session in self._sessions(path, problems).items():
-            asked = any(line.origin == "human" for line in session.lines)
-            if name not in there and asked:
-                newest = max(line.at for line in session.lines)
+            if name in there:
+                continue
+            lines = (line for _, line in session.lines(self._read_line))
+            asked = next((line for line in lines if line.origin == "human"), None)
+            if asked is not None:
+                last = _Session(session.records[-1:]).lines(self._read_line)
+                newest = max([asked.at, *(line.at for _, line in last)])
                 yield Unit(KEY + name, (session.stamp(path, name),), newest)
 
     def read(self, path: str, unit: Unit) -> Reading:
@@ -115,20 +137,18 @@ class PromptHistory:
         return Reading([draft], [], (session.stamp(path, name),))
 
     def _draft(self, path: str, name: str, session: _Session) -> SessionDraft:
-        messages = [
-            _message(line, number, session.records[number])
-            for number, line in enumerate(session.lines)
-        ]
+        lines = list(session.lines(self._read_line))
+        messages = [_message(line, number, session.records[number]) for number, line in lines]
         messages.sort(key=lambda message: message.created_at)
         first, last = messages[0].created_at, messages[-1].created_at
-        number = len(messages) - 1
+        number = lines[-1][0]
         note = data_part("event", {"name": "prompts only", "details": NOTE}, last, number)
         messages.append(MessageDraft("prompts-only", "system", last, last, {}, [note]))
         draft = SessionDraft(
             name, path, self._kind, first, last,
             title=first_prompt(messages),
             title_from="first-prompt",
-            workspace_root=next((line.folder for line in session.lines if line.folder), None),
+            workspace_root=next((line.folder for _, line in lines if line.folder), None),
             messages=messages,
             records=session.records,
             partial=True,
@@ -165,19 +185,15 @@ class PromptHistory:
         with open(path, "rb") as file:
             lines = file.read().split(b"\n")
         for place, line in enumerate(lines):
-            if not line.strip():
-                continue
-            try:
-                entry, _ = parse_line(line)
-            except LineError as error:
-                if place < len(lines) - 1:
+            named = self._session_id.search(line)
+            if named is not None and line.rstrip().endswith(b"}"):
+                name = self._name(named[1].decode("utf-8", "replace"))
+                found.setdefault(name, _Session()).records.append(line.rstrip(b"\r"))
+            elif line.strip() and place < len(lines) - 1:
+                try:
+                    parse_line(line)
+                except LineError as error:
                     problems.append(Problem(path, place + 1, str(error)))
-                continue
-            typed = self._read_line(entry)
-            if typed is not None and typed.text.strip():
-                session = found.setdefault(typed.session, _Session())
-                session.lines.append(typed)
-                session.records.append(line.rstrip(b"\r"))
         return found
 
 

@@ -57,7 +57,7 @@ class ClaudeCodeSource:
         self._neighbours: dict[str, Neighbours] = {}
         self.line_limit = line_limit
         self._words = Words()
-        self._history = PromptHistory(KIND, typed_line)
+        self._history = PromptHistory(KIND, "sessionId", typed_line)
         self._library: Library = NoLibrary()
 
     def use_library(self, library: Library) -> None:

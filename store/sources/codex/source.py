@@ -51,7 +51,7 @@ class CodexSource:
         """
         self.line_limit = line_limit
         self._facts = FactsReader()
-        self._history = PromptHistory(KIND, typed_line)
+        self._history = PromptHistory(KIND, "session_id", typed_line, str.lower)
         self._neighbours: dict[str, Neighbours] = {}
         self._library: Library = NoLibrary()
         self._environment: Mapping[str, str] = os.environ
