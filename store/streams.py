@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TextIO, cast
 
 from store.masking import masked
@@ -61,15 +61,18 @@ class SafeStream(io.TextIOBase):
     A write that fails names the stream: its ``OSError`` has ``standard output`` as filename.
     """
 
-    def __init__(self, raw: TextIO, name: str) -> None:
+    def __init__(
+        self, raw: TextIO, name: str, translate: Callable[[str], str] | None = None
+    ) -> None:
         """Write to a stream.
 
         Args:
             raw: The stream that lies beneath.
             name: What errors call it.
+            translate: Replaces what the terminal cannot show, ahead of the escapes for that.
         """
         super().__init__()
-        self._raw, self._name = raw, name
+        self._raw, self._name, self._translate = raw, name, translate
         self._hides = name == NAMES["stderr"]
 
     @property
@@ -84,8 +87,11 @@ class SafeStream(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Write text; return how many characters were given."""
+        shown = text if type(text) is Painted else self._harmless(text)
+        if self._translate is not None:
+            shown = self._translate(shown)
         try:
-            self._raw.write(text if type(text) is Painted else self._harmless(text))
+            self._raw.write(shown)
         except OSError as error:
             raise self._named(error) from None
         return len(text)
@@ -116,26 +122,57 @@ class SafeStream(io.TextIOBase):
         return self._raw.fileno()
 
 
-def guard_streams() -> None:
+def speaks_unicode(environment: dict[str, str] | None = None) -> bool:
+    """Say whether the locale's character set is Unicode.
+
+    Args:
+        environment: Where the variables are looked up; the process's by default.
+    """
+    variables = os.environ if environment is None else environment
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        value = variables.get(name)
+        if name == "LC_CTYPE" and environment is None and _python_set_it():
+            continue
+        if value:
+            return value.upper().split(".")[0] not in ("C", "POSIX") or "UTF" in value.upper()
+    return True
+
+
+def _python_set_it() -> bool:
+    """Say whether ``LC_CTYPE`` is Python's own: it makes UTF-8 of the locale C (PEP 538)."""
+    try:
+        with open("/proc/self/environ", "rb") as given:
+            return not any(line.startswith(b"LC_CTYPE=") for line in given.read().split(b"\0"))
+    except OSError:
+        return False
+
+
+def guard_streams(plain: Callable[[str], str] | None = None) -> None:
     """Replace ``sys.stdout`` and ``sys.stderr``; doing it again changes nothing.
 
     Pipes get UTF-8; terminals show what their encoding lacks as an escape. Standard streams
     that are closed become the null device, so that no file that is opened later takes
     their place.
+
+    Args:
+        plain: Replaces our own glyphs by ASCII, for terminals without Unicode.
     """
     _occupy_closed()
     for name in ("stdout", "stderr"):
         stream: TextIO | None = getattr(sys, name)
         if isinstance(stream, SafeStream):
             continue
+        translate = None
         if stream is None:
             stream = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         elif isinstance(stream, io.TextIOWrapper):
             if stream.isatty():
-                stream.reconfigure(errors="backslashreplace")
+                # Without Unicode, a byte of a UTF-8 character may be a C1 control.
+                encoding, translate = (None, None) if speaks_unicode() else ("ascii", plain)
+                stream.reconfigure(encoding=encoding, errors="backslashreplace")
             else:
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-        setattr(sys, name, cast(TextIO, SafeStream(stream, NAMES[name])))
+        setattr(sys, name, cast(TextIO, SafeStream(stream, NAMES[name], translate)))
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
 

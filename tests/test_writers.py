@@ -66,5 +66,5 @@ def ways_round(path: Path) -> list[str]:
 
 def test_each_program_guards_its_streams() -> None:
     programs = [path for path in FILES if 'if __name__ == "__main__"' in path.read_text()]
-    unguarded = {name(path) for path in programs if "guard_streams()" not in path.read_text()}
+    unguarded = {name(path) for path in programs if "guard_streams(" not in path.read_text()}
     assert unguarded == MACHINE_ENTRIES

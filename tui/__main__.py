@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from store.streams import guard_streams
 from tui.cli import COMMAND_NAMES
+from tui.glyphs import ascii_only
 
 USAGE = 2
 NO_TERMINALS = ("", "dumb", "unknown")
@@ -80,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code: 0, 1 (refused or not found), 2 (usage).
     """
-    guard_streams()
+    guard_streams(ascii_only)
     given = list(sys.argv[1:] if arguments is None else arguments)
     request = browser_request(given)
     if request is None:

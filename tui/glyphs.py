@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from functools import lru_cache
 from typing import NamedTuple
+
+from store.streams import speaks_unicode
 
 
 class Glyphs(NamedTuple):
@@ -52,38 +53,13 @@ _STAND_INS = str.maketrans({
         for plain, substitute in zip(ours, substitutes, strict=False)
         if plain != " "
     },
-    "→": ">", "←": "<",
+    "→": ">", "←": "<", "“": '"', "”": '"', "’": "'", "–": "-", "—": "-",
 })
 
 
 def ascii_only(text: str) -> str:
     """Return our own text with each glyph replaced by its ASCII stand-in."""
     return text.translate(_STAND_INS)
-
-
-def speaks_unicode(environment: dict[str, str] | None = None) -> bool:
-    """Say whether the locale's character set is Unicode.
-
-    Args:
-        environment: Where the variables are looked up; the process's by default.
-    """
-    variables = os.environ if environment is None else environment
-    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
-        value = variables.get(name)
-        if name == "LC_CTYPE" and environment is None and _python_set_it():
-            continue
-        if value:
-            return value.upper().split(".")[0] not in ("C", "POSIX") or "UTF" in value.upper()
-    return True
-
-
-def _python_set_it() -> bool:
-    """Say whether ``LC_CTYPE`` is Python's own: it makes UTF-8 of the locale C (PEP 538)."""
-    try:
-        with open("/proc/self/environ", "rb") as given:
-            return not any(line.startswith(b"LC_CTYPE=") for line in given.read().split(b"\0"))
-    except OSError:
-        return False
 
 
 @lru_cache(maxsize=1)

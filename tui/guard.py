@@ -20,9 +20,11 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from store.neutral import STAND_IN, neutral
+from tui.glyphs import ASCII, ascii_only, glyphs
 from tui.text import clean
 
 MOST_CAUGHT = 20
+_NOT_ASCII = re.compile("[^\x00-\x7f]")
 _NO_CELLS = re.compile(f"[\u2400-\u2421{STAND_IN}]")
 
 
@@ -30,6 +32,9 @@ _NO_CELLS = re.compile(f"[\u2400-\u2421{STAND_IN}]")
 def _shown(text: str) -> str:
     """Return a text as it may be drawn, in as many columns as Textual counts for it."""
     shown = clean(text).replace("\n", "\u240a")
+    if glyphs() is ASCII and not shown.isascii():
+        # A byte of a UTF-8 character may be a C1 control to a terminal without Unicode.
+        shown = _NOT_ASCII.sub(lambda found: "?" * cell_len(found[0]), ascii_only(shown))
     if shown == text:
         return text
     width = cell_len(text)

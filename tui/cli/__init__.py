@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from store.streams import guard_streams, silence_streams
+from tui.glyphs import ascii_only
 
 if TYPE_CHECKING:
     import argparse
@@ -95,7 +96,7 @@ def main(argv: Sequence[str]) -> int:
     Returns:
         The exit code.
     """
-    guard_streams()
+    guard_streams(ascii_only)
     try:
         code = _run(argv)
         sys.stdout.flush()
