@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,3 +69,9 @@ def test_each_program_guards_its_streams() -> None:
     programs = [path for path in FILES if 'if __name__ == "__main__"' in path.read_text()]
     unguarded = {name(path) for path in programs if "guard_streams(" not in path.read_text()}
     assert unguarded == MACHINE_ENTRIES
+
+
+def test_the_tests_that_the_security_page_names_are_there() -> None:
+    page = (ROOT / "SECURITY.md").read_text()
+    named = set(re.findall(r"`((?:tests|store|tui)/[\w/]+(?:\.py)?)`", page))
+    assert len(named) > 15 and [name for name in named if not (ROOT / name).exists()] == []

@@ -6,8 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from store.neutral import neutral
-from tui.text import fit, one_line
+from tui.text import fit, one_line, one_row
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -29,10 +28,10 @@ def sequence(how: str, words: str, *, tmux: bool) -> str:
 
     Args:
         how: ``osc9`` (iTerm2, Windows Terminal, kitty, WezTerm) or ``osc777`` (foot, urxvt).
-        words: What it says; controls must be neutral already.
+        words: What it says; it is made harmless here.
         tmux: Wrap it so that tmux passes it on (``allow-passthrough on``).
     """
-    plain = words.replace(";", ",")
+    plain = one_row(words).replace(";", ",")
     body = f"9;{plain}" if how == "osc9" else f"777;notify;backscroll;{plain}"
     told = f"\x1b]{body}\x07"
     return "\x1bPtmux;" + told.replace("\x1b", "\x1b\x1b") + "\x1b\\" if tmux else told
@@ -99,4 +98,4 @@ class Notifier:
             self._screen.app.bell()
         driver = self._screen.app._driver if settings.desktop != "off" else None
         if driver is not None:
-            driver.write(sequence(settings.desktop, neutral(words), tmux="TMUX" in os.environ))
+            driver.write(sequence(settings.desktop, words, tmux="TMUX" in os.environ))

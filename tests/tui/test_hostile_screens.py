@@ -16,6 +16,7 @@ from tests.hostile import ALL, NEVER, STEERING, controls, everything, hostile_st
 from tests.tui.stores import browser, settled
 from tests.tui.verbs_app import Running, drawn, running
 from tui.guard import Guard
+from tui.notifying import sequence
 from tui.text_line import TextLine
 
 LIST = (
@@ -97,3 +98,13 @@ def test_the_guard_keeps_the_width_of_a_row() -> None:
     assert kept.cell_length == strip.cell_length
     assert not controls(kept.text) and not NEVER.search(kept.text)
     assert Guard().guarded(Strip([Segment("─ plain"), Segment("漢")])).text == "─ plain漢"
+
+
+@pytest.mark.parametrize("how", ["osc9", "osc777"])
+@pytest.mark.parametrize("tmux", [True, False])
+def test_a_notification_is_one_sequence(how: str, tmux: bool) -> None:
+    told = sequence(how, everything() + "\n;x", tmux=tmux)
+    if tmux:
+        assert told.startswith("\x1bPtmux;\x1b\x1b]") and told.endswith("\x07\x1b\\")
+        told = told[len("\x1bPtmux;\x1b") : -len("\x1b\\")]
+    assert controls(told) == [told] and not NEVER.search(told)
