@@ -77,9 +77,9 @@ def copy_aside(path: Path) -> tuple[Signature, Path]:
     Raises:
         StoreError: The file kept changing, or could not be copied.
     """
-    from store.locations import cache_dir, private_folder
+    from store.locations import private_folder, scratch_dir
 
-    copies = private_folder(cache_dir() / "copies")
+    copies = private_folder(scratch_dir() / "copies")
     _sweep(copies)
     scratch = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=copies))
     try:

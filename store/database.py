@@ -189,7 +189,7 @@ def _create(path: Path) -> None:
             _on_connection(path, schema.migrate)
             return
     except OSError as error:
-        raise StoreError(f"{path} cannot be made: {error.strerror or error}") from error
+        raise StoreError(cannot_be_made(path, error)) from error
     header = read_header(path)
     if header.application_id == 0 and header.user_version == 0 and os.access(path, os.W_OK):
         _on_connection(path, _migrate_if_bare)
@@ -278,6 +278,14 @@ def explained(error: sqlite3.Error, path: Path) -> StoreError:
             f"{path} cannot be opened; check the permissions of the file and its folder"
         )
     return StoreError(f"{path} cannot be used as a store: SQLite says {str(error)!r}")
+
+
+def cannot_be_made(path: Path, error: OSError) -> str:
+    """Return the line for a store that cannot be made, with the way out."""
+    return (
+        f"{path} cannot be made: {error.strerror or error}; name a place that you may write to"
+        " with --store, or set XDG_DATA_HOME"
+    )
 
 
 def is_full(path: Path) -> bool:

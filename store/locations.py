@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import platformdirs
@@ -62,6 +63,32 @@ def private_folder(path: Path) -> Path:
         if not folder.exists():
             folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     return path
+
+
+def scratch_dir() -> Path:
+    """Return a folder for what can be made again: the cache folder, where it can be written.
+
+    Where it cannot, as in a read-only home, it is a private folder in the temporary folder.
+
+    Raises:
+        OSError: That cannot be made either.
+    """
+    try:
+        cache = private_folder(cache_dir())
+        if os.access(cache, os.W_OK):
+            return cache
+    except OSError:
+        pass
+    import tempfile
+
+    shared = Path(tempfile.gettempdir()) / f"{APP}-{os.getuid() if hasattr(os, 'getuid') else 0}"
+    shared.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    status = shared.lstat()
+    ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+    if stat.S_ISDIR(status.st_mode) and ours and not status.st_mode & 0o077:
+        return shared
+    # Somebody else has made one of this name.
+    return Path(tempfile.mkdtemp(prefix=f"{APP}-"))
 
 
 def private_file(path: Path) -> Path:

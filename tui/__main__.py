@@ -93,6 +93,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _without_terminal(request)
+    if not sys.stderr.isatty():
+        print("backscroll: the browser draws on standard error; do not redirect it")
+        return USAGE
     if os.environ.get("TERM", "") in NO_TERMINALS and os.name != "nt":
         print(f"backscroll: {_no_terminal()}", file=sys.stderr)
         return USAGE
@@ -133,6 +136,11 @@ def _browse(request: Request) -> int:
         library = open_library(request.target, store, demo=request.demo)
     except BackscrollError as error:
         print(f"backscroll: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        from tui.cli import of_file
+
+        print(f"backscroll: {of_file(error)}", file=sys.stderr)
         return 1
     from tui.app import BackscrollApp
     from tui.hangup import end_in_order

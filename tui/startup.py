@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from store.database import open_database
 from store.errors import StoreError
-from store.locations import cache_dir, library_path, private_folder
+from store.locations import library_path, private_folder, scratch_dir
 from store.processes import is_alive
 from store.queries.sessions import has_sessions
 from tui.figures import home_path
@@ -98,7 +98,7 @@ def _names(roots: list[Root]) -> str:
 
 def demo_library(headline: str | None) -> Library:
     """Open an empty store that another process makes the demo of, with a line above it."""
-    path = private_folder(cache_dir()) / f"demo-{os.getpid()}.db"
+    path = scratch_dir() / f"demo-{os.getpid()}.db"
     for old in path.parent.glob("demo-*.db*"):
         if not _alive(old):
             old.unlink(missing_ok=True)
@@ -193,7 +193,7 @@ def _copy_path(root: Root) -> Path:
     identity = import_module("store.sync.roots").identity(root)
     blake2b = import_module("hashlib").blake2b
     name = blake2b(os.fsencode(identity), digest_size=8).hexdigest()
-    return private_folder(cache_dir() / "opened") / f"{name}.db"
+    return private_folder(scratch_dir() / "opened") / f"{name}.db"
 
 
 def _opened_source(root: Root) -> Library:

@@ -16,7 +16,7 @@ from typing import Any
 
 from store import schema
 from store.config import Config, load_config
-from store.database import Database, open_database
+from store.database import Database, cannot_be_made, open_database
 from store.errors import BackscrollError, StoreError
 from store.locations import library_path
 from store.neutral import escaped
@@ -156,7 +156,7 @@ def open_for_sync(path: Path) -> Database:
     try:
         database = open_database(path, create=True)
     except OSError as error:
-        raise StoreError(f"{path} cannot be made: {error.strerror}") from error
+        raise StoreError(cannot_be_made(path, error)) from error
     reason = None
     if database.form.name != "own":
         reason = f"{path} belongs to another program: sync writes only stores of its own"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import StoreError
-from store.locations import cache_dir, private_folder
+from store.locations import private_folder, scratch_dir
 from store.sources.protocol import Source
 from store.sources.registry import recognised
 from store.sources.server_url import Root, ServerUrl
@@ -107,6 +107,6 @@ def default_targets(
 
 def target_store_path(target: Target) -> Path:
     """Return the store of its own that a source opened by name is synced into."""
-    folder = private_folder(cache_dir() / "targets")
+    folder = private_folder(scratch_dir() / "targets")
     name = f"{target.source.kind}\0{identity(target.root)}".encode("utf-8", "surrogatepass")
     return folder / f"{hashlib.blake2b(name, digest_size=12).hexdigest()}.sqlite"

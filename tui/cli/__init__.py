@@ -108,7 +108,7 @@ def main(argv: Sequence[str]) -> int:
         return 0
     except OSError as error:
         silence_streams()
-        print(f"backscroll: {_of_file(error)}", file=sys.stderr)
+        print(f"backscroll: {of_file(error)}", file=sys.stderr)
         silence_streams()
         return FAILED
 
@@ -192,7 +192,7 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
     except BackscrollError as error:
         return _failed(str(error))
     except OSError as error:
-        return _failed(_of_file(error))
+        return _failed(of_file(error))
     except UnicodeEncodeError as error:
         no_text = next(filter(_is_no_text, options.arguments), None)
         if no_text is None:
@@ -218,7 +218,7 @@ def _ambiguous(error: Ambiguous) -> int:
     return _failed("\n".join([*lines, *["  ... and more"] * error.more]))
 
 
-def _of_file(error: OSError) -> str:
+def of_file(error: OSError) -> str:
     """Return what an error says of a file, without the number of the error."""
     if error.filename is None or error.strerror is None:
         return str(error)
