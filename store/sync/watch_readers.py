@@ -26,6 +26,8 @@ MOST_BYTES = 96 << 20
 """Source bytes of all sessions that are kept; the newest is kept whatever its size."""
 IDLE_S = 300.0
 """A session that has not grown for so long is let go, and read whole when it does."""
+MOST_WHOLES = 2
+"""A long session that was read whole so often in a row is held in memory from then on."""
 Key = tuple[str, str, str]
 
 
@@ -65,7 +67,7 @@ class Followers:
             monotonic: Seconds; says how long a session has not grown.
         """
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
-        self._without_place: set[Key] = set()
+        self._wholes: dict[Key, int] = {}
         self._monotonic = monotonic
 
     def __len__(self) -> int:
@@ -83,20 +85,28 @@ class Followers:
         many = len(jobs) > BULK_UNITS
         for job in jobs:
             key = _key(job)
-            if many or (is_long(job) and key not in self._without_place):
+            if many or (is_long(job) and self._wholes.get(key, 0) < MOST_WHOLES):
                 self._kept.pop(key, None)
                 for result in read_in_steps(job, settings.keep_originals, database):
                     yield job, result
-                    if result.is_long and not result.more and result.state is None:
-                        self._without_place.add(key)
+                    self._count_wholes(key, result)
             else:
                 yield job, self._read(job, settings)
+
+    def _count_wholes(self, key: Key, result: ReadUnit) -> None:
+        """Note how often in a row a long unit had to be read whole."""
+        if not result.is_long or result.goes_on:
+            self._wholes.pop(key, None)
+        elif not result.more:
+            again = self._wholes.get(key, 0) + 1
+            self._wholes[key] = again if result.state is not None else MOST_WHOLES
 
     def drop_idle(self) -> None:
         """Let sessions go that have not grown for a while."""
         now = self._monotonic()
         for key in [key for key, kept in self._kept.items() if now - kept.used > IDLE_S]:
             del self._kept[key]
+            self._wholes.pop(key, None)
 
     def _read(self, job: Job, settings: Settings) -> ReadUnit:
         source, key = job.source, _key(job)

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from store.sources import stretches
-from store.sources.claude_code.agents import ROWS
+from store.sources.claude_code.agents import ROWS, RUN_MARK, agent_source_id
 from store.sources.claude_code.forks import marked_origin
 from store.sources.claude_code.neighbours import SUMMARIES_UNTIL, version_of
 from store.sources.claude_code.place import Found, names_of, places
@@ -30,6 +30,7 @@ from store.sources.drafts import LineageDraft, SessionDraft
 from store.sources.json_lines import CHUNK
 from store.sources.protocol import FileStamp, Known, Place, Problem, Reading, Step, Unit
 from store.sources.stretches import CannotGoOn, Mark, Stretch, read_end, read_stretch
+from store.sources.values import mapping
 
 if TYPE_CHECKING:
     from store.sources.claude_code.source import ClaudeCodeSource
@@ -49,6 +50,9 @@ class Stop(Mark):
         lineage: Kind, parent and parent's message, for a session that comes from another one.
         created_at: When its own rows begin then.
         problems: Line and reason, of what lies before the window.
+        children: The subagents' sessions by the ids of the calls that started them.
+        agents: The ids of those subagents and of their workflows' runs.
+        elsewhere: Path, line and reason of the problems of the unit's other files.
     """
 
     numbers: list[int] = field(default_factory=list)
@@ -58,6 +62,9 @@ class Stop(Mark):
     lineage: list[Any] | None = None
     created_at: int | None = None
     problems: list[list[Any]] = field(default_factory=list)
+    children: dict[str, str] = field(default_factory=dict)
+    agents: list[str] = field(default_factory=list)
+    elsewhere: list[list[Any]] = field(default_factory=list)
 
 
 class LongReader:
@@ -76,6 +83,7 @@ class LongReader:
         found = [one for one in unit.stamps if os.path.basename(one.path) == name]
         self._main = found[0] if found else None
         self._others = [one for one in unit.stamps if one is not self._main]
+        self._elsewhere: list[Problem] = []
 
     def steps(self, start: Place | None, *, fresh: bool) -> Iterator[Step]:
         """Read the unit; see ``LongSource.steps``."""
@@ -110,13 +118,18 @@ class LongReader:
         side = self._side_files(stop)
         context = start.context if start is not None else b""
         read = self._read(stop, context, CHUNK, grown=grown)
-        self._check(read)
+        self._check(read, stop.agents if stop is not None else ())
         reader = self._reader(read, stop, side)
-        draft = _draft_of(reader)
+        draft = _draft_of(reader, stop)
         if draft is None:
             raise CannotGoOn
         if stop is None and (draft.lineage is not None or not reader.is_origin_settled()):
             raise CannotGoOn
+        self._elsewhere = [
+            *(Problem(*one) for one in (stop.elsewhere if stop is not None else ())
+              if one[0] not in side.moved),
+            *side.problems,
+        ]  # fmt: skip
         first = self._first_of(stop, context, draft)
         place = self._place(read, reader, draft, stop, first)
         if read.stretch.more and place is None:
@@ -128,7 +141,7 @@ class LongReader:
         draft.attachments = [
             one for one in draft.attachments if one not in reader.side.attachments
         ] + [one for one in reader.side.attachments if one.name in side.names]
-        problems = _problems_before(stop) + read.transcript.problems + side.problems
+        problems = _problems_before(stop) + read.transcript.problems + self._elsewhere
         if read.torn is not None:
             problems.append(read.torn)
         reading = Reading(
@@ -182,7 +195,7 @@ class LongReader:
         transcript.take_context(zip(stop.numbers, context.split(b"\n"), strict=True))
         return transcript
 
-    def _check(self, read: _Read) -> None:
+    def _check(self, read: _Read, agents: Sequence[str]) -> None:
         """Refuse rows that change what lies before the window, or that are of old versions.
 
         Raises:
@@ -197,7 +210,8 @@ class LongReader:
             if row.data.get("isSidechain") or marked_origin(row, session):
                 raise CannotGoOn
         names = later_references(transcript)
-        if names is None or (names and self._known(names)):
+        # What an agent was started by is known; that it is named again changes nothing.
+        if names is None or self._known(names.difference(agents)):
             raise CannotGoOn
 
     def _reader(self, read: _Read, stop: Stop | None, side: _Side) -> SessionReader:
@@ -224,8 +238,8 @@ class LongReader:
             return 0
         reader = self._source.reader(self._unit)
         reader.main, reader.earlier = self._transcript(stop, context), Earlier()
-        earlier = reader.build()
-        messages = earlier[0].messages if earlier else []
+        earlier = _draft_of(reader, stop)
+        messages = earlier.messages if earlier is not None else []
         if draft.messages[: len(messages)] != messages:
             raise CannotGoOn
         return len(messages)
@@ -253,6 +267,7 @@ class LongReader:
         if stop is not None and small and not stretch.more:
             state = self._stop(read, reader, draft, stop.offset, stop.record)
             state.numbers, state.problems = stop.numbers, stop.problems
+            state.children, state.agents = stop.children, stop.agents
             context = b"\n".join(transcript.context[number] for number in stop.numbers)
             return Place(first, stop.record, state.as_json(), context, ())
         for found in islice(places(transcript, draft.messages), stretches.MOST_PROVED):
@@ -282,19 +297,34 @@ class LongReader:
         ]
         context = b"\n".join(transcript.raw(number) for number in found.numbers)
         names = names_of(transcript.rows[transcript.context_rows : found.row])
+        if stop is not None:
+            state.children, state.agents = stop.children, stop.agents
+        else:
+            state.children = _children_in(draft)
+            names |= self._note_agents(reader, state)
         return Place(found.message, row.number, state.as_json(), context, names)
+
+    def _note_agents(self, reader: SessionReader, state: Stop) -> set[str]:
+        """Note the agents whose calls are known; return the ids of all."""
+        names: set[str] = set()
+        for key in reader.agents:
+            own = set(key.split(RUN_MARK))
+            names |= own
+            if agent_source_id(key, reader.session_id) in state.children.values():
+                state.agents += sorted(own)
+        return names
 
     def _proved(self, place: Place, draft: SessionDraft, read: _Read) -> bool:
         """Say whether going on from a place now gives what is there, from its message on."""
         stop = Stop(**place.state)
-        if len(stop.problems) > MOST_PROBLEMS:
+        if len(stop.problems) + len(stop.elsewhere) > MOST_PROBLEMS:
             return False
         try:
             again = self._read(stop, place.context, read.stretch.end - stop.end, grown=False)
         except CannotGoOn:
             return False
         reader = self._reader(again, stop, _Side())
-        found = _draft_of(reader)
+        found = _draft_of(reader, stop)
         if found is None or later_references(again.transcript) is None:
             return False
         try:
@@ -319,6 +349,7 @@ class LongReader:
                 lineage.kind, lineage.parent_source_id, lineage.parent_message_source_id
             ],
             created_at=None if lineage is None else draft.created_at,
+            elsewhere=[[one.path, one.line, one.reason] for one in self._elsewhere],
         )  # fmt: skip
 
     def _whole(self) -> Step:
@@ -326,7 +357,8 @@ class LongReader:
         with paused_collection():
             reader, reading = self._source.read_with(self._unit)
             place = None
-            if self._main is not None and reader.main is not None and not reader.agents:
+            self._elsewhere = [one for one in reading.problems if one.path != reader.path]
+            if self._main is not None and reader.main is not None:
                 place = self._place_in_whole(reader, reading)
             return Step(reading, False, place)
 
@@ -393,6 +425,27 @@ def _problems_before(stop: Stop | None) -> list[Problem]:
     return [] if stop is None else [Problem(stop.path, *one) for one in stop.problems]
 
 
-def _draft_of(reader: SessionReader) -> SessionDraft | None:
+def _draft_of(reader: SessionReader, stop: Stop | None) -> SessionDraft | None:
+    """Return the session as a reader has it, its calls linked to the agents they started."""
     drafts: Sequence[SessionDraft] = reader.build()
-    return drafts[0] if len(drafts) == 1 else None
+    if len(drafts) != 1:
+        return None
+    for message in drafts[0].messages if stop is not None and stop.children else ():
+        for part in message.parts:
+            child = stop.children.get(part.tool_call_id or "") if stop is not None else None
+            if child is not None:
+                bag = part.data.setdefault("resultProviderMetadata", {})
+                bag.setdefault("backscroll", {}).setdefault("child_session_source_id", child)
+    return drafts[0]
+
+
+def _children_in(draft: SessionDraft) -> dict[str, str]:
+    """Return the sessions of subagents that a session's calls started."""
+    found: dict[str, str] = {}
+    for message in draft.messages:
+        for part in message.parts:
+            own = mapping(mapping(part.data.get("resultProviderMetadata")).get("backscroll"))
+            child = own.get("child_session_source_id")
+            if part.tool_call_id is not None and isinstance(child, str):
+                found[part.tool_call_id] = child
+    return found
