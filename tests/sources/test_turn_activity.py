@@ -117,6 +117,7 @@ def test_turns_of_gemini(tmp_path: Path) -> None:
     rows = [test_gemini.user("u", "one", 1)]
     for row, state in (
         (None, "running"),
+        (test_gemini.gemini("c", "", 2), "running"),
         (test_gemini.gemini("g", "two", 2), None),
         ({"id": "e", "timestamp": at(3), "type": "error", "content": "no"}, "error"),
     ):

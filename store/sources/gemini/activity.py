@@ -26,7 +26,10 @@ def activity_of(messages: Sequence[MessageDraft]) -> dict[str, Any] | None:
         return None
     if last.role == "assistant" and any(_was_stopped(part) for part in last.parts):
         return {"state": "interrupted", "from": "stored", "since": last.updated_at}
-    calls = last.role == "assistant" and last.parts and last.parts[-1].tool_state is not None
+    calls = last.role == "assistant" and (
+        not any(part.type != "reasoning" for part in last.parts)
+        or last.parts[-1].tool_state is not None
+    )  # without words: its calls are written when they have ended
     if last.metadata.get("origin") == "human" or calls:
         return {"state": "running", "from": "guessed", "since": last.updated_at}
     if any(part.type == "data-error" for part in last.parts):
