@@ -57,10 +57,7 @@ def parse_json(raw: bytes, *, may_be_wrapped: bool = True) -> tuple[Any, str | N
 
 
 def _may_be_deep(raw: bytes) -> bool:
-    half = DEEPEST // 2
-    return len(raw) > DEEPEST and (
-        len(raw.split(b"{", half)) > half or len(raw.split(b"[", half)) > half
-    )
+    return len(raw) > 2 * DEEPEST and raw.count(b"{") + raw.count(b"[") > DEEPEST
 
 
 def _is_deep(value: Any) -> bool:
