@@ -287,6 +287,15 @@ async def test_running_ones_are_counted_and_found(tmp_path: Path) -> None:
         await settled(app, pilot)
         assert pane.selected_id == "ses_r"
         assert any("needs approval" in line for line in lines(pane))
+        # What keeps it out of the list is taken away.
+        pane.change_query(pane.list_query._replace(workspace="/w/api"))
+        await pilot.press("slash", *"Asks", "enter")
+        await settled(app, pilot)
+        assert pane.selected_id != "ses_r"
+        await pilot.press("L")
+        await settled(app, pilot)
+        assert pane.selected_id == "ses_r"
+        assert pane.list_query.workspace is None and not pane.filter_text
 
 
 async def test_the_list_of_one_folder_says_so_and_has_a_key_that_leaves_it(
