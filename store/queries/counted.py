@@ -200,6 +200,10 @@ def _every_row(db: Database) -> dict[str, _Row]:
         f"{name} IS NOT NULL AND {answer} IS NULL"
     )  # fmt: skip
     rows |= _read(db, copies, ())
+    # What went on in another agent has other names there, and its lineage alone tells.
+    origin = db.form.fact("m", "inherited_from")
+    children = "SELECT id FROM chat_sessions WHERE parent_id IS NOT NULL"
+    rows |= _read(db, f"m.session_id IN ({children}) AND {origin} IS NOT NULL", ())
     return _with_originals(db, rows)
 
 

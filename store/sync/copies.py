@@ -133,8 +133,9 @@ def _marks(prepared: PreparedSession) -> list[_Mark]:
 def _mark(source: dict[str, Any], role: str, at: int, text: str) -> _Mark:
     """Return a message's mark; an answer that names its request may be cut short in a copy."""
     answer = source.get("answer")
-    known = role == "assistant" and isinstance(answer, list) and any(answer[1:2])
-    return str(source["id"]), at, "" if known else text
+    if role == "assistant" and isinstance(answer, list) and len(answer) > 1 and answer[1]:
+        text = f"{answer[0]} {answer[1]}"
+    return str(source["id"]), at, text
 
 
 def _texts(parts: Iterable[tuple[str, str]]) -> dict[str, str]:
