@@ -328,7 +328,6 @@ def _places(rollout: Rollout, messages: Sequence[MessageDraft]) -> Iterator[tupl
     for index, line in enumerate(lines):
         for name in names_of(line):
             seen.setdefault(name, index)
-    has_turns = any(line.kind == "task_started" for line in lines[first:])
     low, size, tried = len(lines), 0, 0
     counted = rollout.first + len(rollout.records)
     for index in range(len(lines) - 1, first, -1):
@@ -337,7 +336,7 @@ def _places(rollout: Rollout, messages: Sequence[MessageDraft]) -> Iterator[tupl
         counted = line.number
         if line.kind == _REWINDS or tried > MOST_TRIED:
             return
-        if size >= stretches.WINDOW_BYTES and index <= low and _begins_turn(line, has_turns):
+        if size >= stretches.WINDOW_BYTES and index <= low and _begins_turn(line):
             tried += 1
             message = _message_from(line.number, messages)
             if message is not None:
@@ -345,9 +344,8 @@ def _places(rollout: Rollout, messages: Sequence[MessageDraft]) -> Iterator[tupl
         low = min([low, *(seen[name] for name in names_of(line))])
 
 
-def _begins_turn(line: Line, has_turns: bool) -> bool:
-    if has_turns:
-        return line.type == "event_msg" and line.kind == "task_started"
+def _begins_turn(line: Line) -> bool:
+    """Say whether a line is a prompt: what comes before it in its turn goes with no message."""
     is_message = line.type == "response_item" and line.kind == "message"
     return is_message and line.payload.get("role") == "user"
 
