@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from store import processes as system
 from store.errors import Refused
+from store.paths import resolved
 from store.processes import PS_TIMEOUT_S, has_proc
 from store.programs import CommandLine, run
 
@@ -85,7 +86,7 @@ class Seen:
                 self._cwd = os.path.realpath(system.PROC / str(self.pid) / "cwd", strict=True)
             except OSError:
                 self._cwd = ""
-        real = os.path.realpath(folder).rstrip("/")
+        real = resolved(folder).rstrip("/")
         return bool(self._cwd) and (self._cwd == real or self._cwd.startswith(real + "/"))
 
     def has_open(self, files: Iterable[tuple[int, int]]) -> bool:
@@ -96,7 +97,7 @@ class Seen:
 
     def take_told(self, cwd: str, paths: Iterable[str]) -> None:
         """Take what ``lsof`` told of it."""
-        self._cwd = os.path.realpath(cwd) if cwd else ""
+        self._cwd = resolved(cwd) if cwd else ""
         self._files = frozenset(_identities(paths))
 
 

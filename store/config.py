@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from store.locations import config_path
+from store.paths import expanded, read_regular
 
 _STRICT = {"extra": "forbid"}
 
@@ -109,7 +110,7 @@ class SourceSettings:
         if not workspace:
             return False
         folder = Path(workspace)
-        excluded = [Path(name).expanduser() for name in self.excluded_workspaces]
+        excluded = [expanded(name) for name in self.excluded_workspaces]
         return any(folder.is_relative_to(name) for name in excluded)
 
 
@@ -171,7 +172,7 @@ def load_config(path: Path | None = None) -> Config:
     """
     path = path or config_path()
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = read_regular(path).decode("utf-8")
     except FileNotFoundError:
         return Config(path=path)
     except (OSError, UnicodeDecodeError) as error:

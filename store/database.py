@@ -29,6 +29,7 @@ from store.access import (
 from store.copies import Signature, beside, signature, size_of
 from store.errors import StoreError
 from store.form import Form, FormName, detect_form
+from store.paths import real_path
 from store.rebuilt import not_ordinary, open_rebuilt
 
 __all__ = ["Database", "Form", "FormName", "detect_form", "explained", "open_database"]
@@ -63,7 +64,7 @@ class Database:
         open for writing: what is written to it would be lost.
         """
         if self.opened is None:
-            return signature(self.path.resolve(), "live") != self.written_as
+            return signature(real_path(self.path), "live") != self.written_as
         now = signature(self.opened.path, self.opened.way)
         return bool(now) and now != self.opened.signature
 
@@ -108,7 +109,7 @@ def open_database(path: Path, *, create: bool = False, write: bool = True) -> Da
 
 
 def _open_reading(path: Path, header: Header) -> Database:
-    real = path.resolve()
+    real = real_path(path)
     _refuse_truncated(path, header)
     forms: list[Form] = []
     damage: list[str] = []
@@ -143,11 +144,11 @@ def _open_reading(path: Path, header: Header) -> Database:
 
 
 def _open_writing(path: Path) -> Database:
-    connection = connect(path.resolve(), "mode=rw")
+    connection = connect(real_path(path), "mode=rw")
     try:
         schema.apply_pragmas(connection)
         form = detect_form(connection, path)
-        return Database(path, connection, form, written_as=signature(path.resolve(), "live"))
+        return Database(path, connection, form, written_as=signature(real_path(path), "live"))
     except BaseException:
         connection.close()
         raise
@@ -172,7 +173,7 @@ def _bring_up_to_date(database: Database, header: Header) -> Database:
 
 
 def _on_connection(path: Path, work: Callable[[sqlite3.Connection], None]) -> None:
-    connection = connect(path.resolve(), "mode=rw")
+    connection = connect(real_path(path), "mode=rw")
     try:
         schema.apply_pragmas(connection)
         work(connection)
@@ -184,7 +185,7 @@ def _create(path: Path) -> None:
     """Make a store where the file is missing, empty, or a SQLite file without any table."""
     try:
         if not path.exists():
-            _make(path.resolve())
+            _make(real_path(path))
         if path.is_file() and path.stat().st_size == 0:
             _on_connection(path, schema.migrate)
             return
@@ -223,7 +224,7 @@ def _migrate_if_bare(connection: sqlite3.Connection) -> None:
 
 
 def _refuse_truncated(path: Path, header: Header) -> None:
-    real = path.resolve()
+    real = real_path(path)
     if any(size_of(beside(real, ending)) > 0 for ending in ("-wal", "-journal")):
         return
     size = size_of(real)
@@ -241,7 +242,7 @@ def _why_read_only(path: Path, form: Form) -> str | None:
         )
     if not os.access(path, os.W_OK):
         return f"{path} may not be written by you, so it is opened for reading only"
-    if not os.access(path.resolve().parent, os.W_OK):
+    if not os.access(real_path(path).parent, os.W_OK):
         return f"the folder of {path} may not be written by you, so it is opened for reading only"
     return None
 
@@ -291,7 +292,7 @@ def cannot_be_made(path: Path, error: OSError) -> str:
 def is_full(path: Path) -> bool:
     """Say whether the disk of a file has no room for a page and SQLite's index of it."""
     try:
-        return shutil.disk_usage(path.resolve().parent).free < _LEAST_FREE
+        return shutil.disk_usage(real_path(path).parent).free < _LEAST_FREE
     except OSError:
         return False
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from store.errors import Refused
+from store.paths import expanded
 
 
 class AlreadyThere(Refused):
@@ -50,7 +51,7 @@ def write_whole(path: Path, pieces: Iterable[str | bytes], *, replace: bool = Fa
         Refused: What is there is no plain file; the folder is missing, or the
             file cannot be written.
     """
-    path = path.expanduser()
+    path = expanded(path)
     _refuse_other(path, replace=replace)
     try:
         handle = None if replace else _unnamed(path.parent)

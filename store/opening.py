@@ -8,6 +8,7 @@ from typing import Literal
 
 from store.database import Database, open_database
 from store.errors import StoreError
+from store.paths import expanded
 from store.sources.server_url import server_url
 
 NO_SERVER_STORE = (
@@ -45,7 +46,7 @@ def as_path(target: str | Path) -> Path | None:
     """Return a target as a path, ``~`` expanded; None for the URL of a database server."""
     if isinstance(target, str) and server_url(target) is not None:
         return None
-    return Path(target).expanduser()
+    return expanded(target)
 
 
 def recognise(target: str | Path) -> Target:

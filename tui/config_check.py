@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from store.config import Config, Mistake, line_of
+from store.paths import read_regular
 from tui.commands.registry import BY_ID
 from tui.key_clashes import clashes
 
@@ -57,6 +58,6 @@ def _unknown_sources(config: Config) -> Iterator[tuple[tuple[str, ...], str]]:
 def _text_of(config: Config) -> str:
     """Return the file's text for its line numbers; nothing where it cannot be read again."""
     try:
-        return config.path.read_text(encoding="utf-8")
+        return read_regular(config.path).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return ""

@@ -16,6 +16,7 @@ from textual.app import App, SuspendNotSupported
 from store.errors import Refused
 from store.files import write_whole
 from store.neutral import neutral
+from store.paths import expanded
 from store.programs import CommandLine, find, run
 
 Program = Callable[[App[Any], str, str], None]
@@ -155,6 +156,6 @@ def save_text(path: Path, text: str, *, overwrite: bool = False, raw: bool = Fal
     Raises:
         Refused: The file is there, its folder is not, or it cannot be written.
     """
-    if not path.expanduser().parent.is_dir():
-        raise Refused(f"the folder {path.expanduser().parent} does not exist")
+    if not expanded(path).parent.is_dir():
+        raise Refused(f"the folder {expanded(path).parent} does not exist")
     return write_whole(path, [_bytes(text if raw else neutral(text))], replace=overwrite)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from store.locations import config_path
+from store.paths import read_regular
 from store.queries.listing import GROUPS, SORTS
 
 
@@ -44,7 +45,7 @@ class QuickSettings(NamedTuple):
 def quick_settings() -> QuickSettings:
     """Read the config file; what is missing or wrong has its default."""
     try:
-        text = config_path().read_text(encoding="utf-8")
+        text = read_regular(config_path()).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return QuickSettings()
     import tomllib

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from store.database import open_database
 from store.errors import StoreError
 from store.locations import library_path, private_folder, scratch_dir
+from store.paths import expanded
 from store.processes import is_alive
 from store.queries.sessions import has_sessions
 from tui.figures import home_path
@@ -49,7 +50,7 @@ def _store_path(store: str) -> Path:
     """Return the file that a store's name means."""
     if "://" in store and import_module("store.sources.server_url").server_url(store) is not None:
         raise StoreError(str(import_module("store.opening").NO_SERVER_STORE))
-    return Path(store).expanduser()
+    return expanded(store)
 
 
 def is_empty(path: Path) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from store.locations import private_folder, state_dir
+from store.paths import read_regular, real_path
 from tui.layout import PANES, LayoutState, PaneName
 
 MOST_PLACES = 300
@@ -47,7 +48,7 @@ class ViewState:
 def state_path(store: Path) -> Path:
     """Return the state file of a store."""
     # hashlib would load OpenSSL before the first paint.
-    name = zlib.crc32(os.fsencode(store.resolve()))
+    name = zlib.crc32(os.fsencode(real_path(store)))
     return state_dir() / f"view-{name:08x}.json"
 
 
@@ -60,7 +61,7 @@ def load_state(path: Path, *, sort: str = "recent", group: str = "workspace") ->
         group: How it is grouped there.
     """
     try:
-        found = orjson.loads(path.read_bytes())
+        found = orjson.loads(read_regular(path))
     except (OSError, ValueError):
         found = None
     if not isinstance(found, dict):

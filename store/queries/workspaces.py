@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from store.database import Database
+from store.paths import resolved
 from store.queries.reading import text
 
 _KNOWN = """
@@ -27,14 +28,14 @@ def names_of(db: Database, folder: str) -> list[str]:
     """
     if "\0" in folder:
         return [folder]
-    wanted, real = _identity(folder), os.path.realpath(folder)
+    wanted, real = _identity(folder), resolved(folder)
     found = [folder]
     for (value,) in db.connection.execute(_KNOWN):
         name = text(value) or ""
         if name == folder or "\0" in name or not os.path.isabs(name):
             continue
         same = wanted is not None and _identity(name) == wanted
-        if same or os.path.realpath(name) == real:
+        if same or resolved(name) == real:
             found.append(name)
     return found
 

@@ -5,7 +5,6 @@ Source: the Claude Code format page, sections 2 (places, the folder's slug), 6 (
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -15,6 +14,7 @@ from store.database import Database
 from store.errors import Refused
 from store.exports.claude_code.chain import ClaudeFile, claude_file
 from store.exports.reading import read_session
+from store.paths import expanded, resolved
 from store.programs import CommandLine
 from store.resume.planning import UUID, Place, planned
 from store.rows import SessionRow
@@ -32,7 +32,7 @@ _COMMANDS = frozenset((
 def config_folder(environment: Mapping[str, str], home: Path) -> Path:
     """Return Claude Code's folder: the first of ``CLAUDE_CONFIG_DIR``, else ``~/.claude``."""
     named = environment.get("CLAUDE_CONFIG_DIR", "").split(",")[0].strip()
-    return Path(named).expanduser() if named else home / ".claude"
+    return expanded(named) if named else home / ".claude"
 
 
 def project_folder(config: Path, cwd: str) -> Path:
@@ -45,7 +45,7 @@ def project_folder(config: Path, cwd: str) -> Path:
     Raises:
         Refused: The path is that long, and Claude Code has made no folder for it yet.
     """
-    slug = re.sub(r"[^A-Za-z0-9]", "-", os.path.realpath(cwd))
+    slug = re.sub(r"[^A-Za-z0-9]", "-", resolved(cwd))
     projects = config / "projects"
     if len(slug) <= _SLUG_LENGTH:
         return projects / slug

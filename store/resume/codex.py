@@ -13,6 +13,7 @@ from pathlib import Path
 from store.database import Database
 from store.exports.codex.rollout import CodexFile, codex_file, file_name
 from store.exports.reading import read_session
+from store.paths import expanded, real_path
 from store.programs import CommandLine
 from store.resume.planning import UUID, Place, planned
 from store.rows import SessionRow
@@ -21,7 +22,7 @@ from store.rows import SessionRow
 def codex_home(environment: Mapping[str, str], home: Path) -> Path:
     """Return Codex's folder: ``CODEX_HOME``, else ``~/.codex``."""
     named = environment.get("CODEX_HOME", "").strip()
-    return Path(named).expanduser() if named else home / ".codex"
+    return expanded(named) if named else home / ".codex"
 
 
 def rollout_path(folder: Path, file: CodexFile) -> Path:
@@ -42,7 +43,7 @@ class Codex:
     def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
         """Return what resumes its own rollout, where that is none of its archive."""
         sessions = codex_home(place.environment, place.home) / "sessions"
-        return _resume(source_id) if sessions.resolve() in path.resolve().parents else None
+        return _resume(source_id) if real_path(sessions) in real_path(path).parents else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> CodexFile:
         """Return the session as a rollout."""

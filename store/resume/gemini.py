@@ -5,6 +5,7 @@ Source: the Gemini CLI format page, sections 4.1 (places) and 4.5 (resume).
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping
@@ -18,15 +19,19 @@ from store.exports.agent_file import NamedFile
 from store.exports.gemini.session_file import gemini_file
 from store.exports.reading import read_session
 from store.locations import cache_dir
+from store.paths import expanded, read_regular, resolved
 from store.programs import CommandLine, absolute
 from store.resume.planning import UUID, Place, planned
 from store.rows import SessionRow
+
+_LONGEST_PATH = 1 << 16
+"""Bytes of the largest ``.project_root`` that is read."""
 
 
 def config_folder(environment: Mapping[str, str], home: Path) -> Path:
     """Return ``.gemini`` of ``GEMINI_CLI_HOME``, which stands for the home folder, or of home."""
     named = environment.get("GEMINI_CLI_HOME", "").strip()
-    return (Path(named).expanduser() if named else home) / ".gemini"
+    return (expanded(named) if named else home) / ".gemini"
 
 
 def chats_folder(config: Path, cwd: str) -> Path | None:
@@ -35,9 +40,9 @@ def chats_folder(config: Path, cwd: str) -> Path | None:
     Its name is the program's own choice, so it is taken from what the program wrote; None
     where Gemini CLI has not been started in the working folder yet.
     """
-    real = os.path.realpath(cwd)
+    real = resolved(cwd)
     for slug, path in _projects(config):
-        if os.path.realpath(path) == real:
+        if resolved(path) == real:
             return config / "tmp" / slug / "chats"
     return None
 
@@ -46,16 +51,21 @@ def _projects(config: Path) -> list[tuple[str, str]]:
     """Return folder name and path of the projects that the program knows."""
     found: list[tuple[str, str]] = []
     try:
-        data = orjson.loads((config / "projects.json").read_bytes())
+        data = orjson.loads(read_regular(config / "projects.json"))
         projects = data.get("projects") if isinstance(data, dict) else None
         if isinstance(projects, dict):
             found += [(slug, path) for path, slug in projects.items() if isinstance(slug, str)]
     except (OSError, orjson.JSONDecodeError):
         pass  # Each project's folder names its path too.
     for marker in sorted((config / "tmp").glob("*/.project_root")):
-        path = marker.read_text("utf-8", "replace").strip()
-        found.append((marker.parent.name, path))
-    return [(slug, path) for slug, path in found if slug and slug == os.path.basename(slug)]
+        with contextlib.suppress(OSError):  # It is no file that could name a path.
+            path = read_regular(marker, _LONGEST_PATH).decode("utf-8", "replace").strip()
+            found.append((marker.parent.name, path))
+    return [(slug, path) for slug, path in found if _is_name(slug)]
+
+
+def _is_name(slug: str) -> bool:
+    return slug == os.path.basename(slug) and slug not in ("", os.curdir, os.pardir)
 
 
 class Gemini:
@@ -74,7 +84,7 @@ class Gemini:
     def file(self, db: Database, session: SessionRow, place: Place) -> NamedFile:
         """Return the session as a file."""
         reading = read_session(db, session.id, "context")
-        return gemini_file(reading, cwd=os.path.realpath(place.cwd))
+        return gemini_file(reading, cwd=resolved(place.cwd))
 
     def path(self, file: NamedFile, place: Place) -> Path:
         """Return where the file belongs; a folder of ours where Gemini CLI has none yet.

@@ -15,6 +15,7 @@ from store.database import Database
 from store.exports.opencode.session_file import OpencodeFile, opencode_file
 from store.exports.reading import read_session
 from store.locations import cache_dir
+from store.paths import real_path
 from store.programs import CommandLine
 from store.resume.planning import Place, planned
 from store.rows import SessionRow
@@ -30,7 +31,7 @@ def data_folder(environment: Mapping[str, str], home: Path) -> Path:
 
 def _is_in_use(path: Path, folder: Path) -> bool:
     """Tell whether a file is the database that the program opens, not a JSON store or copy."""
-    return path.suffix == ".db" and path.resolve().parent == folder.resolve()
+    return path.suffix == ".db" and real_path(path).parent == real_path(folder)
 
 
 class Opencode:

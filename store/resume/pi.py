@@ -5,7 +5,6 @@ Source: the pi section of the format page.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
 from functools import partial
@@ -17,6 +16,7 @@ from store.database import Database
 from store.exports.agent_file import NamedFile
 from store.exports.pi.session_file import pi_file
 from store.exports.reading import read_session
+from store.paths import expanded, open_regular, resolved
 from store.programs import CommandLine, absolute
 from store.resume.planning import UUID, Place, planned
 from store.rows import SessionRow
@@ -30,14 +30,14 @@ def sessions_folder(environment: Mapping[str, str], home: Path) -> Path:
     """Return where pi keeps its sessions."""
     named = environment.get("PI_CODING_AGENT_SESSION_DIR", "").strip()
     if named:
-        return Path(named).expanduser()
+        return expanded(named)
     agent = environment.get("PI_CODING_AGENT_DIR", "").strip()
-    return (Path(agent).expanduser() if agent else home / ".pi" / "agent") / "sessions"
+    return (expanded(agent) if agent else home / ".pi" / "agent") / "sessions"
 
 
 def project_folder(sessions: Path, cwd: str) -> Path:
     """Return the folder that holds the sessions of a working folder."""
-    slug = re.sub(r"[/\\:]", "-", os.path.realpath(cwd).lstrip("/\\"))
+    slug = re.sub(r"[/\\:]", "-", resolved(cwd).lstrip("/\\"))
     return sessions / f"--{slug}--"
 
 
@@ -85,8 +85,8 @@ def _resume(path: Path) -> CommandLine:
 def _begins_with(path: Path, session_id: str) -> bool:
     """Tell whether a file is a session of pi's with this id."""
     try:
-        with path.open("rb") as file:
-            header = orjson.loads(file.readline(_HEADER_BYTES))
+        with open_regular(path) as file:
+            header = orjson.loads(file.read(_HEADER_BYTES).split(b"\n")[0])
     except (OSError, orjson.JSONDecodeError):
         return False
     return isinstance(header, dict) and (header.get("type"), header.get("id")) == (

@@ -16,6 +16,7 @@ from typing import Any
 from store.database import Database
 from store.exports.encoding import column_value
 from store.locations import cache_dir, data_dir
+from store.paths import open_regular, real_path
 from store.queries.sessions import get
 from store.rows import SessionRow
 
@@ -96,13 +97,13 @@ def _is_in_own_folder(
 
     """Tell whether a file is, or was until its agent deleted it, where the agent keeps such."""
     try:
-        real = path.resolve()
+        real = real_path(path)
         if not path.is_absolute() or (real.exists() and not real.is_file()):
             return False
     except (OSError, ValueError):
         return False
     roots = (
-        root.resolve()
+        real_path(root)
         for source in all_sources() if source.kind == kind
         for root in source.default_roots(environment, home)
     )  # fmt: skip
@@ -112,8 +113,8 @@ def _is_in_own_folder(
 def _is_our_store(db: Database) -> bool:
     """Tell whether a store lies where this program keeps its own."""
     try:
-        real = Path(db.path).resolve()
-        return any(ours.resolve() in real.parents for ours in (data_dir(), cache_dir()))
+        real = real_path(db.path)
+        return any(real_path(ours) in real.parents for ours in (data_dir(), cache_dir()))
     except OSError:
         return False
 
@@ -125,7 +126,7 @@ def _names_folder(path: Path, session: SessionRow) -> bool:
         return True
     forms = (json.dumps(folder).encode(), json.dumps(folder, ensure_ascii=False).encode())
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             start = file.read(_LOOKED_AT)
             file.seek(0, os.SEEK_END)
             file.seek(max(0, file.tell() - _LOOKED_AT))

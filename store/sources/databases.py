@@ -20,6 +20,7 @@ import orjson
 
 from store.access import Opened, open_for_reading, read_header
 from store.copies import Signature, signature
+from store.paths import real_path
 from store.sources.json_lines import LineError, parse_value
 from store.sources.protocol import FileStamp
 from store.sources.row_reader import Row as Row
@@ -45,7 +46,7 @@ class Databases:
             StoreError: The file is no database, or kept changing while it was copied.
             sqlite3.Error: It is locked or damaged.
         """
-        path = path.resolve()
+        path = real_path(path)
         opened = self._opened(path)
         try:
             opened.connection.execute("BEGIN")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from store.sources.growing import open_regular
+from store.paths import open_regular
 from store.sources.json_lines import LINE_LIMIT, records_of
 from store.sources.protocol import Follower, Reading, Unit
 

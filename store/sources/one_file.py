@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from store.paths import resolved
+
 
 def is_one_file(one: str, other: str) -> bool:
     """Tell whether two paths lead to one file or folder; not where either is gone."""
@@ -18,4 +20,4 @@ def name_order(path: str) -> tuple[bool, int, str]:
 
     Of several, as hard links are, the shortest comes first: copies get longer names.
     """
-    return os.path.realpath(path) != path, len(path), path
+    return resolved(path) != path, len(path), path

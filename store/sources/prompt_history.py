@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from store.paths import open_regular
 from store.sources.drafts import MessageDraft, SessionDraft
 from store.sources.json_lines import LineError, parse_line
 from store.sources.plain_parts import data_part, text_part
@@ -182,7 +183,7 @@ class PromptHistory:
             problems.append(Problem(path, 0, "log is larger than 256 MiB, skipped"))
             return {}
         found: dict[str, _Session] = {}
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             lines = file.read().split(b"\n")
         for place, line in enumerate(lines):
             named = self._session_id.search(line)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from store.errors import StoreError
+from store.paths import expanded
 
 SCHEMES = ("postgresql", "postgres")
 _SECRET = ("password", "sslpassword")
@@ -104,7 +105,7 @@ def server_url(name: str) -> ServerUrl | None:
 def as_root(name: str | Path) -> Root:
     """Return what a user named as a place of sessions; ``~`` is expanded."""
     url = server_url(name) if isinstance(name, str) else None
-    return url if url is not None else Path(name).expanduser()
+    return url if url is not None else expanded(name)
 
 
 def _is_port(host: str) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 import orjson
 
 from store.errors import StoreError
+from store.paths import resolved
 from store.sources.protocol import (
     FollowedSource,
     Follower,
@@ -29,7 +30,7 @@ HANDED_OVER = "BACKSCROLL_SERVERS"
 
 def identity(root: Root) -> str:
     """Return what two names of one root have in common."""
-    return str(root) if isinstance(root, ServerUrl) else os.path.realpath(root)
+    return str(root) if isinstance(root, ServerUrl) else resolved(root)
 
 
 def default_roots(source: Source, environment: Mapping[str, str], home: Path) -> list[Root]:

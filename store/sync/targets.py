@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from store.errors import StoreError
 from store.locations import private_folder, scratch_dir
+from store.paths import expanded, open_regular, real_path
 from store.sources.protocol import Source
 from store.sources.registry import recognised
 from store.sources.server_url import Root, ServerUrl
@@ -52,18 +53,18 @@ def classify(named: Root, sources: Iterable[Source]) -> Target | StoreTarget | F
     sources = tuple(sources)
     if isinstance(named, ServerUrl):
         return classify_server(named, sources)
-    path = named.expanduser()
+    path = expanded(named)
     found = recognised(path, sources)
     if found is not None:
         return Target(found[0], found[1].absolute())
     if not path.exists():
         raise StoreError(f"{path} does not exist")
     if path.is_dir():
-        return FolderTarget(path.resolve())
+        return FolderTarget(real_path(path))
     if not path.is_file():
         raise StoreError(f"{path} is no file and no folder")
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(len(SQLITE_HEADER))
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error.strerror}") from error

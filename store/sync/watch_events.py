@@ -6,7 +6,6 @@ watches), the folders are named in ``polled`` and whoever waits has to look by i
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
+from store.paths import resolved
 from store.sync.roots import may_be_there
 from store.sync.stopping import Stop
 
@@ -115,7 +115,7 @@ def is_silent(folder: Path, mounts: Path = MOUNTS) -> bool:
         text = mounts.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return False
-    real, best, kind = os.path.realpath(folder), "", ""
+    real, best, kind = resolved(folder), "", ""
     for line in text.splitlines():
         fields = line.split(" ")
         if len(fields) < 9 or "-" not in fields[6:]:

@@ -13,6 +13,7 @@ from typing import Literal
 
 from store.database import Database
 from store.locations import data_dir
+from store.paths import real_path
 from store.side_tables import VERB_LOG
 
 State = Literal["done", "undone", "dropped", "kept"]
@@ -42,7 +43,7 @@ class LogEntry:
 
 def beside_path(store_path: Path) -> Path:
     """Return our own file for what belongs beside a host's store file."""
-    name = hashlib.sha256(str(store_path.resolve()).encode("utf-8", "surrogateescape")).hexdigest()
+    name = hashlib.sha256(str(real_path(store_path)).encode("utf-8", "surrogateescape")).hexdigest()
     return data_dir() / "beside" / f"{name[:32]}.sqlite"
 
 

@@ -31,6 +31,7 @@ from store.exports.reading import SessionReading, read_session
 from store.exports.registry import FORMATS, Format, file_name, writer
 from store.files import AlreadyThere, write_whole
 from store.locations import library_path
+from store.paths import expanded
 from store.queries.sessions import resolve
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
 from tui.cli.output import note
@@ -96,7 +97,7 @@ def _is_uuid(text: str) -> bool:
 
 
 def _path(out: Path, reading: SessionReading, format: Format) -> Path:
-    out = out.expanduser()
+    out = expanded(out)
     name = file_name(format, reading.export_id, reading.session)
     return out / name if out.is_dir() else out
 

@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from store.imports import Imported, import_file
+from store.paths import expanded
 from tui.cli.output import Printer, note, print_json
 from tui.cli.stores import store_for_writing
 
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Import it."""
     if options.file != "-":
-        return _import(options, Path(options.file).expanduser())
+        return _import(options, expanded(options.file))
     with tempfile.NamedTemporaryFile(prefix="backscroll-", suffix=".jsonl") as copy:
         shutil.copyfileobj(sys.stdin.buffer, copy)
         copy.flush()

@@ -13,6 +13,7 @@ from textual.widgets import Input
 
 from store.errors import Refused
 from store.files import plain_name
+from store.paths import expanded
 from tui.external import save_text
 from tui.figures import size
 from tui.inspector.bar import LineBar
@@ -93,7 +94,7 @@ class SaveScreen(ModalScreen[Path | None]):
         if not wanted:
             self._tell("a path is needed")
             return
-        path = Path(wanted).expanduser()
+        path = expanded(wanted)
         if os.path.lexists(path) and not path.is_dir() and self._overwrite != wanted:
             self._overwrite = wanted
             self._tell("this file is there already; enter again replaces it", "tool")

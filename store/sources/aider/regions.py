@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from store.sources.growing import open_regular
+from store.paths import open_regular
 from store.sources.json_lines import CHUNK
 from store.sources.values import plausible_ms
 

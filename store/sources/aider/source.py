@@ -10,13 +10,14 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from store.paths import expanded, open_regular
 from store.sources.aider.blocks import typed_at
 from store.sources.aider.identity import known_as, told
 from store.sources.aider.regions import HEADER, Region, Regions
 from store.sources.aider.session import KIND, session_draft
 from store.sources.drafts import SessionDraft
 from store.sources.file_forms import form_of
-from store.sources.growing import SIDE_FILE_LIMIT, open_regular, stamp_of
+from store.sources.growing import SIDE_FILE_LIMIT, stamp_of
 from store.sources.protocol import FileStamp, Library, NoLibrary, Problem, Reading, Unit
 
 HISTORY = ".aider.chat.history.md"
@@ -52,7 +53,7 @@ class AiderSource:
         roots: list[Path] = []
         named = environment.get("AIDER_CHAT_HISTORY_FILE", "").strip()
         if named:
-            roots.append(Path(named).expanduser())
+            roots.append(expanded(named))
         here = environment.get("PWD", "")
         if here.startswith("/"):
             place = Path(here)

@@ -12,8 +12,8 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
+from store.paths import open_regular, resolved
 from store.sources.claude_code.agents import AGENT, DEPTH, FOLDER, META, ROWS
-from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.rows import string
 from store.sources.claude_code.sidefiles import ARCHIVED, RESULTS, TITLE
 from store.sources.json_lines import LineError, parse_line
@@ -218,8 +218,8 @@ def leads_beside(path: str) -> bool:
     """Tell whether a path is a link to something that lies in the same folder."""
     if not os.path.islink(path):
         return False
-    folder, there = os.path.dirname(path), os.path.dirname(os.path.realpath(path))
-    return os.path.realpath(folder) == there
+    folder, there = os.path.dirname(path), os.path.dirname(resolved(path))
+    return resolved(folder) == there
 
 
 def _each_once(stamps: list[FileStamp]) -> list[FileStamp]:

@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from store.paths import open_regular
 from store.sources.claude_code.agents import ROWS
 from store.sources.claude_code.reader import SessionReader
-from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.sidefiles import RESULTS
 from store.sources.collection import paused_collection
 from store.sources.json_lines import CHUNK

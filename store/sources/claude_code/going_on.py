@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from store.paths import open_regular
 from store.sources import stretches
 from store.sources.claude_code.agents import ROWS, RUN_MARK, agent_source_id
 from store.sources.claude_code.forks import marked_origin
@@ -22,7 +23,6 @@ from store.sources.claude_code.neighbours import SUMMARIES_UNTIL, version_of
 from store.sources.claude_code.place import Found, names_of, places
 from store.sources.claude_code.reader import Earlier, SessionReader
 from store.sources.claude_code.references import later_references
-from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.sidefiles import ARCHIVED, RESULTS, TITLE
 from store.sources.claude_code.transcript import Transcript
 from store.sources.collection import paused_collection

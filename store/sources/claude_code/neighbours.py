@@ -15,8 +15,8 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from store.paths import open_regular
 from store.sources.claude_code.discovery import claimed_id
-from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.relatives import Outline, nearest_parent, outline_in, outline_of
 from store.sources.claude_code.rows import Row, epoch_ms, mapping, string
 from store.sources.claude_code.usage import larger, usage_of

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from store.paths import open_regular
 from store.sources.claude_code.rows import string
 from store.sources.json_lines import records_of
 
@@ -34,7 +35,7 @@ def is_session_file(path: Path) -> bool:
     if path.suffix != ".jsonl":
         return False
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(262144)
     except OSError:
         return False

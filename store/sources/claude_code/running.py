@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from store.paths import open_regular
 from store.sources.claude_code.rows import string
 from store.sources.protocol import RunningSession
 
@@ -76,7 +77,7 @@ def _object_in(path: Path) -> dict[str, Any]:
         orjson.JSONDecodeError: It is not whole.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             value = orjson.loads(file.read(MOST_BYTES))
     except OSError:
         return {}

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
+from store.paths import open_regular
 from store.sources.claude_code.agents import META, agent_key
-from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.rows import epoch_ms, string
 from store.sources.drafts import AttachmentDraft
 from store.sources.protocol import Problem

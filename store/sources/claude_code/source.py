@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from store.paths import expanded, open_regular
 from store.sources.claude_code.agents import AGENT, META, ROWS, session_folder
 from store.sources.claude_code.assemble import KIND, build_thread
 from store.sources.claude_code.discovery import Discovery, SessionFiles, claimed_id, stamp_of
@@ -14,7 +15,6 @@ from store.sources.claude_code.going_on import LongReader
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.reader import SessionReader
 from store.sources.claude_code.recognition import recognise
-from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.running import Words, sessions_folder
 from store.sources.claude_code.sidechains import split_sidechains
 from store.sources.claude_code.touched import touched_sessions
@@ -69,7 +69,7 @@ class ClaudeCodeSource:
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``CLAUDE_CONFIG_DIR`` (a comma list), ``~/.claude``, ``~/.config/claude``."""
         named = environment.get("CLAUDE_CONFIG_DIR", "").split(",")
-        roots = [Path(name.strip()).expanduser() for name in named if name.strip()]
+        roots = [expanded(name.strip()) for name in named if name.strip()]
         config = environment.get("XDG_CONFIG_HOME")
         roots += [home / ".claude", (Path(config) if config else home / ".config") / "claude"]
         return list(dict.fromkeys(roots))

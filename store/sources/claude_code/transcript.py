@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any
 
+from store.paths import open_regular
 from store.sources.claude_code.costs import CostNote, cost_note
 from store.sources.claude_code.queue import PromptQueue
-from store.sources.claude_code.regular import open_regular
 from store.sources.claude_code.rows import Row, make_row, string
 from store.sources.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record, parse_line
 from store.sources.protocol import Problem

@@ -7,12 +7,11 @@ home lacks its databases, and only that setting is looked at.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from store.paths import expanded, open_regular, resolved
 from store.sources.codex.facts import newest
-from store.sources.growing import open_regular
 from store.sources.values import string
 
 CONFIG = "config.toml"
@@ -22,7 +21,7 @@ _CONFIG_LIMIT = 1 << 20
 def named_home(environment: Mapping[str, str]) -> Path | None:
     """Return ``CODEX_HOME``; None where it names nothing."""
     named = environment.get("CODEX_HOME", "").strip()
-    return Path(named).expanduser() if named else None
+    return expanded(named) if named else None
 
 
 def database_folder(home: Path, environment: Mapping[str, str], user_home: Path) -> Path:
@@ -35,8 +34,8 @@ def database_folder(home: Path, environment: Mapping[str, str], user_home: Path)
     """
     named = environment.get("CODEX_SQLITE_HOME", "").strip()
     in_use = named_home(environment) or user_home / ".codex"
-    if named and os.path.realpath(in_use) == os.path.realpath(home):
-        return Path(named).expanduser()
+    if named and resolved(in_use) == resolved(home):
+        return expanded(named)
     configured = _configured(home) if newest(home, "state") is None else None
     return home if configured is None else home / configured
 
@@ -56,4 +55,4 @@ def _configured(home: Path) -> Path | None:
         named = string(tomllib.loads(body.decode("utf-8", "replace")).get("sqlite_home"))
     except tomllib.TOMLDecodeError:
         return None
-    return Path(named).expanduser() if named else None
+    return expanded(named) if named else None

@@ -20,6 +20,7 @@ from typing import TypeVar
 from store.access import open_for_reading, read_header
 from store.copies import signature
 from store.errors import StoreError
+from store.paths import open_regular, real_path
 from store.sources.codex.names import rollout_name
 from store.sources.codex.queue import Queued, read_queue
 from store.sources.json_lines import JsonLines
@@ -124,7 +125,7 @@ def newest(folder: Path, kind: str) -> Path | None:
 def _read_index(path: Path, problems: list[Problem]) -> dict[str, str]:
     names: dict[str, str] = {}
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             body = file.read(INDEX_LIMIT)
     except FileNotFoundError:
         return {}
@@ -148,7 +149,7 @@ def _read_database(
 ) -> dict[str, _Read]:
     try:
         opened = open_for_reading(
-            path.resolve(), read_header(path.resolve()), ours=False, prepare=_prepare
+            real_path(path), read_header(real_path(path)), ours=False, prepare=_prepare
         )
     except (StoreError, sqlite3.Error, OSError) as error:
         problems.append(Problem(str(path), 0, f"cannot be opened: {error}"))

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from store.paths import open_regular
 from store.sources.codex.facts import STAMP, Facts
 from store.sources.codex.names import DOCUMENT, PACKED
 from store.sources.codex.reader import ThreadReader
@@ -86,7 +87,7 @@ class ThreadFollower:
         if grown is None or path.endswith((PACKED, DOCUMENT)):
             return self._read_whole(path, problems, grown)
         try:
-            with open(path, "rb", buffering=0) as file:
+            with open_regular(path) as file:
                 stat = os.fstat(file.fileno())
                 if stat.st_ino != grown.inode or stat.st_size < grown.size:
                     raise _Changed
@@ -119,7 +120,7 @@ class ThreadFollower:
             return None
         end = b""
         if not path.endswith((PACKED, DOCUMENT)):
-            with open(path, "rb") as file:
+            with open_regular(path) as file:
                 file.seek(max(0, stamp.size - CHECKED))
                 end = file.read(min(CHECKED, stamp.size))
         torn = noticed[-1] if noticed else None

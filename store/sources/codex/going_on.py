@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from store.paths import open_regular
 from store.sources import stretches
 from store.sources.codex.copies import base_of, copied_from
 from store.sources.codex.facts import STAMP
@@ -22,7 +23,6 @@ from store.sources.codex.reader import Earlier, ThreadReader
 from store.sources.codex.rollout import Line, Rollout
 from store.sources.collection import paused_collection
 from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
-from store.sources.growing import open_regular
 from store.sources.json_lines import CHUNK
 from store.sources.protocol import Known, Place, Problem, Reading, Step, Unit
 from store.sources.stretches import CannotGoOn, Mark, Stretch, read_end, read_stretch

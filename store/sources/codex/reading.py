@@ -9,6 +9,7 @@ from typing import BinaryIO
 import orjson
 
 from store.compression import unpacked_limit
+from store.paths import open_regular
 from store.sources.codex.names import DOCUMENT, PACKED
 from store.sources.codex.rollout import Rollout
 from store.sources.json_lines import CHUNK, LINE_LIMIT, LineError, parse_line
@@ -29,7 +30,7 @@ def read_rollout(rollout: Rollout, problems: list[Problem]) -> FileStamp | None:
     """
     path = rollout.path
     try:
-        with open(path, "rb", buffering=0) as file:
+        with open_regular(path) as file:
             stat = os.fstat(file.fileno())
             if path.endswith(PACKED):
                 offset = _read_packed(rollout, file, stat.st_size, problems)

@@ -6,6 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from store.paths import open_regular
 from store.sources.codex.discovery import ARCHIVED, IN_USE, rollout_stamps
 from store.sources.codex.names import DOCUMENT, PACKED, rollout_name
 from store.sources.json_lines import LINE_LIMIT, LineError, parse_line, records_of
@@ -25,7 +26,7 @@ def is_rollout(path: Path) -> bool:
     if path.suffix not in (".jsonl", DOCUMENT):
         return False
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(LINE_LIMIT if path.suffix == DOCUMENT else _HEAD)
     except OSError:
         return False

@@ -17,6 +17,7 @@ import orjson
 
 from store.access import open_for_reading, read_header
 from store.errors import StoreError
+from store.paths import real_path
 from store.sources.copilot.session import KIND
 from store.sources.copilot.usage import buckets
 from store.sources.drafts import MessageDraft, SessionDraft
@@ -35,7 +36,7 @@ def is_index(path: Path) -> bool:
     if path.suffix != ".db":
         return False
     try:
-        opened = open_for_reading(path.resolve(), read_header(path), ours=False, prepare=_check)
+        opened = open_for_reading(real_path(path), read_header(path), ours=False, prepare=_check)
     except (StoreError, sqlite3.Error, OSError):
         return False
     try:
@@ -64,7 +65,7 @@ def indexed_drafts(
         problems: Takes why it cannot be read.
     """
     try:
-        opened = open_for_reading(path.resolve(), read_header(path), ours=False, prepare=_check)
+        opened = open_for_reading(real_path(path), read_header(path), ours=False, prepare=_check)
     except (StoreError, sqlite3.Error, OSError) as error:
         problems.append(Problem(str(path), 0, str(error)))
         return []

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from store.paths import expanded
 from store.sources.copilot.index import NAME, indexed_drafts, is_index
 from store.sources.copilot.session import KIND, Session, session_drafts
 from store.sources.copilot.workspace import parse_workspace
@@ -39,7 +40,7 @@ class CopilotSource(FileSource):
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``COPILOT_HOME`` and ``~/.copilot``."""
         named = environment.get("COPILOT_HOME", "").strip()
-        roots = [Path(named).expanduser()] if named else []
+        roots = [expanded(named)] if named else []
         return list(dict.fromkeys([*roots, home / ".copilot"]))
 
     def recognise(self, path: Path) -> Path | None:

@@ -14,9 +14,10 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
+from store.paths import open_regular
 from store.sources.drafts import AttachmentDraft, MessageDraft, SessionDraft
 from store.sources.gemini.content import text_of
-from store.sources.growing import entries_of, open_regular, stamped
+from store.sources.growing import entries_of, stamped
 from store.sources.json_lines import LineError, parse_value
 from store.sources.protocol import FileStamp, Problem
 from store.sources.values import epoch_ms, mapping, string

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from store.paths import open_regular
 from store.sources.gemini.content import kind_of
-from store.sources.growing import LINES, entries_of, open_regular
+from store.sources.growing import LINES, entries_of
 from store.sources.json_lines import LineError, parse_line
 from store.sources.values import mapping, string
 

@@ -18,12 +18,13 @@ from itertools import chain
 
 import orjson
 
+from store.paths import open_regular
 from store.sources.gemini.content import text_of
 from store.sources.gemini.entry import Entry
 from store.sources.gemini.heads import TURNS, Head, Heads
 from store.sources.gemini.history import History
 from store.sources.gemini.places import CHATS, SUFFIXES, projects
-from store.sources.growing import entries_of, open_regular
+from store.sources.growing import entries_of
 from store.sources.protocol import Fact, Library
 
 _IMPORTED = re.compile(r"session-\d{12,14}-.+\.jsonl?")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
+from store.paths import expanded
 from store.sources.drafts import LineageDraft, SessionDraft
 from store.sources.file_source import FileSource
 from store.sources.gemini import places
@@ -61,7 +62,7 @@ class GeminiSource(FileSource):
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``.gemini`` of ``GEMINI_CLI_HOME``, which stands for the home, or of home."""
         named = environment.get("GEMINI_CLI_HOME", "").strip()
-        base = Path(named).expanduser() if named else home
+        base = expanded(named) if named else home
         return list(dict.fromkeys([base / ".gemini", home / ".gemini"]))
 
     def recognise(self, path: Path) -> Path | None:

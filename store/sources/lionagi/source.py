@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
+from store.paths import expanded
 from store.sources.database_source import DatabaseSource
 from store.sources.databases import SqliteRows
 from store.sources.lionagi.listing import Signs, list_units
@@ -50,7 +51,7 @@ class LionagiSource(DatabaseSource, ServerRows):
         scheme, slashes, rest = named.partition(":///")
         if slashes and scheme.partition("+")[0] == "sqlite":
             rest = unquote(rest.partition("?")[0])
-            roots.insert(0, Path(rest).expanduser())
+            roots.insert(0, expanded(rest))
         return list(dict.fromkeys(roots))
 
     def default_servers(self, environment: Mapping[str, str]) -> list[ServerUrl]:

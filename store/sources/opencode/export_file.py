@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from store.paths import open_regular, read_regular
 from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession, in_order, parsed
 from store.sources.values import mapping, ms_or_0, string
 
@@ -17,14 +18,14 @@ _HEAD = 4096
 def is_export(path: Path) -> bool:
     """Tell by content whether a file is an exported session."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(_HEAD).lstrip()
     except OSError:
         return False
     if not head.startswith(b"{") or b'"info"' not in head or b'"ses_' not in head:
         return False
     try:
-        return bool(_checked(parsed(path.read_bytes())))
+        return bool(_checked(parsed(read_regular(path))))
     except (OSError, ValueError):
         return False
 
@@ -42,7 +43,7 @@ def read_export(path: Path) -> StoredSession:
         OSError: The file cannot be read.
         ValueError: It holds no exported session.
     """
-    exported = _checked(parsed(path.read_bytes()))
+    exported = _checked(parsed(read_regular(path)))
     if not exported:
         raise ValueError("holds no exported session")
     info = exported["info"]

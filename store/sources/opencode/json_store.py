@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from store.paths import read_regular
 from store.sources.opencode.first_form import is_first_form, later_form
 from store.sources.opencode.folders import Folders
 from store.sources.opencode.stored import (
@@ -117,7 +118,7 @@ def read_json_session(folders: Folders, path: Path) -> StoredSession:
         OSError: That file cannot be read.
         ValueError: It holds no JSON object.
     """
-    info = parsed(path.read_bytes())
+    info = parsed(read_regular(path))
     if not isinstance(info, dict):
         raise ValueError("the session's file holds no JSON object")
     session_id = path.stem
@@ -192,7 +193,7 @@ def _objects(folder: Path, stored: StoredSession) -> Iterator[tuple[str, dict[st
 
 def _load(path: Path, stored: StoredSession) -> Any:
     try:
-        return parsed(path.read_bytes())
+        return parsed(read_regular(path))
     except OSError as error:
         stored.problems.append(Problem(str(path), 0, error.strerror or str(error)))
     except ValueError as error:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from store.paths import expanded
 from store.sources.opencode.folders import Folders
 from store.sources.opencode.opening import is_opencode_database
 
@@ -44,7 +45,7 @@ def default_roots(environment: Mapping[str, str], home: Path) -> list[Path]:
     roots = [folder]
     named = environment.get("OPENCODE_DB", "").strip()
     if named and named != ":memory:":
-        file = folder / Path(named).expanduser()
+        file = folder / expanded(named)
         if file.parent != folder or not file.match(DATABASES):
             roots.append(file)
     return roots

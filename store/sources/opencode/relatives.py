@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from store.paths import read_regular
 from store.sources.opencode.first_form import is_first_form, later_form
 from store.sources.opencode.folders import Folders
 from store.sources.opencode.forks import Candidate
@@ -94,7 +95,7 @@ def _created(path: Path) -> int:
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        return mapping(parsed(path.read_bytes()))
+        return mapping(parsed(read_regular(path)))
     except (OSError, ValueError):
         return {}
 
@@ -107,7 +108,7 @@ def call_in_json_store(folders: Folders, stored: StoredSession) -> Call | None:
     for message in sorted(folders.messages(parent).glob("*.json")):
         for path in sorted(folders.parts(parent, message.stem).glob("*.json")):
             try:
-                text = path.read_bytes()
+                text = read_regular(path)
             except OSError:
                 continue
             if stored.id.encode() in text and (call := _call(text, stored.id)):

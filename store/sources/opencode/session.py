@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from store.paths import read_regular
 from store.sources.drafts import AttachmentDraft, LineageDraft, MessageDraft, SessionDraft
 from store.sources.opencode.compaction import mark_compactions
 from store.sources.opencode.forks import Origin, copies_of
@@ -173,7 +174,7 @@ def _attachments(stored: StoredSession, drafts: list[MessageDraft]) -> list[Atta
             path = Path(stored.side_folder) / name
             try:
                 if path.is_file() and path.stat().st_size <= ATTACHMENT_LIMIT:
-                    found[name] = AttachmentDraft(name, "text/plain", path.read_bytes())
+                    found[name] = AttachmentDraft(name, "text/plain", read_regular(path))
             except OSError as error:
                 stored.complain(f"{path}: {error.strerror or error}")
     return list(found.values())

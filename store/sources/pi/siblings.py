@@ -12,7 +12,8 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from store.sources.growing import LINES, entries_of, open_regular
+from store.paths import open_regular
+from store.sources.growing import LINES, entries_of
 from store.sources.json_lines import LineError, parse_line
 from store.sources.protocol import Fact, Library, NoLibrary
 from store.sources.values import string

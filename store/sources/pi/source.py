@@ -13,6 +13,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from store.paths import expanded
 from store.sources.drafts import SessionDraft
 from store.sources.file_source import FileSource, first_record
 from store.sources.growing import (
@@ -62,10 +63,10 @@ class PiSource(FileSource):
         roots = [home / ".pi" / "agent" / "sessions"]
         agent = environment.get("PI_CODING_AGENT_DIR", "").strip()
         if agent:
-            roots.insert(0, Path(agent).expanduser() / "sessions")
+            roots.insert(0, expanded(agent) / "sessions")
         sessions = environment.get("PI_CODING_AGENT_SESSION_DIR", "").strip()
         if sessions:
-            roots.insert(0, Path(sessions).expanduser())
+            roots.insert(0, expanded(sessions))
         return list(dict.fromkeys(roots))
 
     def recognise(self, path: Path) -> Path | None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from store.sources.growing import entries_of, open_regular, stamped
+from store.paths import open_regular
+from store.sources.growing import entries_of, stamped
 from store.sources.json_lines import LineError
 from store.sources.protocol import FileStamp, Problem, Unit
 from store.sources.values import string

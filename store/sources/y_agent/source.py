@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from store.errors import StoreError
+from store.paths import open_regular
 from store.sources.database_source import DatabaseSource
 from store.sources.databases import Row, columns, rows, stamp_of_rows
 from store.sources.growing import (
     GrowingFile,
     UnitFiles,
     entries_of,
-    open_regular,
     stamp_of,
     stamped,
 )

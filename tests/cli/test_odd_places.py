@@ -1,0 +1,64 @@
+"""Places where agents' files should lie, with other things in them, end and hang no command."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+from tests.sources.samples import DATA
+
+NAMED = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "PI_CODING_AGENT_DIR",
+         "PI_CODING_AGENT_SESSION_DIR", "COPILOT_HOME", "AIDER_CHAT_HISTORY_FILE",
+         "OPENCODE_DB")  # fmt: skip
+UUID = "11111111-1111-4111-8111-111111111111"
+PLACES = (
+    f".claude/projects/-x/{UUID}.jsonl", ".claude/history.jsonl", ".claude/sessions/123.json",
+    f".codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-{UUID}.jsonl",
+    ".codex/history.jsonl", ".codex/session_index.jsonl", ".codex/state_9.sqlite",
+    ".codex/config.toml", ".gemini/projects.json", ".gemini/tmp/zz/.project_root",
+    ".gemini/tmp/zz/chats/session-2026-11-27T10-00-aaaaaaaa.jsonl", ".gemini/tmp/zz/logs.json",
+    f".pi/agent/sessions/--x--/2026-11-27T10-00-00-000Z_{UUID}.jsonl",
+    f".copilot/session-state/{UUID}/events.jsonl", f".copilot/session-state/{UUID}/workspace.yaml",
+    ".local/share/opencode/storage/session/x/ses_x.json", ".config/backscroll/config.toml",
+)
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _ring(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def _device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("make", [_pipe, _ring, _device, Path.mkdir])
+def test_the_rest_is_read(run: Run, home: Path, make: object) -> None:
+    assert callable(make)
+    shutil.copytree(DATA / "codex" / "home", home / ".codex")
+    wanted = run("sync", "--json", "--store", home / "plain.db").json["new"]
+    for place in PLACES:
+        path = home / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        make(path)
+    found = run("sync", "--json").json
+    assert found["new"] == wanted
+    assert [one for one in found["unreadable"] if ".codex" in one] == []
+    assert run("sources").code == 0
+
+
+def test_the_home_of_nobody(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(DATA / "codex" / "home", home / ".codex")
+    for name in NAMED:
+        monkeypatch.setenv(name, "~no such user/x")
+    assert run("sync").code == 0
+    assert run("sessions", "--json").json
+    assert run("sessions", "--store", "~no such user/x").code == 1

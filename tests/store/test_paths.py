@@ -1,0 +1,57 @@
+"""Paths that others chose neither hang nor end the program."""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+
+from store.paths import expanded, open_regular, read_regular, real_path, resolved
+
+ROOT = Path(__file__).parents[2]
+OWN = {
+    "store/paths.py", "store/processes.py", "store/attendance.py", "store/sync/watch_events.py",
+    "store/streams.py",  # They read /proc.
+    "store/sync/children.py",  # Where this program lies.
+    "store/imports.py",  # A file that is named on the command line may be a pipe.
+    "store/access.py",  # It looks at the file's type first, and keeps its descriptor.
+    "tui/problems.py", "tui/editing.py", "tui/readme.py",  # Files that we wrote ourselves.
+}  # fmt: skip
+"""Modules that open or look up no path that others chose."""
+BYPASSES = {"resolve", "realpath", "expanduser", "read_bytes", "read_text"}
+
+
+def test_what_cannot_be_followed_stays_as_it_is(tmp_path: Path) -> None:
+    ring = tmp_path / "ring"
+    ring.symlink_to("ring")
+    assert real_path(ring) == ring
+    assert resolved("/a\0b/../c") == "/c"
+    assert expanded("~no such user/x") == Path("~no such user/x")
+    assert expanded("~/x") == Path.home() / "x"
+
+
+def test_only_regular_files_are_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in (tmp_path / "pipe", tmp_path, "/dev/zero"):
+        with pytest.raises(OSError, match="not a regular file"):
+            open_regular(name)
+    assert read_regular(os.devnull) == b""
+    (tmp_path / "file").write_bytes(b"abc")
+    assert read_regular(tmp_path / "file") == b"abc"
+    with pytest.raises(OSError, match="larger"):
+        read_regular(tmp_path / "file", 2)
+
+
+def test_no_module_goes_round() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.func.attr}"
+        for folder in ("store", "tui") for path in (ROOT / folder).rglob("*.py")
+        if path.relative_to(ROOT).as_posix() not in OWN
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+        and node.func.attr in BYPASSES
+        and ast.unparse(node.func) not in ("links.resolve", "os.path.expanduser")
+    ]
+    assert found == []
