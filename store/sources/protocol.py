@@ -86,6 +86,14 @@ class Fact(NamedTuple):
     value: str = ""
 
 
+class KnownMessage(NamedTuple):
+    """A message that the library has, as its source called it; the time is epoch ms."""
+
+    name: str
+    created_at: int
+    role: str
+
+
 SESSION_FACT = "session:"
 """Begins the name of the fact that a session is there, which sync tells of each by itself."""
 
@@ -121,6 +129,13 @@ class Library(Protocol):
         """
         ...
 
+    def messages(self, session: str) -> Sequence[KnownMessage]:
+        """Return the messages of a session (by its id at the source) in order.
+
+        Those too that the source no longer has; empty where the session is not there.
+        """
+        ...
+
     def facts(self, name: str) -> Sequence[Fact]:
         """Return what units told by a name, those too whose files are gone."""
         ...
@@ -130,6 +145,10 @@ class NoLibrary:
     """Fulfils ``Library`` where nothing was ever brought in."""
 
     def records(self, session: str) -> Sequence[bytes]:
+        """Return nothing."""
+        return ()
+
+    def messages(self, session: str) -> Sequence[KnownMessage]:
         """Return nothing."""
         return ()
 

@@ -12,6 +12,8 @@ LINKS = ("child_session_source_id", "child_session_id", "attachment")
 """What a part says, in ``resultProviderMetadata.backscroll``, of a session or a side file."""
 GUESSED = (None, "first-prompt", "placeholder", "id")
 """``title_from`` of titles that nobody gave the session."""
+NAMED = ("custom-title", "manual-title", "name", "session-name")
+"""``title_from`` of names that a person gave it, which no other title takes the place of."""
 
 
 def session_metadata(said: dict[str, Any], stored: str | None, *, keep_title: bool = False) -> str:
@@ -27,8 +29,10 @@ def session_metadata(said: dict[str, Any], stored: str | None, *, keep_title: bo
         return json_text(said)
     before = _decoded(stored)
     given = before.get("title_from")
-    is_guess = said.get("title_from") in GUESSED and said.get("title") != before.get("title")
-    if keep_title and is_guess and given not in GUESSED:
+    less = (given not in GUESSED and said.get("title_from") in GUESSED) or (
+        given in NAMED and said.get("title_from") not in NAMED
+    )
+    if keep_title and less and said.get("title") != before.get("title"):
         rest = {key: value for key, value in said.items() if key not in ("title", "title_from")}
         said = {"title": before.get("title"), "title_from": given, **rest}
     after = {**said, "user": before["user"]} if "user" in before else said

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from store.database import Database
 from store.ids import derived_session_id
 from store.queries.originals import records_of_session
-from store.sources.protocol import Fact, LibraryUser, Source
+from store.sources.protocol import Fact, KnownMessage, LibraryUser, Source
 from store.sync.jsontext import clean
 
 
@@ -27,6 +27,16 @@ class StoredLibrary:
         """Return the original records of a session (by its id at the source) in order."""
         session_id = derived_session_id(self._kind, session)
         return list(records_of_session(self._database, session_id))
+
+    def messages(self, session: str) -> Sequence[KnownMessage]:
+        """Return the messages of a session (by its id at the source) in order."""
+        rows = self._database.connection.execute(
+            "SELECT json_extract(metadata_json, '$.source.id'), coalesce(json_extract("
+            "metadata_json, '$.backscroll.true_created_at'), created_at), role "
+            "FROM chat_messages WHERE session_id = ? ORDER BY created_at, id",
+            (derived_session_id(self._kind, session),),
+        )
+        return [KnownMessage(str(name), at, role) for name, at, role in rows]
 
     def facts(self, name: str) -> Sequence[Fact]:
         """Return what units told by a name, those too whose files are gone."""

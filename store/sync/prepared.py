@@ -79,6 +79,7 @@ def prepare(
         keeps_records=keep_originals,
         names_count=draft.names_count,
         partial=draft.partial,
+        tells_title=draft.tells_title,
     )
     _lay_out(prepared, kind, draft, keep_originals, memory, carried, until)
     rest = draft.messages[until:] if prepared.carried is not None else draft.messages

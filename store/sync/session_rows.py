@@ -48,6 +48,7 @@ class PreparedSession:
         keeps_records: Whether ``blocks`` holds the original records; else none are kept.
         names_count: Whether ``message_names`` only say which message of the session one is.
         partial: Whether it was read from something beside the session's own files.
+        tells_title: Whether a title that was given before and is not there was taken back.
         refs: Message id and ``records_json``, for messages that name records.
         first_record: Where it is not 0, the rows are those of the messages that begin at this
             record or later; what lies before stays as it is stored.
@@ -83,3 +84,4 @@ class PreparedSession:
     keeps_records: bool = True
     names_count: bool = False
     partial: bool = False
+    tells_title: bool = False

@@ -17,6 +17,7 @@ from store.sync import copies, gone, keeping, links
 from store.sync.blocks import write_attachments, write_blocks, write_blocks_from
 from store.sync.grown import what_differs
 from store.sync.jsontext import json_text
+from store.sync.known_lineage import with_known_lineage
 from store.sync.message_rows import write_messages
 from store.sync.prepared import UNKNOWN_MODEL, PreparedSession, prepare
 
@@ -112,6 +113,8 @@ def write_prepared(
             return Written(prepared.id, skipped=reason)
     # First of all: what was written before was adopted too, and is compared with this.
     links.adopt_exported(database, prepared)
+    if keep_gone:
+        prepared = with_known_lineage(connection, prepared, same_mapping=keep_told)
     if prepared.first_record:
         return _write_added(database, prepared, clock, keep_gone, keep_told)
     known = _in_store(connection, prepared.id)
@@ -382,7 +385,9 @@ def _write_session_row(
         found.parent_id,
         found.parent_message_id,
         permissions,
-        keeping.session_metadata(prepared.metadata, metadata, keep_title=keep_told),
+        keeping.session_metadata(
+            prepared.metadata, metadata, keep_title=keep_told and not prepared.tells_title
+        ),
         *prepared.rollups,
         prepared.created_at,
         prepared.updated_at,

@@ -380,7 +380,7 @@ class LongReader:
 
 COMPARED = (
     "title", "title_from", "agent", "workspace_root", "model", "metadata", "created_at",
-    "updated_at", "archived_at", "lineage",
+    "updated_at", "archived_at", "lineage", "tells_title",
 )  # fmt: skip
 """What a session says that must be the same however it was read."""
 

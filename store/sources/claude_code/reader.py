@@ -19,7 +19,7 @@ from store.sources.claude_code.rows import Row, mapping, string
 from store.sources.claude_code.sidechains import calls_of_sidechains, split_sidechains
 from store.sources.claude_code.sidefiles import SideFiles
 from store.sources.claude_code.telling import told, wanted
-from store.sources.claude_code.titles import title_of
+from store.sources.claude_code.titles import is_name_taken_back, title_of
 from store.sources.claude_code.transcript import Transcript
 from store.sources.drafts import LineageDraft, SessionDraft
 from store.sources.json_lines import LINE_LIMIT
@@ -203,6 +203,7 @@ class SessionReader:
             draft.title, draft.title_from = title_of(
                 transcript, rows, draft.messages, self.side.title, self._neighbours, self.session_id
             )
+            draft.tells_title = is_name_taken_back(transcript, self.side.title)
         if self.earlier is not None:
             folder, summaries = self._neighbours.folder, transcript.summaries
             self.told = list(told(self.session_id, folder, rows, summaries, goes_on=True))

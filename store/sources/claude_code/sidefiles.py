@@ -44,7 +44,7 @@ class SideFiles:
     """What a session's side files hold.
 
     Attributes:
-        title: Of ``custom-title.json``.
+        title: Of ``custom-title.json``; empty where that file has none any more.
         archived_at: Epoch ms, of ``archived.json``.
         meta: The agents' meta files by ``agent_key``.
         attachments: The files of ``tool-results/``.
@@ -95,7 +95,7 @@ class SideFiles:
         if not isinstance(data, dict):
             self.problems.append(Problem(path, 0, "no JSON object"))
         elif name == TITLE:
-            self.title = string(data.get("customTitle"))
+            self.title = string(data.get("customTitle")) or ""
         elif name == ARCHIVED:
             archived = data.get("archived", True)
             self.archived_at = (epoch_ms(data.get("at")) or None) if archived else None

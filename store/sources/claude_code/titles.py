@@ -28,7 +28,7 @@ def title_of(
         transcript: The session's file.
         rows: Its main rows.
         messages: Its messages.
-        side_title: What ``custom-title.json`` says.
+        side_title: What ``custom-title.json`` says; None where there is none.
         neighbours: The other files of the folder, for summaries of this session.
         session_id: The session's id.
 
@@ -45,6 +45,16 @@ def title_of(
     if summary:
         return summary, "summary"
     return first_prompt(messages), "first-prompt"
+
+
+def is_name_taken_back(transcript: Transcript, side_title: str | None) -> bool:
+    """Say whether a session has no name of its user's because that was taken back.
+
+    A name whose file is gone is none that was taken back.
+    """
+    note = transcript.notes.get("custom-title")
+    noted = note is not None and not string(note.get("customTitle"))
+    return not side_title and (noted or side_title is not None)
 
 
 def _own_summary(transcript: Transcript, rows: Sequence[Row]) -> str | None:

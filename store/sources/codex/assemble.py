@@ -70,6 +70,7 @@ def session_draft(
         archived_at=_archived_at(head, facts, last_at),
     )
     draft.title, draft.title_from = _title(thread.messages, facts)
+    draft.tells_title = facts.tells_title
     draft.lineage = _lineage(thread_id, meta, spawn, history, thread.messages, segments[0])
     _add_metadata(draft, meta, spawn, thread)
     draft.messages = thread.messages + queued_messages(facts.queued, len(draft.records))

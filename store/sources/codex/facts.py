@@ -3,12 +3,14 @@
 Source: the Codex format page, sections 3.1, 3.3 and 3.5. ``session_index.jsonl`` holds
 names, the last line of a thread wins; ``state_<n>.sqlite`` holds the table ``threads``.
 ``queue_<n>.sqlite`` holds prompts that wait. Only these files are opened, and of ``threads``
-only these columns are read.
+only these columns are read. What a row said that is gone, or a file of names, is known from
+the library; what they say no longer is not.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import sqlite3
@@ -24,11 +26,13 @@ from store.paths import open_regular, real_path
 from store.sources.codex.names import rollout_name
 from store.sources.codex.queue import Queued, read_queue
 from store.sources.json_lines import JsonLines
-from store.sources.protocol import FileStamp, Problem
+from store.sources.protocol import Fact, FileStamp, Library, Problem
 from store.sources.values import string
 
 INDEX = "session_index.jsonl"
 STAMP = "#facts"
+SIDE = "side:"
+"""Begins the fact of what side files tell of a thread."""
 _NUMBERED = re.compile(r"(state|queue)(?:_(\d+))?\.sqlite")
 _Read = TypeVar("_Read")
 _COLUMNS = (
@@ -48,6 +52,9 @@ class Facts:
         archived_at: Epoch ms.
         queued: Prompts that wait for their turn.
         title: What Codex's own list shows, made of the first prompt.
+        has_row: Whether the state database has the thread.
+        in_index: Whether the name is one of ``session_index.jsonl``.
+        unnamed: Whether ``session_index.jsonl`` says last that it has no name.
     """
 
     name: str | None = None
@@ -59,6 +66,14 @@ class Facts:
     role: str | None = None
     queued: tuple[Queued, ...] = ()
     title: str | None = None
+    has_row: bool = False
+    in_index: bool = False
+    unnamed: bool = False
+
+    @property
+    def tells_title(self) -> bool:
+        """Whether a title that is not here is none: its name was taken back."""
+        return self.has_row or self.unnamed
 
     def stamp(self, home: str) -> FileStamp:
         """Return what changes when these facts do, in the form of a file's stamp."""
@@ -91,13 +106,54 @@ class FactsReader:
             facts = _read_database(state, _threads, found) if state is not None else {}
             for thread, name in _read_index(index, found).items():
                 before = facts.get(thread, Facts())
-                facts[thread] = replace(before, name=before.name or name)
+                facts[thread] = replace(
+                    before, name=before.name or name or None, unnamed=not name,
+                    in_index=before.name is None and bool(name),
+                )  # fmt: skip
             waiting = _read_database(queue, read_queue, found) if queue is not None else {}
             for thread, queued in waiting.items():
                 facts[thread] = replace(facts.get(thread, Facts()), queued=queued)
             known = self._seen[str(home)] = (signs, facts, found)
         problems += known[2]
         return known[1]
+
+
+_KEPT = ("name", "archived_at", "created_at", "updated_at", "nickname", "role", "title")
+
+
+def told(thread: str, facts: Facts | None) -> list[Fact]:
+    """Return what is to be known of a thread when its row, or the file of names, is gone."""
+    values = [getattr(facts, name) for name in _KEPT] if facts is not None else []
+    if facts is None or not any(values):
+        return []
+    return [Fact(SIDE + thread, thread, json.dumps([*values, facts.in_index]))]
+
+
+def with_known(
+    facts: Facts | None, thread: str, library: Library, *, has_index: bool
+) -> Facts | None:
+    """Return what side files tell of a thread, or told before they went away.
+
+    Args:
+        facts: What they tell now.
+        thread: The thread's id.
+        library: What earlier syncs brought in.
+        has_index: Whether there is a ``session_index.jsonl``.
+    """
+    now = facts or Facts()
+    if now.has_row and (now.name or has_index):
+        return facts
+    found = library.facts(SIDE + thread)
+    if not found:
+        return facts
+    *values, in_index = json.loads(found[-1].value)
+    known = dict(zip(_KEPT, values, strict=True))
+    if now.unnamed or (has_index if in_index else now.has_row):
+        del known["name"]
+    if now.has_row:
+        known = {"name": known.get("name")}
+    more = {key: value for key, value in known.items() if not getattr(now, key)}
+    return replace(now, **more, in_index=now.in_index or ("name" in more and in_index))
 
 
 def _file_sign(path: Path) -> tuple[int, ...] | None:
@@ -123,6 +179,7 @@ def newest(folder: Path, kind: str) -> Path | None:
 
 
 def _read_index(path: Path, problems: list[Problem]) -> dict[str, str]:
+    """Return names by thread; an empty one where the last line of a thread has none."""
     names: dict[str, str] = {}
     try:
         with open_regular(path) as file:
@@ -136,8 +193,8 @@ def _read_index(path: Path, problems: list[Problem]) -> dict[str, str]:
     found = content.push(body)
     problems += content.problems
     for record in found + content.finish()[0]:
-        thread, name = string(record.data.get("id")), string(record.data.get("thread_name"))
-        if thread and name:
+        thread, name = string(record.data.get("id")), record.data.get("thread_name")
+        if thread and isinstance(name, str):
             names[thread.lower()] = name
     return names
 
@@ -188,6 +245,7 @@ def _threads(connection: sqlite3.Connection) -> dict[str, Facts]:
             string(nickname),
             string(role),
             title=string(title),
+            has_row=True,
         )
     return facts
 

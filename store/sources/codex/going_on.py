@@ -37,7 +37,7 @@ MOST_HEAD = 60
 """Lines at a file's beginning, up to the first prompt, that are kept as context."""
 COMPARED = (
     "title", "title_from", "agent", "workspace_root", "model", "metadata", "created_at",
-    "updated_at", "archived_at", "lineage",
+    "updated_at", "archived_at", "lineage", "tells_title",
 )  # fmt: skip
 """What a thread says that must be the same however it was read."""
 _LAST_OF = ("turn_context", "token_usage_record")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from store.sources.codex import facts as side_files
 from store.sources.codex.assemble import session_draft, thread_id_of
 from store.sources.codex.facts import Facts
 from store.sources.codex.neighbours import ROLLOUT, Neighbours, told
@@ -79,7 +80,7 @@ class ThreadReader:
         thread = thread_id_of(first.path, first)
         gone = self._neighbours.gone_segments(thread, {rollout.key for rollout in there})
         segments = sorted([*there, *gone], key=lambda rollout: rollout.key)
-        self.told = told(thread, segments)
+        self.told = told(thread, segments) + side_files.told(thread, self.facts)
         answers = self.earlier.answers if self.earlier is not None else 0
         find = self._neighbours.find
         draft, missing = session_draft(thread, segments, self.facts, find, answers)

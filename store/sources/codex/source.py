@@ -9,7 +9,7 @@ from pathlib import Path
 from store.sources.codex.assemble import KIND
 from store.sources.codex.database_folder import database_folder, named_home
 from store.sources.codex.discovery import ARCHIVED, IN_USE, home_of, thread_files, thread_of
-from store.sources.codex.facts import INDEX, STAMP, Facts, FactsReader, newest
+from store.sources.codex.facts import INDEX, STAMP, Facts, FactsReader, newest, with_known
 from store.sources.codex.follower import ThreadFollower
 from store.sources.codex.going_on import LongReader
 from store.sources.codex.names import rollout_name
@@ -103,7 +103,7 @@ class CodexSource:
         if unit.key.startswith(KEY):
             return HistoryFollower(lambda now: self.read(root, now))
         return ThreadFollower(
-            lambda: self.reader(root), lambda now: self._facts_of(root, []).get(thread_of(now.key))
+            lambda: self.reader(root), lambda now: self.facts_of(root, now)
         )
 
     def reader(self, root: Path) -> ThreadReader:
@@ -130,8 +130,11 @@ class CodexSource:
         return LongReader(self, root, unit, known).steps(start, fresh=fresh)
 
     def facts_of(self, root: Path, unit: Unit) -> Facts | None:
-        """Return what side files tell of a thread now."""
-        return self._facts_of(root, []).get(unit.key)
+        """Return what side files tell of a thread, or told before they went away."""
+        thread = thread_of(unit.key)
+        has_index = (home_of(root) / INDEX).exists()
+        facts = self._facts_of(root, []).get(thread)
+        return with_known(facts, thread, self._library, has_index=has_index)
 
     def read_with(self, root: Path, unit: Unit) -> tuple[ThreadReader, Reading]:
         """Read one thread whole; return its reader too."""
@@ -142,9 +145,8 @@ class CodexSource:
                 read = read_rollout(reader.restart(stamp.path), problems)
                 if read is not None:
                     stamps.append(read)
-        reader.facts = self._facts_of(root, []).get(thread_of(unit.key))
-        if reader.facts is not None:
-            stamps.append(reader.facts.stamp(str(home_of(root))))
+        stamps += [stamp for stamp in unit.stamps if stamp.path.endswith(STAMP)]
+        reader.facts = self.facts_of(root, unit)
         sessions = reader.build()
         return reader, Reading(
             sessions, reader.problems + problems, tuple(stamps),

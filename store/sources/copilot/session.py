@@ -161,6 +161,7 @@ def session_drafts(
         system_prompts=dict(session.main.prompts),
     )
     draft.title, draft.title_from = _title(session, workspace, draft.messages)
+    draft.tells_title = "name" in workspace
     draft.model = session.main.model or _chosen_model(session)
     for name, value in (
         ("git_branch", session.context.get("branch") or workspace.get("branch")),

@@ -178,6 +178,7 @@ def build_session(
         records=records,
     )
     draft.title, draft.title_from = _title(history, found)
+    draft.tells_title = "summary" in history.meta
     draft.model = next(
         (m.metadata["model"] for m in reversed(found) if "model" in m.metadata), None
     )

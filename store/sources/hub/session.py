@@ -28,7 +28,7 @@ def session_draft(stored: StoredSession) -> SessionDraft:
         stored.id, stored.path, KIND, created, utc_ms(row.get("updated_at")) or last,
         title=string(row.get("title")), title_from="title" if string(row.get("title")) else None,
         workspace_root=_workspace(data, stored.messages), model=_model(data, drafts),
-        messages=drafts, records=stored.records,
+        messages=drafts, records=stored.records, tells_title=True,
     )  # fmt: skip
     _describe(draft, stored)
     return draft

@@ -18,7 +18,7 @@ from store.sources.databases import SqliteRows, decoded, rows, stamp_of_rows
 from store.sources.drafts import LineageDraft
 from store.sources.hub.session import KIND, session_draft
 from store.sources.hub.stored import read_stored
-from store.sources.protocol import Problem, Reading, Unit
+from store.sources.protocol import SESSION_FACT, Problem, Reading, Unit
 from store.sources.row_reader import Row, RowReader
 from store.sources.server_url import ServerUrl
 from store.sources.servers.source import XMIN, ServerRows
@@ -115,13 +115,14 @@ class HubSource(DatabaseSource, ServerRows):
         if stored is None:
             return Reading([], [], unit.stamps)
         draft = session_draft(stored)
-        parent = string(stored.row.get("parent_id"))
+        parent, wants = string(stored.row.get("parent_id")), list[str]()
         if parent is not None:
             if not reader.rows("SELECT 1 AS found FROM sessions WHERE id = $1", parent):
                 stored.complain(f"its parent {parent} is not there")
+                wants.append(SESSION_FACT + parent)
             call = _call_of_parent(reader, parent, session_id)
             draft.lineage = LineageDraft("subagent", parent, tool_call_id=call)
-        return Reading([draft], stored.problems, unit.stamps)
+        return Reading([draft], stored.problems, unit.stamps, wants=wants)
 
 
 def _left_over(place: str, left: Mapping[str, Mapping[str, tuple[Any, ...]]]) -> list[Problem]:

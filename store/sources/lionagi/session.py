@@ -114,7 +114,7 @@ def _session(
     draft = SessionDraft(
         stored.id, stored.path, KIND, created, utc_ms(row.get("updated_at")) or last,
         workspace_root=_workspace(stored),
-        messages=messages, records=records,
+        messages=messages, records=records, tells_title=True,
     )  # fmt: skip
     draft.title, draft.title_from = title_of(row)
     if draft.title_from == "id":

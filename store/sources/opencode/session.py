@@ -47,6 +47,7 @@ def session_draft(
         model=model_of(mapping(info.get("model"))),
         records=stored.records,
         archived_at=ms_or_0(times.get("archived")) or None,
+        tells_title=True,
     )  # fmt: skip
     if draft.model is None:
         models = [one.metadata["model"] for one in drafts if "model" in one.metadata]

@@ -12,7 +12,7 @@ from store.sources.drafts import SessionDraft
 from store.sources.opencode.database import read_session
 from store.sources.opencode.export_file import read_export
 from store.sources.opencode.folders import Folders
-from store.sources.opencode.forks import find_origin
+from store.sources.opencode.forks import find_origin, told, wanted
 from store.sources.opencode.json_store import list_json_sessions, read_json_session
 from store.sources.opencode.listing import list_sessions
 from store.sources.opencode.opening import Databases
@@ -31,7 +31,7 @@ from store.sources.opencode.relatives import (
 )
 from store.sources.opencode.session import KIND, session_draft
 from store.sources.opencode.stored import StoredSession
-from store.sources.protocol import FileStamp, Problem, Reading, Unit
+from store.sources.protocol import FileStamp, Library, NoLibrary, Problem, Reading, Unit
 
 _EXPORT, _JSON = "export", "json"
 _DATABASE_FILES = ("", "-wal", "-shm", "-journal")
@@ -49,6 +49,11 @@ class OpencodeSource:
         """Make a source."""
         self._databases = Databases()
         self._listed: dict[str, dict[str, Unit]] = {}
+        self._library: Library = NoLibrary()
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into for what forks were made from and is gone."""
+        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the data folder, and the file that ``OPENCODE_DB`` names outside of it."""
@@ -110,7 +115,9 @@ class OpencodeSource:
         if store == _JSON:
             folders = Folders.of_session(path)
             stored = read_json_session(folders, path)
-            origin = find_origin(stored, lambda at, own: candidates_in_json_store(folders, at, own))
+            origin = find_origin(
+                stored, lambda at, own: candidates_in_json_store(folders, at, own), self._library
+            )
             call = call_in_json_store(folders, stored)
             stored.side_folder = str(folders.storage.parent / TOOL_OUTPUT)
             return _reading(stored, unit, session_draft(stored, origin, call))
@@ -122,7 +129,7 @@ class OpencodeSource:
             if stored is None:
                 return Reading([], [], unit.stamps)
             origin = find_origin(
-                stored, lambda at, own: candidates_in_database(connection, at, own)
+                stored, lambda at, own: candidates_in_database(connection, at, own), self._library
             )
             call = call_in_database(connection, stored)
         stored.side_folder = str(path.parent / TOOL_OUTPUT)
@@ -180,7 +187,9 @@ class SessionFollower:
 
 
 def _reading(stored: StoredSession, unit: Unit, draft: SessionDraft) -> Reading:
-    return Reading([draft], stored.problems, unit.stamps)
+    return Reading(
+        [draft], stored.problems, unit.stamps, facts=told(stored), wants=wanted(stored)
+    )
 
 
 def _touched(stores: Stores, paths: Iterable[str]) -> list[Path] | None:

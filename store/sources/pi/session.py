@@ -91,6 +91,7 @@ def session_draft(
         system_prompts=dict(built.prompts.texts),
     )
     draft.title, draft.title_from = _title(tree, messages)
+    draft.tells_title = any(entry.type == "session_info" for entry in tree.entries)
     draft.model = _model(tree, messages)
     draft.metadata["backscroll"] = _extra(tree)
     activity = _activity(tree)

@@ -140,6 +140,7 @@ def _sides(unit: Unit, files: UnitFiles, problems: list[Problem]) -> Sides:
 
 
 def _name(draft: SessionDraft, config: dict[str, Any]) -> None:
+    draft.tells_title = bool(config)
     named = string(config.get("title")) or request_of(string(config.get("prompt")) or "")
     if title := shortened(named) or first_prompt(draft.messages):
         draft.title = title

@@ -81,6 +81,7 @@ def session_draft(
     draft = SessionDraft(
         stored.id, path, KIND, created, utc_ms(row.get("updated_at")) or last,
         workspace_root=string(row.get("workspace_path")), messages=messages, records=records,
+        tells_title=True,
     )  # fmt: skip
     state = str(row.get("state"))
     if state in _SHELVED:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from store.errors import StoreError
 from store.paths import open_regular
@@ -20,7 +20,15 @@ from store.sources.growing import (
     stamped,
 )
 from store.sources.json_lines import LineError, parse_value
-from store.sources.protocol import FileStamp, Problem, Reading, Unit
+from store.sources.protocol import (
+    SESSION_FACT,
+    FileStamp,
+    Library,
+    NoLibrary,
+    Problem,
+    Reading,
+    Unit,
+)
 from store.sources.values import mapping, string, utc_ms
 from store.sources.y_agent.session import KIND, Files, display_path, message_ids, session_draft
 from store.sources.y_agent.stored import StoredSession, read_stored
@@ -36,6 +44,18 @@ _TRACED = ("status", "completed_at", "total_input_tokens", "total_output_tokens"
 """Columns of a trace that are written when it ends."""
 
 
+class _Parent(NamedTuple):
+    """What is known of the session that a fork was made from.
+
+    Attributes:
+        messages: The ids of its messages.
+        looked: Its transcript, where that was looked for in vain.
+    """
+
+    messages: frozenset[str]
+    looked: Sequence[FileStamp] = ()
+
+
 class YAgentSource(DatabaseSource):
     """Fulfils ``store.sources.protocol.Source`` and ``FollowedSource``; reads only."""
 
@@ -43,6 +63,15 @@ class YAgentSource(DatabaseSource):
     label = "y-agent"
     version = 2
     patterns = ("y-agent.db",)
+
+    def __init__(self) -> None:
+        """Make a source."""
+        super().__init__()
+        self._library: Library = NoLibrary()
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into for what forks were made from and is gone."""
+        self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return the data folder below ``XDG_STATE_HOME`` or ``~/.local/state``."""
@@ -108,17 +137,35 @@ class YAgentSource(DatabaseSource):
         for name in (context, display):
             if name not in files.lines and _has_lines(stored):
                 problems.append(Problem(name, 0, "transcript is missing"))
+        parent = self._parent(path.parent, stored, connection)
         found = Files(
-            files.lines.get(display), files.lines.get(context),
-            _parent_ids(path.parent, stored, connection), _history(files),
+            files.lines.get(display), files.lines.get(context), parent.messages, _history(files),
             _pins(path.parent, []).get(session_id, (False, None)),
         )  # fmt: skip
         draft = session_draft(stored, str(path), found, problems)
+        wants: list[str] = []
         if stored.row.get("parent_id") and stored.parent is None:
             reason = f"session {session_id}: its parent {stored.row['parent_id']} is not there"
             problems.append(Problem(str(path), 0, reason))
+            wants.append(f"{SESSION_FACT}{stored.row['parent_id']}")
         stamps = (unit.stamps[0], *files.stamps)
-        return Reading([draft], files.problems + problems, stamps)
+        return Reading(
+            [draft], files.problems + problems, stamps, looked=parent.looked, wants=wants
+        )
+
+    def _parent(
+        self, folder: Path, stored: StoredSession, connection: sqlite3.Connection
+    ) -> _Parent:
+        """Return the session that a fork was made from; nothing for any other session."""
+        name = string(stored.row.get("parent_id"))
+        if name is None or stored.row.get("session_type") != "branch":
+            return _Parent(frozenset())
+        known = frozenset(one.name for one in self._library.messages(name))
+        if stored.parent is None:
+            return _Parent(known)
+        path = display_path(_transcript(folder, stored.parent))
+        looked = [] if os.path.exists(path) else [FileStamp.now(path)]
+        return _Parent(known | _message_ids(path, name, connection), looked)
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the database's files and the folders of transcripts and file history."""
@@ -242,13 +289,9 @@ def _pins(folder: Path, problems: list[Problem]) -> dict[str, tuple[bool, str | 
     return {name: (name in names, slots.get(name)) for name in {*names, *slots}}
 
 
-def _parent_ids(
-    folder: Path, stored: StoredSession, connection: sqlite3.Connection
-) -> frozenset[str]:
-    """Return the messages of the session that a fork was made from, rewound ones too."""
-    if stored.parent is None or stored.row.get("session_type") != "branch":
-        return frozenset()
-    file = GrowingFile(display_path(_transcript(folder, stored.parent)))
+def _message_ids(path: str, session_id: str, connection: sqlite3.Connection) -> frozenset[str]:
+    """Return the messages of a session's transcript, and of its rows, rewound ones too."""
+    file = GrowingFile(path)
     try:
         file.read([])
         found = message_ids(file)
@@ -256,5 +299,5 @@ def _parent_ids(
         found = frozenset()
     if "session_id" in columns(connection, "chat_messages"):
         sql = "SELECT id FROM chat_messages WHERE session_id = ?"
-        found |= {str(row[0]) for row in connection.execute(sql, (stored.parent["id"],))}
+        found |= {str(row[0]) for row in connection.execute(sql, (session_id,))}
     return found

@@ -1,0 +1,127 @@
+"""Keeps where a session comes from when its source can no longer tell.
+
+A fork of some agents is known by what its parent says: a parent whose file or rows are gone
+leaves a reading that says nothing, or less than an earlier one. While the library has the
+parent, what was found once stands.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import orjson
+
+from store.sync.jsontext import json_text
+from store.sync.session_rows import PreparedSession
+
+
+class _Known(NamedTuple):
+    """What the store says of a session's parent.
+
+    Attributes:
+        lineage: The session's own ``metadata_json.lineage``.
+        parent_path: Where the parent was read from.
+    """
+
+    parent_id: str
+    parent_message: str | None
+    lineage: dict[str, Any]
+    parent_path: str | None
+
+
+def with_known_lineage(
+    connection: sqlite3.Connection, prepared: PreparedSession, *, same_mapping: bool
+) -> PreparedSession:
+    """Return a session with the parent that it is known to have.
+
+    Args:
+        connection: In a transaction.
+        prepared: What was read. Another parent that it names is followed.
+        same_mapping: Whether it was read as the stored one was; a newer mapping may say on
+            purpose that there is no parent, so then only one whose file is gone is kept.
+    """
+    known = _known(connection, prepared.id)
+    if known is None or known.parent_id == prepared.id:
+        return prepared
+    if not same_mapping and (known.parent_path is None or os.path.exists(known.parent_path)):
+        return prepared
+    said = prepared.metadata.get("lineage") or {}
+    if prepared.parent_id is None:
+        lineage = known.lineage
+    elif (prepared.parent_id, prepared.lineage_kind) == (known.parent_id, known.lineage["kind"]):
+        lineage = {**known.lineage, **said}
+    else:
+        return prepared
+    marks: dict[str, str] = {}
+    if lineage["kind"] == "fork" and not prepared.inherited:
+        marks = _inherited(connection, prepared.id)
+    parent_message = prepared.parent_message or known.parent_message
+    if not marks and (lineage, parent_message) == (said, prepared.parent_message):
+        return prepared
+    found = replace(
+        prepared,
+        parent_id=known.parent_id,
+        parent_message=parent_message,
+        lineage_kind=lineage["kind"],
+        metadata=_with_lineage(prepared.metadata, lineage),
+    )
+    return _marked(found, marks) if marks else found
+
+
+def _known(connection: sqlite3.Connection, session_id: str) -> _Known | None:
+    """Return the parent that a session was found to have; None where it is not there."""
+    row = connection.execute(
+        "SELECT l.parent_id, l.parent_message, json_extract(s.metadata_json, '$.lineage'),"
+        " json_extract(p.metadata_json, '$.source.path')"
+        " FROM session_links l JOIN chat_sessions s ON s.id = l.session_id"
+        " JOIN chat_sessions p ON p.id = l.parent_id WHERE l.session_id = ?",
+        (session_id,),
+    ).fetchone()
+    if row is None or row[2] is None:
+        return None
+    lineage = orjson.loads(row[2])
+    # A file that was exported here names no parent at its source.
+    return _Known(row[0], row[1], lineage, row[3]) if "parent_source_id" in lineage else None
+
+
+def _inherited(connection: sqlite3.Connection, session_id: str) -> dict[str, str]:
+    """Return by the source id of each stored copy that of its original."""
+    return dict(
+        connection.execute(
+            "SELECT json_extract(metadata_json, '$.source.id'),"
+            " json_extract(metadata_json, '$.source.inherited_from') AS original"
+            " FROM chat_messages WHERE session_id = ? AND original IS NOT NULL",
+            (session_id,),
+        )
+    )
+
+
+def _with_lineage(metadata: dict[str, Any], lineage: dict[str, Any]) -> dict[str, Any]:
+    """Return the metadata with a lineage where one that was read stands."""
+    found: dict[str, Any] = {}
+    for key, value in metadata.items():
+        if key != "lineage":
+            found[key] = value
+        if key == "source":
+            found["lineage"] = lineage
+    return found
+
+
+def _marked(prepared: PreparedSession, marks: dict[str, str]) -> PreparedSession:
+    """Return a session whose messages name the originals that they are copies of."""
+    inherited, messages = dict(prepared.inherited), list(prepared.messages)
+    for place, name in enumerate(prepared.message_names):
+        if name in marks:
+            inherited[place] = marks[name]
+            row = messages[place]
+            messages[place] = (*row[:3], _inheriting(row[3], marks[name]), *row[4:])
+    return replace(prepared, inherited=inherited, messages=messages)
+
+
+def _inheriting(text: str, original: str) -> str:
+    metadata = orjson.loads(text)
+    source = {"id": metadata["source"]["id"], "inherited_from": original, **metadata["source"]}
+    return json_text({**metadata, "source": source})

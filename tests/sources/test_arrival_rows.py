@@ -1,0 +1,275 @@
+"""Rows of a database that come late, and rows that go away.
+
+As in ``test_arrival`` for files: each session's rows in turn come late, and each session's
+rows in turn go away while the other sessions grow by a row.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.database import Database
+from store.queries.counted import counted
+from tests.sources.samples import DATA
+from tests.sources.test_arrival import (
+    ALL,
+    Place,
+    databases,
+    differences,
+    forget_stamps,
+    synced,
+)
+from tests.store.sync_fakes import TABLES, dump
+
+__all__ = ["databases"]
+
+LATER = 60 * 60 * 1000
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A program's database, and how its rows belong together.
+
+    Attributes:
+        kind: The source's kind.
+        folder: The sample's folder, relative to the folder of all samples.
+        root: What is read, relative to a copy of that folder.
+        database: Relative to the same.
+        sessions: Table and column that names each session.
+        others: Tables and columns that name the session of their rows.
+        grow: Adds a row to a session.
+        prepare: Makes more rows before anything is read.
+    """
+
+    kind: str
+    folder: str
+    root: str
+    database: str
+    sessions: tuple[str, str]
+    others: tuple[tuple[str, str], ...]
+    grow: Callable[[sqlite3.Connection, str], None]
+    prepare: Callable[[sqlite3.Connection], None] | None = None
+
+    def names(self, connection: sqlite3.Connection) -> list[str]:
+        table, column = self.sessions
+        return [row[0] for row in connection.execute(f"SELECT {column} FROM {table} ORDER BY 1")]
+
+    def delete(self, connection: sqlite3.Connection, name: str) -> None:
+        for table, column in (*self.others, self.sessions):
+            connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (name,))
+
+
+def again(connection: sqlite3.Connection, table: str, where: str, name: str, **now: Any) -> None:
+    """Add the last row of a session once more, with other values."""
+    cursor = connection.execute(f"SELECT * FROM {table} WHERE {where} = ? ORDER BY rowid", (name,))
+    columns = [column[0] for column in cursor.description]
+    found = cursor.fetchall()
+    if found:
+        row = dict(zip(columns, found[-1], strict=True)) | now
+        marks = ", ".join("?" * len(row))
+        connection.execute(
+            f"INSERT INTO {table}({', '.join(row)}) VALUES ({marks})", tuple(row.values())
+        )
+
+
+def grow_opencode(connection: sqlite3.Connection, name: str) -> None:
+    (at,) = connection.execute(
+        "SELECT max(time_created) FROM message WHERE session_id = ?", (name,)
+    ).fetchone()
+    at += LATER
+    data = json.dumps({"role": "user", "time": {"created": at}})
+    text = json.dumps({"type": "text", "text": "one more"})
+    times = {"time_created": at, "time_updated": at}
+    again(connection, "message", "session_id", name, id=f"msg_z{name}", data=data, **times)
+    again(connection, "part", "session_id", name, id=f"prt_z{name}", message_id=f"msg_z{name}",
+          data=text, **times)  # fmt: skip
+
+
+def fork_opencode(connection: sqlite3.Connection) -> None:
+    """Fork a fork, and its parent once more; the program notes it of neither."""
+    forks = [row[0] for row in connection.execute(
+        "SELECT id FROM session WHERE title LIKE 'Title for tools%' ORDER BY time_created"
+    )]  # fmt: skip
+    assert len(forks) == 2
+    for number, name in enumerate((forks[1], forks[0]), 1):
+        (at,) = connection.execute("SELECT max(time_created) FROM session").fetchone()
+        at += 1000
+        again(connection, "session", "id", name, id=f"ses_z{number}", slug=f"z{number}",
+              title=f"{name} (fork)", time_created=at, time_updated=at)  # fmt: skip
+        for table in ("message", "part"):
+            rows = connection.execute(
+                f"SELECT id FROM {table} WHERE session_id = ? ORDER BY id", (name,)
+            ).fetchall()
+            for (old,) in rows:
+                new: dict[str, Any] = {"id": f"{old[:4]}z{number}{old[4:]}",
+                                       "session_id": f"ses_z{number}"}  # fmt: skip
+                if table == "part":
+                    (message,) = connection.execute(
+                        "SELECT message_id FROM part WHERE id = ?", (old,)
+                    ).fetchone()
+                    new["message_id"] = f"{message[:4]}z{number}{message[4:]}"
+                again(connection, table, "id", old, **new)
+
+
+def grow_hub(connection: sqlite3.Connection, name: str) -> None:
+    at = "2026-11-20T10:00:00.000Z"
+    times = {"created_at": at, "updated_at": at}
+    data = json.dumps({"time": {"created": 1795168800000}})
+    again(connection, "messages", "session_id", name, id=f"z{name}", role="user", data=data,
+          **times)  # fmt: skip
+    again(connection, "parts", "session_id", name, id=f"prt_z{name}", message_id=f"z{name}",
+          type="text", data=json.dumps({"text": "one more"}), **times)  # fmt: skip
+
+
+def grow_y_agent(connection: sqlite3.Connection, name: str) -> None:
+    connection.execute(
+        "UPDATE session_metadata SET updated_at = '2026-11-20T10:00:00+00:00' WHERE id = ?", (name,)
+    )
+
+
+def grow_lionagi(connection: sqlite3.Connection, name: str) -> None:
+    (branch, progression) = connection.execute(
+        "SELECT id, progression_id FROM branches WHERE session_id = ? ORDER BY created_at", (name,)
+    ).fetchone()
+    content = json.dumps({"instruction": "one more"})
+    (kind,) = connection.execute(
+        "SELECT id FROM messages WHERE role = 'user' ORDER BY id LIMIT 1"
+    ).fetchone()
+    again(connection, "messages", "id", kind, id=f"z{name}", created_at=1795168800.0,
+          content=content, sender=None, recipient=branch)  # fmt: skip
+    connection.execute(
+        "UPDATE progressions SET collection = json_insert(collection, '$[#]', ?) WHERE id = ?",
+        (f"z{name}", progression),
+    )
+
+
+def grow_copilot(connection: sqlite3.Connection, name: str) -> None:
+    again(connection, "turns", "session_id", name, id=None, turn_index=99,
+          user_message="one more", timestamp="2026-11-28T10:00:00.000Z")  # fmt: skip
+
+
+def grow_codex(connection: sqlite3.Connection, name: str) -> None:
+    connection.execute("UPDATE threads SET recency_at = recency_at + 1 WHERE id = ?", (name,))
+
+
+ROWS = (
+    Rows("opencode", "opencode", "opencode.db", "opencode.db", ("session", "id"),
+         (("message", "session_id"), ("part", "session_id"), ("event", "aggregate_id"),
+          ("event_sequence", "aggregate_id")), grow_opencode, fork_opencode),
+    Rows("hub", "hub", "hub.db", "hub.db", ("sessions", "id"),
+         (("parts", "session_id"), ("messages", "session_id")), grow_hub),
+    Rows("y-agent", "y-agent/data", "", "y-agent.db", ("session_metadata", "id"),
+         (("chat_messages", "session_id"), ("chat_checkpoints", "session_id")), grow_y_agent),
+    Rows("lionagi", "lionagi", "state.db", "state.db", ("sessions", "id"),
+         (("branches", "session_id"), ("session_signals", "session_id")), grow_lionagi),
+    Rows("copilot", "copilot", "", "session-store.db", ("sessions", "id"),
+         (("turns", "session_id"), ("session_files", "session_id"),
+          ("assistant_usage_events", "session_id")), grow_copilot),
+    Rows("codex", "codex/home", "", "state_5.sqlite", ("threads", "id"),
+         (("thread_spawn_edges", "child_thread_id"), ("thread_spawn_edges", "parent_thread_id")),
+         grow_codex),
+)  # fmt: skip
+
+
+class Source:
+    """A copy of a sample whose database is written, and put back."""
+
+    def __init__(self, rows: Rows, folder: Path) -> None:
+        self.rows = rows
+        top = folder / Path(rows.folder).parts[0]
+        shutil.copytree(DATA / Path(rows.folder).parts[0], top)
+        base = folder / rows.folder
+        self.place = Place(rows.kind, base / rows.root if rows.root else base, folder / "away")
+        self.path, self._saved = base / rows.database, folder / "saved"
+        if rows.prepare is not None:
+            self.write(rows.prepare)
+        shutil.copy(self.path, self._saved)
+
+    def write(self, change: Callable[[sqlite3.Connection], Any]) -> Any:
+        """Change the database as its program would."""
+        connection = sqlite3.connect(self.path)
+        try:
+            connection.execute("PRAGMA foreign_keys = OFF")
+            with connection:
+                return change(connection)
+        finally:
+            connection.close()
+
+    def names(self) -> list[str]:
+        found: list[str] = self.write(self.rows.names)
+        return found
+
+    def delete(self, name: str) -> None:
+        self.write(lambda connection: self.rows.delete(connection, name))
+
+    def grow_all_but(self, name: str) -> None:
+        def grow(connection: sqlite3.Connection) -> None:
+            for other in self.rows.names(connection):
+                if other != name:
+                    self.rows.grow(connection, other)
+
+        self.write(grow)
+
+    def put_back(self) -> None:
+        for ending in ("-wal", "-shm"):
+            self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
+        shutil.copy(self._saved, self.path)
+
+
+@pytest.fixture(params=ROWS, ids=lambda rows: rows.kind)
+def rows_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Source]:
+    yield Source(request.param, tmp_path / "sample")
+
+
+def test_rows_that_come_late_make_no_difference(rows_of: Source, databases: Any) -> None:
+    fresh = dump(synced(databases("fresh"), rows_of.place), ALL)
+    wrong = {}
+    for name in rows_of.names():
+        database = databases(name)
+        rows_of.delete(name)
+        synced(database, rows_of.place)
+        rows_of.put_back()
+        synced(database, rows_of.place)
+        found = differences(dump(database, ALL), fresh)
+        if found:
+            wrong[name] = found
+    assert wrong == {}
+
+
+def told(database: Database) -> dict[str, Any]:
+    """All that the library says of sessions, and how their answers are counted."""
+    found: dict[str, Any] = dump(database, (*TABLES, "attachments", "session_links"))
+    once = counted(database)
+    found["counted"] = sorted((*once.usage.items(), *once.begun_at.items()), key=repr)
+    return found
+
+
+def test_nothing_is_lost_with_rows(rows_of: Source, databases: Any, tmp_path: Path) -> None:
+    """The other sessions come out as if the rows were still there."""
+    synced(databases("whole"), rows_of.place).close()
+    wrong = {}
+    for number, name in enumerate(rows_of.names()):
+        both = []
+        for goes in (False, True):
+            copy = f"{number} {goes}"
+            shutil.copy(tmp_path / "whole.db", tmp_path / f"{copy}.db")
+            database = databases(copy)
+            if goes:
+                rows_of.delete(name)
+            rows_of.grow_all_but(name)
+            forget_stamps(database)
+            synced(database, rows_of.place)
+            both.append(told(database))
+            rows_of.put_back()
+        found = differences(both[1], both[0])
+        if found:
+            wrong[name] = found
+    assert wrong == {}
