@@ -17,7 +17,7 @@ from store.access import Opened, connect
 from store.copies import beside, copy_aside, size_of
 from store.errors import StoreError
 
-_LONGEST_S = 60.0
+_LONGEST_S = 20.0
 _STEPS = 200_000
 """Steps of SQLite's machine between two looks at the clock: some milliseconds."""
 _LARGEST_GROWTH = 4

@@ -93,11 +93,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return USAGE
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _without_terminal(request)
-    if not sys.stderr.isatty():
-        print("backscroll: the browser draws on standard error; do not redirect it")
-        return USAGE
     if os.environ.get("TERM", "") in NO_TERMINALS and os.name != "nt":
         print(f"backscroll: {_no_terminal()}", file=sys.stderr)
+        return USAGE
+    if not sys.stderr.isatty():
+        print("backscroll: the browser draws on standard error; do not redirect it")
         return USAGE
     return _browse(request)
 

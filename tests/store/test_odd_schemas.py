@@ -104,6 +104,7 @@ def test_what_is_written_later_is_seen(make: Make, tmp_path: Path) -> None:
 def test_a_view_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("store.rebuilt._LARGEST_GROWTH", 0)
     monkeypatch.setattr("store.rebuilt._ROOM", 1 << 20)
+    monkeypatch.setattr("store.rebuilt._LONGEST_S", 0.1)
     path = tmp_path / "host.db"
     connection = filled(path)
     connection.execute("ALTER TABLE chat_parts RENAME TO real_chat_parts")

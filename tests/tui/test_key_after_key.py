@@ -94,11 +94,11 @@ async def test_keys_behind_the_search_of_the_inspector_go_on_in_it(tmp_path: Pat
         assert inspector is not None
         await typed(run, 0, "3")
         for pace in PACES:
-            await typed(run, pace, "slash", "s", "enter")
+            await typed(run, pace, "slash", "a", "enter")
             at, hits = inspector.view.found
-            assert (inspector.view.needle, at) == ("s", 1) and hits == 3
-            await typed(run, pace, "slash", "s", "enter", "n", "n")
-            assert (inspector.view.needle, inspector.view.found) == ("s", (3, 3))
+            assert (inspector.view.needle, at) == ("a", 1) and hits == 3
+            await typed(run, pace, "slash", "a", "enter", "n", "n")
+            assert (inspector.view.needle, inspector.view.found) == ("a", (3, 3))
             await typed(run, pace, "slash", "x", "escape", "j")
             assert inspector.view.needle == "" and run.app.main.focused_pane == "inspector"
             assert inspector.query_one("#find-text").value == ""  # type: ignore[attr-defined]
