@@ -11,7 +11,7 @@ by the process or lock first, then by how the last turn ended, then by the age o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -196,7 +196,36 @@ def judged_all(
     for one in known:
         end = ends.get(one.id, Unsettled())
         found[one.id] = judged(one, end, now), end.touched_at
+    for one in _asked_for(db, known, found, now):
+        end = ends.get(one.id, Unsettled())
+        found[one.id] = judged(one, end, now), end.touched_at
     return found
+
+
+def _asked_for(
+    db: Database, known: Sequence[Known], found: Mapping[str, tuple[Activity, int]], now: int
+) -> Iterator[Known]:
+    """Ask who runs the sessions that seem to run, where no watcher has looked."""
+    imported = [one for one in known if one.imported and _is_unwatched(one)]
+    if db.form.name != "own" or not imported:
+        return
+    from store import presence  # with all sources; not needed for the first rows of a list
+
+    said = presence.said_by_processes(db)
+    wanted = {
+        one.id: one for one in imported
+        if one.id in said or found[one.id][0].state in OPEN_STATES
+    }  # fmt: skip
+    if wanted:
+        for name, live in presence.presence(db, list(wanted), now).items():
+            yield wanted[name]._replace(live=live)
+
+
+def _is_unwatched(known: Known) -> bool:
+    """Say whether nothing that the store holds tells who runs a session."""
+    if known.live is not None and not _is_outdated(known, known.updated_at):
+        return False
+    return known.said is None or ("pid" not in known.said and _lives(known.said) is None)
 
 
 def _needs_its_end(known: Known) -> bool:

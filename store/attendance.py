@@ -8,7 +8,7 @@ session's program and runs in its folder. On Linux ``/proc`` tells; elsewhere ``
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from store.errors import Refused
 from store.paths import resolved
 from store.processes import PS_TIMEOUT_S, has_proc
 from store.programs import CommandLine, run
+from store.silent import is_silent
 
 
 class Program(NamedTuple):
@@ -27,22 +28,33 @@ class Program(NamedTuple):
         names: What its command is called.
         packages: Folders of the packages that it is installed in, for programs that are run
             by an interpreter.
+        shares_file: Whether all its sessions are in one file, so that a process that has it
+            open may run any of them.
     """
 
     names: frozenset[str]
     packages: tuple[str, ...] = ()
+    shares_file: bool = False
 
 
 PROGRAMS: dict[str, Program] = {
-    "claude-code": Program(frozenset({"claude"}), ("/@anthropic-ai/claude-code/",)),
+    "claude-code": Program(
+        frozenset({"claude"}), ("/@anthropic-ai/claude-code/", "/claude-agent-sdk/")
+    ),
     "codex": Program(frozenset({"codex"}), ("/@openai/codex/",)),
-    "opencode": Program(frozenset({"opencode"}), ("/opencode-ai/",)),
+    "opencode": Program(
+        frozenset({"opencode", "opencode-cli"}), ("/opencode-ai/",), shares_file=True
+    ),
     "gemini": Program(frozenset({"gemini"}), ("/@google/gemini-cli/",)),
     "pi": Program(frozenset({"pi"}), ("/pi-coding-agent/",)),
     "copilot": Program(frozenset({"copilot"}), ("/@github/copilot/",)),
     "aider": Program(frozenset({"aider"})),
 }
 """By the kind of a source."""
+QUIET_MS = 2_000
+"""A session that no process can be running, and that wrote nothing for so long, is over."""
+QUIET_ELSEWHERE_MS = 15_000
+"""The same where its folder is not on this machine: the agent may be in a container."""
 _ARGUMENTS = 4
 """Words of a command line among which a program's name is looked for."""
 _OURS = ("backscroll", "store.sync")
@@ -79,15 +91,23 @@ class Seen:
                 return True
         return False
 
-    def runs_in(self, folder: str) -> bool:
-        """Say whether it runs in a folder or below it."""
+    @property
+    def cwd(self) -> str:
+        """The folder that it runs in; "" where the system does not tell."""
         if self._cwd is None:
             try:
                 self._cwd = os.path.realpath(system.PROC / str(self.pid) / "cwd", strict=True)
             except OSError:
                 self._cwd = ""
-        real = resolved(folder).rstrip("/")
-        return bool(self._cwd) and (self._cwd == real or self._cwd.startswith(real + "/"))
+        return self._cwd
+
+    def runs_in(self, folder: str) -> bool:
+        """Say whether it runs in a folder or below it."""
+        return bool(self.cwd) and _is_in(self.cwd, resolved(folder))
+
+    def may_work_in(self, folder: str) -> bool:
+        """Say whether it runs in a folder, below or above it, or in one that is not known."""
+        return not self.cwd or self.runs_in(folder) or _is_in(resolved(folder), self.cwd)
 
     def has_open(self, files: Iterable[tuple[int, int]]) -> bool:
         """Say whether it has one of some files open, by device and inode."""
@@ -101,6 +121,17 @@ class Seen:
         self._files = frozenset(_identities(paths))
 
 
+class Candidate(NamedTuple):
+    """A process that may run a session.
+
+    Attributes:
+        is_sure: False where nothing but a file that other sessions share speaks for it.
+    """
+
+    pid: int
+    is_sure: bool
+
+
 @dataclass(slots=True)
 class Processes:
     """The processes of this machine, as they were at one moment.
@@ -112,32 +143,76 @@ class Processes:
     seen: list[Seen] = field(default_factory=list)
     known: bool = True
 
-    def of_session(self, kind: str, workspace: str | None, paths: Sequence[str]) -> list[int]:
-        """Return the processes that may run a session.
+    def of_session(
+        self, kind: str, workspace: str | None, paths: Sequence[str],
+        others: Collection[int] = (), newer: int = 0,
+    ) -> list[Candidate]:
+        """Return the processes that may run a session, the likeliest first.
 
         Args:
             kind: The kind of its source.
             workspace: Its folder.
             paths: Its files.
+            others: Processes that are known to run other sessions.
+            newer: How many sessions of the program in that folder were written later; as many
+                of its processes there run those.
         """
         files, program = set(_identities(paths)), PROGRAMS.get(kind)
         if program is None:
             return []
-        found = []
+        with_file, in_folder = [], []
         for one in self.seen:
-            if one.is_ours:
+            if one.is_ours or one.pid in others:
                 continue
-            named = one.is_of(program)
-            if (files and one.has_open(files)) or (
-                named and workspace is not None and one.runs_in(workspace)
-            ):
-                found.append(one.pid)
-        return found
+            named = workspace is not None and one.is_of(program) and one.runs_in(workspace)
+            if files and one.has_open(files):
+                with_file.append(Candidate(one.pid, named or not program.shares_file))
+            elif named:
+                in_folder.append(Candidate(one.pid, True))
+        if not program.shares_file and len(in_folder) <= newer:
+            in_folder = []
+        return sorted([*with_file, *in_folder], key=lambda one: not one.is_sure)
+
+    def is_over(
+        self, kind: str, workspace: str | None, path: str, quiet_for_ms: int,
+        others: Collection[int] = (), newer: int = 0,
+    ) -> bool:
+        """Say whether it is known that nothing runs a session that seems to run.
+
+        Args:
+            kind: The kind of its source.
+            workspace: Its folder.
+            path: Its file.
+            quiet_for_ms: How long ago it was written.
+            others: Processes that are known to run other sessions.
+            newer: How many sessions of the program in that folder were written later.
+        """
+        here = workspace is not None and os.path.isdir(workspace)
+        if quiet_for_ms <= (QUIET_MS if here else QUIET_ELSEWHERE_MS) or is_silent(Path(path)):
+            return False
+        program = PROGRAMS.get(kind)
+        if not self.known or program is None or not os.path.lexists(path):
+            return False
+        # One that serves all sessions of a file may have been started anywhere.
+        anywhere = program.shares_file or not here
+        may = [
+            one for one in self.seen
+            if not one.is_ours and one.pid not in others and one.is_of(program)
+            and (anywhere or one.may_work_in(workspace or ""))
+        ]  # fmt: skip
+        of_newer = not anywhere and len(may) <= newer and all(
+            one.runs_in(workspace or "") for one in may
+        )  # fmt: skip
+        return not may or of_newer
 
     def any_of(self, kind: str) -> bool:
         """Say whether any process of a kind's program runs, wherever."""
         program = PROGRAMS.get(kind)
         return program is not None and any(one.is_of(program) for one in self.seen)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def running_processes(kinds: Iterable[str] = PROGRAMS) -> Processes:

@@ -17,6 +17,7 @@ from store.attendance import PROGRAMS, Processes, running_processes
 from store.clock import Clock, system_clock
 from store.database import Database
 from store.ids import derived_session_id
+from store.presence import newer_beside
 from store.processes import Process, is_alive, lock_is_held, process_of, this_process
 from store.queries import activities
 from store.queries.reading import decoded
@@ -24,7 +25,6 @@ from store.queries.sessions import get
 from store.rows import SessionRow
 from store.sources.protocol import RunningSession
 from store.sync.locking import transaction
-from store.sync.watch_events import is_silent
 from store.sync.writer import log_changes, trim_changes
 
 Row = tuple[str, int, str]
@@ -33,8 +33,6 @@ Change = tuple[str, str | None]
 """A session and what it does now; None where its process has ended."""
 LOOK_EVERY_MS = 2_000
 """Pace at which the process of a session is looked for that has none yet."""
-QUIET_MS = 15_000
-"""A session of a program that runs nowhere, and that wrote nothing for so long, is over."""
 
 
 @dataclass(slots=True)
@@ -160,6 +158,8 @@ class Attendance:
     processes: Callable[[], Processes] = running_processes
     _open: dict[str, None] = field(default_factory=dict)
     _found: dict[str, Row] = field(default_factory=dict)
+    _unseen: set[str] = field(default_factory=set)
+    """Sessions that moved although no process was seen: one in a container may run them."""
     _looked_at: int = 0
 
     def start(self) -> None:
@@ -230,13 +230,21 @@ class Attendance:
         """Return the process of a session, or that it has none; None where nothing tells."""
         source = _source(row)
         kind, path = str(source.get("kind")), str(source.get("path"))
-        for pid in processes.of_session(kind, row.workspace_root, [path]):
-            return ALIVE, now, orjson.dumps(process_of(pid).as_json()).decode()
         before = self._found.get(row.id)
-        if before is not None and before[0] == ALIVE:
+        was_alive = before is not None and before[0] == ALIVE
+        newer = newer_beside(self.board.database, kind, row.workspace_root, row.updated_at)
+        for one in processes.of_session(kind, row.workspace_root, [path], (), newer):
+            if one.is_sure or not was_alive:
+                return ALIVE, now, orjson.dumps(process_of(one.pid).as_json()).decode()
+        if before is not None and was_alive:
             return GONE, now, before[2]
-        nowhere = processes.known and not processes.any_of(kind) and not is_silent(Path(path))
-        return (GONE, now, "{}") if nowhere and now - row.updated_at > QUIET_MS else None
+        if before is not None and row.updated_at > before[1]:
+            self._unseen.add(row.id)
+        if row.id in self._unseen:
+            return None
+        quiet = now - row.updated_at
+        over = processes.is_over(kind, row.workspace_root, path, quiet, (), newer)
+        return (GONE, now, "{}") if over else None
 
 
 def _source(row: SessionRow) -> dict[str, object]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
-from store.paths import resolved
+from store.silent import is_silent
 from store.sync.roots import may_be_there
 from store.sync.stopping import Stop
 
@@ -24,12 +24,6 @@ GATHER_MS = 80
 QUIET_STEP_MS = 40
 """The step where nothing has changed for a while: each step wakes the process."""
 QUIET_AFTER_S = 20.0
-MOUNTS = Path("/proc/self/mountinfo")
-SILENT = frozenset((
-    "9p", "afs", "ceph", "cifs", "drvfs", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4",
-    "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs",
-))  # fmt: skip
-"""File systems that other machines write to without this one being told."""
 
 
 @dataclass(slots=True)
@@ -107,23 +101,6 @@ def _notify(folders: list[str]) -> RustNotify:
     except PermissionError:
         # Only then: it leaves out, as silently, what there is no room for.
         return RustNotify(folders, False, False, 0, True, True)
-
-
-def is_silent(folder: Path, mounts: Path = MOUNTS) -> bool:
-    """Say whether a folder lies on a file system that does not tell of all changes."""
-    try:
-        text = mounts.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:
-        return False
-    real, best, kind = resolved(folder), "", ""
-    for line in text.splitlines():
-        fields = line.split(" ")
-        if len(fields) < 9 or "-" not in fields[6:]:
-            continue
-        place = fields[4].replace("\\040", " ")
-        if len(place) >= len(best) and (real + "/").startswith(place.rstrip("/") + "/"):
-            best, kind = place, fields[fields.index("-", 6) + 1]
-    return kind in SILENT or kind.startswith("fuse.")
 
 
 def _inode(folder: Path) -> tuple[int, int] | None:

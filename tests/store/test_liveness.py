@@ -16,7 +16,7 @@ import pytest
 
 from store import processes
 from store.activity import Activity, current
-from store.attendance import Processes, running_processes
+from store.attendance import QUIET_ELSEWHERE_MS, Processes, running_processes
 from store.clock import system_clock
 from store.database import Database, open_database
 from store.errors import Refused
@@ -270,7 +270,7 @@ def test_a_session_of_a_program_that_runs_nowhere_is_over(tmp_path: Path) -> Non
     found.moved([session])
     found.look()
     assert doing(database, session, updated_at + 5_000).state == "running"
-    later = updated_at + watch_activity.QUIET_MS + 1
+    later = updated_at + QUIET_ELSEWHERE_MS + 1
     board.clock = lambda: later
     assert found.look() == [(session, None)]
     assert doing(database, session, later).state == "interrupted"
@@ -343,8 +343,10 @@ def test_processes_are_found_by_ps_and_lsof(
     monkeypatch.setenv("PATH", f"{tools}:/bin:/usr/bin")
     found = running_processes()
     assert found.known and found.any_of("opencode") and not found.any_of("pi")
-    assert found.of_session("opencode", str(tmp_path / "work"), []) == [4242]
-    assert found.of_session("opencode", "/elsewhere", [str(file)]) == [4242]
+    assert found.of_session("opencode", str(tmp_path / "work"), []) == [(4242, True)]
+    # Its other sessions are in the same file.
+    assert found.of_session("opencode", "/elsewhere", [str(file)]) == [(4242, False)]
+    assert found.of_session("opencode", "/elsewhere", [str(file)], others=[4242]) == []
     assert found.of_session("opencode", "/elsewhere", []) == []
     assert found.of_session("nothing", str(tmp_path / "work"), [str(file)]) == []
     (tools / "lsof").unlink()

@@ -12,6 +12,7 @@ import pytest
 
 from store.database import open_database
 from store.errors import StoreError
+from store.silent import is_silent
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.protocol import RunningSession
 from store.sync import engine, watch, watch_events, watch_pace
@@ -22,7 +23,7 @@ from store.sync.stopping import Stop
 from store.sync.targets import Target
 from store.sync.watch import Watch
 from store.sync.watch_activity import ActivityBoard
-from store.sync.watch_events import Events, is_silent
+from store.sync.watch_events import Events
 from store.sync.watch_pace import Pace
 from tests.store.sync_fakes import LineSource, dump, line, write_lines
 
