@@ -91,7 +91,8 @@ class Known(NamedTuple):
     """What a store knows of a session, beside how its talk ends.
 
     Attributes:
-        said: ``metadata_json.activity``.
+        said: ``metadata_json.activity``. A guess with ``until`` (epoch ms) holds until then,
+            and no longer than the process lives.
         live: What a watcher that lives has seen (``live_activities``).
         imported: Whether its source says of every turn whether it is over.
     """
@@ -244,6 +245,8 @@ def judged(known: Known, end: Unsettled, now: int) -> Activity:
     moved_at = max(known.updated_at, end.touched_at)
     live = known.live if known.live is not None and not _is_outdated(known, moved_at) else None
     alive = _lives(live if live is not None else known.said)
+    if _has_passed(known.said, now, alive):
+        known = known._replace(said=None)
     turn = _turn(known, end, now, alive)
     if alive is False:
         return _after_the_process(turn, live, moved_at)
@@ -265,6 +268,13 @@ def _age(at: int, now: int) -> int:
 
 def _was_said_to_run(known: Known) -> bool:
     return known.said is not None and known.said.get("state") in RUNNING_STATES
+
+
+def _has_passed(said: Mapping[str, Any] | None, now: int, alive: bool | None) -> bool:
+    """Say whether a source's guess holds no longer: its time is up, or its process has ended."""
+    if said is None or "until" not in said:
+        return False
+    return alive is False or not number(said.get("since")) <= now <= number(said["until"])
 
 
 def _is_outdated(known: Known, moved_at: int) -> bool:

@@ -81,11 +81,14 @@ def _print_text(
             printer.line(line)
 
 
-def _activity(state: str, metadata: dict[str, Any]) -> str:
+def _activity(summary: Summary, metadata: dict[str, Any]) -> str:
     """Return what a session does; the source's own word where that is not known."""
-    stored = metadata.get("activity")
+    state, stored = summary["activity"], metadata.get("activity")
     word = stored.get("word") if isinstance(stored, dict) else None
-    return word if state == "unknown" and isinstance(word, str) else state
+    if state == "unknown" and isinstance(word, str):
+        return word
+    is_guess = summary["activity_from"] == "guessed" and state not in ("idle", "unknown")
+    return f"~{state}" if is_guess else str(state)
 
 
 def _print_head(printer: Printer, summary: Summary) -> None:
@@ -95,7 +98,7 @@ def _print_head(printer: Printer, summary: Summary) -> None:
     printer.line(printer.paint(title, "bold"))
     facts = (
         summary["agent"], model.get("model_id"), home_path(summary["workspace_root"]),
-        metadata.get("git_branch"), _activity(summary["activity"], metadata),
+        metadata.get("git_branch"), _activity(summary, metadata),
     )  # fmt: skip
     printer.line(printer.paint(" · ".join(str(fact) for fact in facts if fact), "faint"))
     hidden = f", {summary['hidden_count']} hidden" if summary["hidden_count"] else ""

@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from store.activity import Activity
 from store.rows import SessionRow
 from tui import figures
 from tui.glyphs import glyphs
@@ -102,18 +103,23 @@ def _fact_strip(line: Line, width: int, paint: Paint) -> Strip:
     return Strip(segments).adjust_cell_length(width, paint.style("text"))
 
 
-def state_runs(state: str, elapsed: str = "") -> list[Run]:
-    """Return glyph and word of what a session does; nothing where it rests."""
+def state_runs(state: str, elapsed: str = "", *, guessed: bool = False) -> list[Run]:
+    """Return glyph and word of what a session does; nothing where it rests.
+
+    A guess is marked, as in the list.
+    """
     word, ink = _STATES.get(state, ("", ""))
     if not word:
         return []
+    word = f"~{word}" if guessed else word
     marks = glyphs()
     mark = {"ok": marks.running, "tool": marks.waiting}.get(ink, marks.failed)
     return [(f"{mark} {word}{' ' + elapsed if elapsed else ''}", ink)]
 
 
 def header_lines(
-    row: SessionRow, document: Document, cursor: int, state: str, context: int, below: str = ""
+    row: SessionRow, document: Document, cursor: int, activity: Activity | None, context: int,
+    below: str = "",
 ) -> list[Line]:
     """Return title, state and turn; source, model, workspace, branch and context.
 
@@ -121,14 +127,15 @@ def header_lines(
         row: The session.
         document: What is shown of it.
         cursor: The selected part.
-        state: As in ``store.activity``.
+        activity: What the session does.
         context: Tokens in the context now, 0 where unknown.
         below: Title of the session that escape leads back to.
     """
     metadata = as_dict(decode(row.metadata_json))
     title = one_line(row.title or "") or "untitled"
     first = Line([(title, "text b")])
-    first.right = state_runs(state)
+    if activity is not None:
+        first.right = state_runs(activity.state, guessed=activity.from_ == "guessed")
     turns = document.skeleton.turns
     if document.complete and turns:
         number = document.skeleton.turn_of(document.skeleton.message[cursor])

@@ -114,9 +114,8 @@ class TranscriptBase(CommandPane, Vertical):
         if row is None:
             return
         below = (self.parents[-1][0].title or "the parent") if self.parents else ""
-        state = self.activity.state if self.activity is not None else ""
-        self.header.show(
-            header_lines(row, self.document, self.cursor, state, self._context_size, below))
+        self.header.show(header_lines(
+            row, self.document, self.cursor, self.activity, self._context_size, below))
         line, columns = status_line(
             self.document, self.view.scroller.part, self.cursor, left=self._left(),
             width=self.size.width, search=self.search,

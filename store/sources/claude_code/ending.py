@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from store.sources.drafts import MessageDraft
+from store.sources.guesses import may_go_on
 from store.sources.values import mapping
 
 _GOES_ON = ("tool_use", "pause_turn")
@@ -49,6 +50,9 @@ def _after_answer(message: MessageDraft) -> dict[str, Any] | None:
     is_open = any(part.tool_state in _OPEN for part in message.parts)
     if is_open or is_call or details.get("finish_reason") in _GOES_ON:
         return _state("running", message)
+    if "finish_reason" not in details:
+        # Versions that write each block when it ends store no reason; another may follow.
+        return may_go_on(message.updated_at)
     return None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from store.sources.drafts import MessageDraft, PartDraft
+from store.sources.guesses import may_go_on
 from store.sources.values import mapping
 
 
@@ -13,7 +14,8 @@ def activity_of(messages: Sequence[MessageDraft]) -> dict[str, Any] | None:
     """Return a session's ``metadata_json.activity``; None where it ends with an answer.
 
     Nothing is written while an answer is made, a tool runs or an approval is open, so after a
-    prompt, and after an answer that ends in calls, the next words are awaited.
+    prompt, and after an answer that ends in calls, the next words are awaited. An answer that
+    ends in words may be followed by its calls: it is written first without them.
     """
     last = next(
         (
@@ -34,7 +36,7 @@ def activity_of(messages: Sequence[MessageDraft]) -> dict[str, Any] | None:
         return {"state": "running", "from": "guessed", "since": last.updated_at}
     if any(part.type == "data-error" for part in last.parts):
         return {"state": "error", "from": "stored", "since": last.created_at}
-    return None
+    return may_go_on(last.updated_at) if last.role == "assistant" else None
 
 
 def _is_notice(message: MessageDraft) -> bool:
