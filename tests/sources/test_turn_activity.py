@@ -13,6 +13,8 @@ from store.sources.drafts import SessionDraft
 from store.sources.gemini import GeminiSource
 from store.sources.pi import PiSource
 from tests.sources import test_copilot, test_gemini, test_pi
+from tests.sources.claude_rows import File
+from tests.sources.claude_rows import read_one as read_claude
 from tests.sources.codex_lines import START, Lines, read, read_one, thread_id
 from tests.sources.grown import at, only
 from tests.sources.opencode_rows import Rows, read_store, text
@@ -118,12 +120,47 @@ def test_turns_of_gemini(tmp_path: Path) -> None:
     for row, state in (
         (None, "running"),
         (test_gemini.gemini("c", "", 2), "running"),
-        (test_gemini.gemini("g", "two", 2), None),
+        # Its calls may be written later.
+        (test_gemini.gemini("g", "two", 2), "running"),
         ({"id": "e", "timestamp": at(3), "type": "error", "content": "no"}, "error"),
     ):
         rows += [row] if row else []
         test_gemini.session(tmp_path, test_gemini.meta(), *rows)
         assert doing(only(GeminiSource(), test_gemini.root(tmp_path))) == state
+
+
+def states_later(draft: SessionDraft, live: dict[str, Any] | None = None) -> list[str]:
+    """What the session does 2, 9 and 11 seconds after its last words, and a minute before."""
+    at = draft.messages[-1].updated_at
+    known = Known("s", at, draft.metadata.get("activity"), live, imported=True)
+    found = [judged(known, Unsettled(), at + later) for later in (2_000, 9_000, 11_000, -MINUTE)]
+    assert all(one.from_ == "guessed" for one in found)
+    assert [one.busy for one in found] == [one.state == "running" for one in found]
+    return [one.state for one in found]
+
+
+def test_words_that_calls_may_follow_are_a_guess_for_a_while(tmp_path: Path) -> None:
+    rows = [test_gemini.user("u", "one", 1), test_gemini.gemini("g", "I look", 2)]
+    test_gemini.session(tmp_path, test_gemini.meta(), *rows)
+    draft = only(GeminiSource(), test_gemini.root(tmp_path))
+    assert states_later(draft) == ["running", "running", "idle", "idle"]
+    # Its process has ended after its last words.
+    assert states_later(draft, {"state": "gone"}) == ["idle"] * 4
+
+
+@pytest.mark.parametrize("reason", [None, "end_turn"])
+def test_a_block_without_a_stop_reason_may_be_followed_by_another(
+    tmp_path: Path, reason: str | None
+) -> None:
+    file = File(version="2.0.77")
+    file.user("go on")
+    file.assistant("first block", id="m1")
+    for line in file.lines:
+        if line["type"] == "assistant":
+            line["message"]["stop_reason"] = reason
+    draft = read_claude(file, tmp_path)
+    goes_on = ["running", "running", "idle", "idle"]
+    assert states_later(draft) == (goes_on if reason is None else ["idle"] * 4)
 
 
 def test_turns_of_copilot(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ async def test_a_process_that_died_stops_on_the_screen(
         shown.write(("run", 1))
         await shown.see()
         pane = shown.transcript
-        assert "running" in pane.header._lines[0].right[0][0]
+        assert "● running" in pane.header._lines[0].right[0][0]
         assert "following" in pane.status._lines[0].text
         (part,) = pane.running_parts()
         assert "running" in said_beside(pane, part)
@@ -107,7 +107,8 @@ async def test_a_process_that_died_stops_on_the_screen(
         lives[1] = False
         shown.app.main.look_at_open()
         await shown.quiet()
-        assert "interrupted" in pane.header._lines[0].right[0][0]
+        # A guess is marked, as in the list.
+        assert "~interrupted" in pane.header._lines[0].right[0][0]
         assert "interrupted" in {row.activity for row in shown.sessions.view.rows.values()}
         assert said_beside(pane, part) == ["no result"]
         pane.tick()
