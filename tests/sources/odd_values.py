@@ -149,10 +149,10 @@ def _of_text(text: str) -> Iterator[tuple[tuple[object, ...], tuple[Step, ...]]]
             value = json.loads(text)
         except ValueError:
             return
-        yield from _of_value(value)
+        yield from steps_in(value)
 
 
-def _of_value(value: Any) -> Iterator[tuple[tuple[object, ...], tuple[Step, ...]]]:
+def steps_in(value: Any) -> Iterator[tuple[tuple[object, ...], tuple[Step, ...]]]:
     """Yield what tells the shape of each value in a value, and the way to it."""
     yield (), ()
     if isinstance(value, dict):
@@ -160,9 +160,9 @@ def _of_value(value: Any) -> Iterator[tuple[tuple[object, ...], tuple[Step, ...]
         for key, inner in value.items():
             # Keys that are ids or paths are no fields.
             name = key if key.replace("_", "").isalpha() else "*"
-            for shape, steps in _of_value(inner):
+            for shape, steps in steps_in(inner):
                 yield (told, name, *shape), (key, *steps)
     elif isinstance(value, list):
         for position, inner in enumerate(value):
-            for shape, steps in _of_value(inner):
+            for shape, steps in steps_in(inner):
                 yield ("[]", *shape), (position, *steps)

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 Block = dict[str, Any]
+_NEEDED = {"text": "text", "tool_use": "id", "tool_result": "tool_use_id"}
+"""What a block of a type has to have, as a text."""
 
 
 def content_blocks(row: dict[str, Any]) -> Iterator[Block]:
-    """Yield the content blocks of a user, assistant or queued_command record."""
+    """Yield the content blocks of a user, assistant or queued_command record.
+
+    A block that lacks what the program needs to know it by is left out.
+    """
     attachment = row.get("attachment")
     if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
         content = attachment.get("prompt")
@@ -19,7 +24,12 @@ def content_blocks(row: dict[str, Any]) -> Iterator[Block]:
     if isinstance(content, str):
         yield {"type": "text", "text": content}
     elif isinstance(content, list):
-        yield from (block for block in content if isinstance(block, dict))
+        yield from (block for block in content if isinstance(block, dict) and _is_whole(block))
+
+
+def _is_whole(block: Block) -> bool:
+    needed = _NEEDED.get(kind) if isinstance(kind := block.get("type"), str) else None
+    return isinstance(kind, str) and (needed is None or isinstance(block.get(needed), str))
 
 
 def results(rows: list[dict[str, Any]]) -> dict[str, Block]:

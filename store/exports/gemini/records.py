@@ -67,11 +67,12 @@ class Records:
         content = original.get("content") if original else None
         if isinstance(content, str):
             content = [{"text": content}]
-        content = content or _told(parts, aside=is_aside(item.message["metadata"], "user"))
+        if not isinstance(content, list) or not content:
+            content = _told(parts, aside=is_aside(item.message["metadata"], "user"))
         if not content:
             return
         record = _record(item, "user", content)
-        text = "".join(part.get("text", "") for part in content if isinstance(part, dict))
+        text = _leading_text(content)
         if original and text.startswith(_CONTEXT):
             # The program knows its own context by this id.
             record["id"] = original["id"]
@@ -115,13 +116,15 @@ class Records:
     def _verbatim(self, item: MessageReading, original: Record, parts: list[Part]) -> Record:
         """Return an answer as the program wrote it, every call of it with a result."""
         record = {**original, "id": item.message["id"]}
-        settled = {part.get("toolCallId"): part for part in parts if is_tool(part)}
+        if not isinstance(original.get("timestamp"), str):
+            record["timestamp"] = iso(item.message["created_at"])
+        settled = {str(part.get("toolCallId")): part for part in parts if is_tool(part)}
         calls = original.get("toolCalls")
         if isinstance(calls, list) and calls:
             record["toolCalls"] = [
-                call if call.get("result") else self._call(settled[call.get("id")], item)
+                call if call.get("result") else self._call(settled[str(call.get("id"))], item)
                 for call in calls
-                if isinstance(call, dict) and (call.get("result") or call.get("id") in settled)
+                if isinstance(call, dict) and (call.get("result") or str(call.get("id")) in settled)
             ]
             self._calls.update(str(call.get("id")) for call in record["toolCalls"])
         elif settled:
@@ -174,6 +177,12 @@ def _record(item: MessageReading, kind: str, content: Any) -> Record:
         "type": kind,
         "content": content,
     }
+
+
+def _leading_text(content: list[Any]) -> str:
+    """Return the texts of a record's content as one."""
+    texts = (part.get("text") for part in content if isinstance(part, dict))
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _compacted(item: MessageReading, summary: str) -> Record:

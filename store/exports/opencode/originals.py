@@ -42,7 +42,7 @@ def original_of(kept: KeptRecords, message_id: str) -> Original | None:
         return None
     if not isinstance(original.info.get("time"), dict):
         return None
-    original.parts = [part for part in parts if part.get("type")]
+    original.parts = [part for part in parts if isinstance(part.get("type"), str)]
     return original
 
 

@@ -122,7 +122,7 @@ class Entries:
             return False
         message = entry.get("message")
         self._ids.add(wanted)
-        self.made.append(dict(entry))
+        self._keep(entry, item)
         self.copies[wanted] = item.message["id"]
         content = message.get("content") if isinstance(message, dict) else None
         blocks = content if isinstance(content, list) else []
@@ -144,11 +144,18 @@ class Entries:
         for call_id in calls:
             self._calls.add(call_id)
             result = kept.get(call_id)
-            if result is not None and result.get("id") not in self._ids:
-                self._ids.add(str(result["id"]))
-                self.made.append(dict(result))
+            result_id = result.get("id") if result is not None else None
+            if result is not None and isinstance(result_id, str) and result_id not in self._ids:
+                self._ids.add(result_id)
+                self._keep(result, item)
             else:
                 self._result(item, told.get(call_id, {}), call_id)
+
+    def _keep(self, entry: Entry, item: MessageReading) -> None:
+        """Add an entry as pi wrote it, with a time where it has none."""
+        told = isinstance(entry.get("timestamp"), str)
+        time = {} if told else {"timestamp": iso(item.message["created_at"])}
+        self.made.append(entry | time)
 
     def _new(self, item: MessageReading, kind: str) -> Entry:
         return {
@@ -247,7 +254,7 @@ class Entries:
             return
         if self.copies.get(self.made[-1]["id"]) != self._last_prompt:
             return
-        content = message["content"]
+        content = message.get("content")
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
         self.prompt = handed_over(blocks)
         if self.prompt is not None:
