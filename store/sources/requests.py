@@ -63,6 +63,11 @@ def split_request(text: str) -> Split:
     return split
 
 
+def without_context(text: str) -> str:
+    """Return a text without what was put around it; the whole where nothing else is left."""
+    return split_request(text).request.strip() or text
+
+
 def _take_before(split: Split) -> None:
     """Take off the blocks that a prompt begins with."""
     text = split.request

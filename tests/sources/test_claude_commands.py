@@ -253,3 +253,33 @@ def test_a_rewind_to_the_first_prompt_still_hides(tmp_path: Path) -> None:
     file.user("instead", parent=None)
     file.assistant("a1", id="msg_1")
     assert [text for _, text in shape(read_one(file, tmp_path))] == ["instead", "a1"]
+
+
+WRAPPED = (
+    "<ide_opened_file>a.py</ide_opened_file>\n<user-prompt-submit-hook>main</user-prompt-submit"
+    "-hook>\n<system-reminder>r</system-reminder>\n"
+)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize(
+    ("text", "origin", "shown"),
+    [
+        (command("review", "the parser"), "human", "/review the parser"),
+        ("<bash-input>ls</bash-input>", "shell", "<bash-input>ls</bash-input>"),
+        ("<task-notification><summary>done</summary></task-notification>", "notification", "done"),
+        (command("model", "opus"), "command", command("model", "opus")),
+    ],
+)
+def test_what_programs_put_before_a_command_changes_nothing(
+    text: str, origin: str, shown: str, apart: bool, tmp_path: Path
+) -> None:
+    file = File()
+    blocks = [{"type": "text", "text": WRAPPED}, {"type": "text", "text": text}]
+    file.user(blocks if apart else WRAPPED + text)
+    file.assistant("ok", id="msg_1")
+    message = read_one(file, tmp_path).messages[0]
+    assert message.metadata["origin"] == origin
+    assert [part.data.get("text", part.type) for part in message.parts] == [
+        shown, *["data-event"] * 3,
+    ]  # fmt: skip

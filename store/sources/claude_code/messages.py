@@ -31,7 +31,7 @@ from store.sources.claude_code.usage import SYNTHETIC, larger, usage_of
 from store.sources.drafts import ApiAnswer, MessageDraft, PartDraft
 from store.sources.notices import is_context, told_parts
 from store.sources.plain_parts import data_part
-from store.sources.requests import prompt_parts
+from store.sources.requests import prompt_parts, without_context
 
 _PLACE = (("git_branch", "gitBranch"), ("cwd", "cwd"), ("version", "version"))
 _ASSISTANT = {
@@ -296,7 +296,7 @@ class Thread:
         if not words and row.blocks:
             return
         self._take_out(row)
-        text = text_of(words)
+        text = without_context(text_of(words))
         origin = origin_of(row, text)
         extra = origin_details(row, origin, text)
         self._know_command(expanded=origin == "meta" and "interrupt" not in extra)
@@ -306,9 +306,9 @@ class Thread:
         if extra:
             metadata["backscroll"] = extra
         parts = [plain_part(block, row.at, row.number) for block in words]
-        if origin == "human":
+        if origin != "meta":
             parts = prompt_parts(parts)
-        elif origin == "notification" or (origin == "meta" and is_context(text)):
+        if origin == "notification" or (origin == "meta" and is_context(text)):
             parts = told_parts(parts)
         message = self._add(MessageDraft(row.uuid, "user", row.at, row.at, metadata, parts), row)
         if "command" in extra and not extra.get("output"):

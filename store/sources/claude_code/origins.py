@@ -97,7 +97,7 @@ def origin_of(row: Row, text: str) -> str:
 
     Args:
         row: A user row.
-        text: What it says, its texts joined.
+        text: What it says, its texts joined, without what was put around them.
     """
     if row.data.get("isMeta"):
         return "meta"

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from store.sources.codex.rollout import Line
-from store.sources.requests import request_of
+from store.sources.requests import request_of, without_context
 from store.sources.values import mapping
 
 _STARTS = (
@@ -49,7 +49,7 @@ def origin_of(line: Line, text: str) -> tuple[str, bool]:
     kinds = kinds_of(line)
     if any(kind.startswith("user.") for kind in kinds):
         return "human", True
-    start = text.lstrip()
+    start = without_context(text).lstrip()
     for beginning, origin in _STARTS:
         if start.startswith(beginning):
             return origin, True
