@@ -343,3 +343,15 @@ def test_a_library_that_follows_is_one_that_reads_at_once(
             for db in (grown, fresh)
         )
         assert one == other
+
+
+def test_a_shell_line_that_was_queued_is_one(tmp_path: Path) -> None:
+    file = begin()
+    queue(file, "enqueue", "ls -la")
+    file.result("t1")
+    queue(file, "remove", "ls -la")
+    loose(file, "ls -la", commandMode="bash")
+    end(file)
+    (line,) = [m for m in read_one(file, tmp_path).messages if said(m) == "ls -la"]
+    assert line.metadata["origin"] == "shell"
+    assert line.metadata["backscroll"]["shell"] == "ls -la"

@@ -6,7 +6,14 @@ from typing import Any
 
 from store.sources.claude_code.blocks import plain_part
 from store.sources.claude_code.origins import origin_details
-from store.sources.claude_code.rows import Row, content_blocks, mapping, number, string
+from store.sources.claude_code.rows import (
+    Row,
+    content_blocks,
+    mapping,
+    number,
+    string,
+    text_of,
+)
 from store.sources.drafts import MessageDraft
 from store.sources.notices import told_parts
 from store.sources.plain_parts import data_part, text_part
@@ -90,15 +97,18 @@ def queued_prompt(row: Row) -> MessageDraft:
     attachment = mapping(row.data.get("attachment"))
     kind = mapping(attachment.get("origin")).get("kind")
     mode = attachment.get("commandMode")
-    human = mode in (None, "prompt") and kind in (None, "human")
-    metadata = {
-        "origin": "human" if human else "notification",
-        "backscroll": {"sent_while_working": True},
-    }
-    parts = [
-        plain_part(block, row.at, row.number) for block in content_blocks(attachment.get("prompt"))
-    ]
-    parts = prompt_parts(parts) if human else told_parts(parts)
+    blocks = content_blocks(attachment.get("prompt"))
+    extra: dict[str, Any] = {"sent_while_working": True}
+    typed = kind in (None, "human")
+    if typed and mode == "bash":
+        origin = "shell"
+        extra["shell"] = text_of(blocks).strip()
+    else:
+        origin = "human" if typed and mode in (None, "prompt") else "notification"
+    metadata = {"origin": origin, "backscroll": extra}
+    parts = [plain_part(block, row.at, row.number) for block in blocks]
+    if origin != "shell":
+        parts = prompt_parts(parts) if origin == "human" else told_parts(parts)
     return MessageDraft(row.uuid, "user", row.at, row.at, metadata, parts)
 
 
