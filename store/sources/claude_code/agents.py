@@ -28,9 +28,11 @@ def agent_key(path: str) -> str:
 
 
 _HELPER = re.compile(
-    r"a(prompt_suggestion|compact|session_memory|extract_memories|speculation|agent_summary"
-    r"|away_summary|magic_docs|auto_dream)[-_]?[0-9a-f-]*"
+    r"a(?:(prompt_suggestion|session_memory|extract_memories|agent_summary|away_summary"
+    r"|magic_docs|auto_dream).*|(compact|speculation)[-_]?(?:[0-9a-f-]*|[a-z]*[0-9][0-9a-z]*))",
+    re.DOTALL,
 )
+"""Agents may be called by names of a person's choice too, such as ``compact-reviewer``."""
 
 
 def helper_of(agent_id: str) -> str | None:
@@ -39,7 +41,7 @@ def helper_of(agent_id: str) -> str | None:
     None for a subagent that the model or a person started.
     """
     found = _HELPER.fullmatch(agent_id)
-    return found[1] if found else None
+    return (found[1] or found[2]) if found else None
 
 
 def session_folder(path: str) -> str | None:
