@@ -20,12 +20,15 @@ from store.sources.values import mapping, string
 
 _BLOCK = re.compile(r"<([A-Za-z][\w-]*)((?:\s+[\w-]+=(?:\"[^\"]*\"|'[^']*'))*)\s*>")
 _SPACE = re.compile(r"\s+")
-_PREFACE = re.compile(r"\s*[^<>\n]{1,200}:[ \t\r]*\n(?=\s{0,100}<)")
-"""Such as ``Another Claude session sent a message:``."""
+_PREFACE = re.compile(
+    r"\s*(?:[^<>\n]{1,200}:|# [^<>\n]{1,200})[ \t\r]*\n(?=\s{0,100}<)"
+)
+"""Such as ``Another Claude session sent a message:``, or a heading."""
 _CONTEXT = re.compile(
     r"ide_[a-z_]+|system[-_]reminder|environment_(?:context|details)|user_instructions"
     r"|[a-z-]*-hook|hook_prompt|local-command-caveat|editor_context|reminder|goal_context"
-    r"|user_action|INSTRUCTIONS|turn_aborted|model_switch|collaboration_mode"
+    r"|user_action|INSTRUCTIONS|turn_aborted|model_switch|collaboration_mode|skill"
+    r"|skills_instructions|recommended_plugins"
 )
 _ATTRIBUTE = re.compile(r"([\w-]+)=(?:\"([^\"]*)\"|'([^']*)')")
 _POINTS = (
@@ -64,7 +67,8 @@ def told(text: str) -> str:
 
 def is_context(text: str) -> bool:
     """Tell whether a text begins with a block that programs put into a session."""
-    found = _BLOCK.match(text, _skip_space(text, 0))
+    preface = _PREFACE.match(text)
+    found = _BLOCK.match(text, _skip_space(text, preface.end() if preface else 0))
     return found is not None and _CONTEXT.fullmatch(found[1]) is not None
 
 
@@ -186,7 +190,7 @@ def _fields(value: object, depth: int = 0) -> list[str]:
         return [line for item in value for line in _item(item, depth)]
     if not isinstance(value, dict):
         return [_plain(value)]
-    if depth == 0 and isinstance(value.get("findings"), list):
+    if isinstance(value.get("findings"), list):
         return review_text(value).split("\n")
     points = [key for key in _POINTS if value.get(key)]
     lines = [line for key in points for line in _fields(value[key], depth + 1)]

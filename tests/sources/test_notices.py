@@ -70,10 +70,24 @@ def test_reviews_are_words() -> None:
     assert review("It is fine.") is None
 
 
+def test_a_review_within_a_notice_is_words() -> None:
+    results = f"<results>{json.dumps(FINDINGS)}</results>"
+    text = f"<user_action><action>review</action>{results}</user_action>"
+    assert told(text).startswith(REVIEW)
+
+
+def test_the_text_of_injected_files_comes_before_its_heading() -> None:
+    text = "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nBe good\n</INSTRUCTIONS>"
+    assert told(text) == "Be good\n# AGENTS.md instructions for /w"
+    assert told("<skill>\n<name>x</name>\nbody\n</skill>") == "body\n\nname: x"
+
+
 def test_which_blocks_are_context() -> None:
     assert is_context("<session-start-hook>x</session-start-hook>")
     assert is_context("\n<environment_context>x")
-    assert not is_context("<skill>x</skill>") and not is_context("# Title")
+    assert is_context("<skill>x</skill>")
+    assert is_context("# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>x</INSTRUCTIONS>")
+    assert not is_context("<div>x</div>") and not is_context("# Title")
 
 
 def test_claude_notices_and_context(tmp_path: Path) -> None:
