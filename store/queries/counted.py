@@ -170,9 +170,13 @@ def _new(answers: list[list[_Row]]) -> list[_Row]:
 
 
 def _same(row: _Row, other: _Row) -> bool:
-    if row.at == other.at:
-        return True
-    return row.usage.tokens == other.usage.tokens and row.words == other.words
+    if row.words == other.words:
+        return row.at == other.at or row.usage.tokens == other.usage.tokens
+    # A copy may be cut short, but it was asked the same.
+    asked, there = row.usage.tokens, other.usage.tokens
+    return row.at == other.at and (
+        not any(asked) or not any(there) or (asked[0], *asked[3:]) == (there[0], *there[3:])
+    )
 
 
 def _in_order(named: list[_Row]) -> Iterator[list[_Row]]:

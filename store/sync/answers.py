@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,6 +21,8 @@ from store.sources.drafts import MessageDraft
 
 _SIZE = 9
 """Bytes of a digest; 12 characters."""
+_NUMBER = re.compile(r"(?:[a-z]{1,12}[-_:]?)?[0-9]{1,6}", re.IGNORECASE)
+"""Ids of gateways that number the answers of each session from 0 or 1."""
 _SORTED = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
 
@@ -36,6 +39,9 @@ def answer_name(kind: str, message: MessageDraft) -> list[str | None] | None:
     answer = message.answer
     if answer is None:
         return [_digest(kind.encode(), str(message.created_at).encode(), *words)]
+    if answer.request is None and _NUMBER.fullmatch(answer.id):
+        # Only the time tells two such answers with the same words apart.
+        words.append(str(message.created_at).encode())
     request = None if answer.request is None else _digest(_text(answer.request))
     return [_digest(kind.encode(), _text(answer.id)), request, _digest(*words)]
 

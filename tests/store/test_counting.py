@@ -369,3 +369,24 @@ class TestTwoFilesOfOneSession:
         else:
             copy = other.write(home, folder="archived_sessions")
         self.check(synced(home, "codex"), path, copy, 3 * 110)
+
+
+def test_numbered_answers_without_requests_are_told_apart_by_their_times(root: Path) -> None:
+    for place, session in enumerate((File().session, OTHER)):
+        file = File(session)
+        file.at += place * 60_000
+        for number in range(2):
+            file.user("hi")
+            file.assistant("ok", id=f"msg_{number}", usage=usage(5))
+        file.write(root)
+    whole = spent(root)
+    assert (whole.total, whole.answers, whole.copies) == (20, 4, 0)
+
+
+def test_numbered_answers_of_one_moment_are_told_apart_by_what_was_asked(root: Path) -> None:
+    for place, session in enumerate((File().session, OTHER)):
+        file = File(session)
+        file.user("hi")
+        file.assistant(f"hello {place}", id="msg_1", usage=usage(5) | {"input_tokens": place + 1})
+        file.write(root)
+    assert spent(root).answers == 2
