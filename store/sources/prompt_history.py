@@ -18,7 +18,8 @@ from typing import Any
 
 from store.paths import open_regular
 from store.sources.drafts import MessageDraft, SessionDraft
-from store.sources.json_lines import LineError, parse_line
+from store.sources.growing import open_regular
+from store.sources.json_lines import LineError, parse_line, records_of
 from store.sources.plain_parts import data_part, text_part
 from store.sources.protocol import FileStamp, Problem, Reading, Unit
 from store.sources.requests import prompt_parts
@@ -27,6 +28,7 @@ from store.sources.titles import first_prompt
 NAME = "history.jsonl"
 KEY = "history.jsonl/"
 """Begins the keys of units; the session's id follows."""
+_HEAD = 65_536
 LIMIT = 256 * 1024 * 1024
 """Bytes of the largest log that is read."""
 NOTE = "Only the prompts of this session are known: its own file is gone."
@@ -49,6 +51,16 @@ class TypedLine:
     folder: str | None = None
     origin: str = "human"
     details: dict[str, Any] = field(default_factory=dict)
+
+
+def is_log(path: str, keys: Collection[str]) -> bool:
+    """Tell whether a file is a log of typed lines, by the keys of its first entries."""
+    try:
+        with open_regular(path) as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return False
+    return any(set(keys) <= entry.keys() for entry in records_of(head, 20))
 
 
 ReadLine = Callable[[dict[str, Any]], TypedLine | None]

@@ -163,3 +163,18 @@ def test_one_project_or_file_asks_no_log(tmp_path: Path) -> None:
     for place in (project, project / f"{SESSION}.jsonl"):
         drafts, _ = read_all(ClaudeCodeSource(), place)
         assert set(drafts) == {SESSION}
+
+
+@pytest.mark.parametrize("more", [[], ["todos"]])
+def test_a_home_that_holds_nothing_but_the_log(more: list[str], tmp_path: Path) -> None:
+    claude, codex = tmp_path / ".claude", tmp_path / ".codex"
+    write(claude / "history.jsonl", [claude_line(GONE, "asked long ago")])
+    write(codex / "history.jsonl", [{"session_id": GONE, "ts": 1_795_000_000, "text": "to codex"}])
+    for folder in (root / name for root in (claude, codex) for name in more):
+        folder.mkdir()
+    db = open_database(tmp_path / "store.db", create=True)
+    for root, source in ((claude, ClaudeCodeSource), (codex, CodexSource)):
+        assert source().recognise(root) == root
+        sync(db, root, source)
+    assert titles(db) == ["asked long ago", "to codex"]
+    db.close()

@@ -16,8 +16,10 @@ from store.paths import open_regular, resolved
 from store.sources.claude_code.agents import AGENT, DEPTH, FOLDER, META, ROWS
 from store.sources.claude_code.rows import string
 from store.sources.claude_code.sidefiles import ARCHIVED, RESULTS, TITLE
+from store.sources.claude_code.typed import is_history
 from store.sources.json_lines import LineError, parse_line
 from store.sources.one_file import is_one_file, name_order
+from store.sources.prompt_history import NAME
 from store.sources.protocol import FileStamp, Problem, Unit
 
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"]{1,200})"')
@@ -114,7 +116,7 @@ class Discovery:
                 continue
             if name.endswith(ROWS):
                 stamp = _stamp(entry, problems)
-                if stamp is None:
+                if stamp is None or (name == NAME and is_history(entry.path)):
                     continue
                 if name.startswith(AGENT):
                     beside.append(stamp)

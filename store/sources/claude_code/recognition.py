@@ -9,7 +9,9 @@ from typing import Any
 
 from store.paths import open_regular
 from store.sources.claude_code.rows import string
+from store.sources.claude_code.typed import is_history
 from store.sources.json_lines import records_of
+from store.sources.prompt_history import NAME
 
 FILES_LOOKED_AT = 20
 _NOTES = frozenset(
@@ -70,7 +72,7 @@ def recognise(path: Path) -> Path | None:
     folders = [Path(entry.path) for entry in _entries(base) if entry.is_dir()]
     if any(_holds_session(folder) for folder in folders[: FILES_LOOKED_AT * 10]):
         return path
-    is_config = path.name == ".claude" and projects.is_dir()
+    is_config = path.name == ".claude" and (projects.is_dir() or is_history(str(path / NAME)))
     return path if is_config or _is_session_folder(path) else None
 
 

@@ -19,7 +19,7 @@ from store.sources.claude_code.running import Words, sessions_folder
 from store.sources.claude_code.sidechains import split_sidechains
 from store.sources.claude_code.touched import touched_sessions
 from store.sources.claude_code.transcript import Transcript
-from store.sources.claude_code.typed import typed_line
+from store.sources.claude_code.typed import is_history, typed_line
 from store.sources.collection import paused_collection
 from store.sources.drafts import MessageDraft
 from store.sources.json_lines import CHUNK, LINE_LIMIT
@@ -207,7 +207,8 @@ class ClaudeCodeSource:
 def history_of(root: Path) -> str | None:
     """Return the log of typed lines of a config folder; None for any other root."""
     config = root.parent if root.name == "projects" else root
-    return str(config / NAME) if (config / "projects").is_dir() else None
+    path = str(config / NAME)
+    return path if (config / "projects").is_dir() or is_history(path) else None
 
 
 def read_rows(reader: SessionReader, path: str, problems: list[Problem]) -> FileStamp | None:

@@ -12,9 +12,15 @@ from typing import Any
 
 from store.sources.claude_code.origins import is_local_name
 from store.sources.claude_code.rows import epoch_ms, mapping, string
-from store.sources.prompt_history import TypedLine
+from store.sources.prompt_history import TypedLine, is_log
 
 _PASTED = re.compile(r"\[(?:Pasted text|\.\.\.Truncated text) #(\d{1,9})[^\]\n]{0,40}\]")
+_KEYS = ("display", "timestamp")
+
+
+def is_history(path: str) -> bool:
+    """Tell whether a file is the agent's log of typed lines."""
+    return is_log(path, _KEYS)
 
 
 def typed_line(entry: dict[str, Any]) -> TypedLine | None:

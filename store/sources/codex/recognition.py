@@ -9,7 +9,9 @@ from typing import Any
 from store.paths import open_regular
 from store.sources.codex.discovery import ARCHIVED, IN_USE, rollout_stamps
 from store.sources.codex.names import DOCUMENT, PACKED, rollout_name
+from store.sources.codex.typed import is_history
 from store.sources.json_lines import LINE_LIMIT, LineError, parse_line, records_of
+from store.sources.prompt_history import NAME
 from store.sources.values import mapping, string
 
 FILES_LOOKED_AT = 20
@@ -61,5 +63,6 @@ def recognise(path: Path) -> Path | None:
     stamps = islice(rollout_stamps(path, []), FILES_LOOKED_AT)
     if any(is_rollout(Path(stamp.path)) for stamp in stamps):
         return path
-    is_home = path.name == ".codex" and ((path / IN_USE).is_dir() or (path / ARCHIVED).is_dir())
+    parts = (path / IN_USE).is_dir() or (path / ARCHIVED).is_dir()
+    is_home = path.name == ".codex" and (parts or is_history(str(path / NAME)))
     return path if is_home else None

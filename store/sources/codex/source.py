@@ -17,7 +17,7 @@ from store.sources.codex.neighbours import Neighbours
 from store.sources.codex.reader import ThreadReader
 from store.sources.codex.reading import read_rollout
 from store.sources.codex.recognition import recognise
-from store.sources.codex.typed import typed_line
+from store.sources.codex.typed import is_history, typed_line
 from store.sources.collection import paused_collection
 from store.sources.json_lines import LINE_LIMIT
 from store.sources.prompt_history import KEY, NAME, HistoryFollower, PromptHistory
@@ -175,7 +175,9 @@ class CodexSource:
 
 def history_of(root: Path) -> str | None:
     """Return the log of typed lines of a Codex home; None for a root that is part of one."""
-    return str(root / NAME) if (root / IN_USE).is_dir() or (root / ARCHIVED).is_dir() else None
+    path = str(root / NAME)
+    is_home = (root / IN_USE).is_dir() or (root / ARCHIVED).is_dir() or is_history(path)
+    return path if is_home else None
 
 
 def _is_queue(path: str) -> bool:

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.sources.prompt_history import TypedLine
+from store.sources.prompt_history import TypedLine, is_log
 from store.sources.values import string, utc_ms
+
+_KEYS = ("session_id", "ts", "text")
+
+
+def is_history(path: str) -> bool:
+    """Tell whether a file is the agent's log of typed lines."""
+    return is_log(path, _KEYS)
 
 
 def typed_line(entry: dict[str, Any]) -> TypedLine | None:
