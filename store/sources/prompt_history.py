@@ -18,7 +18,6 @@ from typing import Any
 
 from store.paths import open_regular
 from store.sources.drafts import MessageDraft, SessionDraft
-from store.sources.growing import open_regular
 from store.sources.json_lines import LineError, parse_line, records_of
 from store.sources.plain_parts import data_part, text_part
 from store.sources.protocol import FileStamp, Problem, Reading, Unit
