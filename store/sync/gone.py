@@ -4,6 +4,7 @@ A reading that lacks a stored message may have lost it, or may call it otherwise
 mapping, another order, ids that changed. Names cannot tell the two apart, the records that
 the message was made of can: where each of them is still among the records that were read,
 the message is there under another name; where one is not, the source no longer has it.
+Without records, a message is known by its name, or by what it says and when.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import hashlib
 import sqlite3
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,6 +32,10 @@ _STAMPED = len("msg_") + 12
 
 _OURS = ("source", "user", "backscroll", "hidden_at", "inherited_from")
 """Of a message's metadata what sync and users decide."""
+
+
+_Key = Callable[[MessageTuple, Sequence[PartTuple]], object]
+"""Returns what two readings of a message, a row and its parts, have in common."""
 
 
 @dataclass(slots=True)
@@ -71,19 +76,27 @@ class _Old:
         return {digest for group in self.records for digest in group}
 
 
-def merged(connection: sqlite3.Connection, prepared: PreparedSession) -> Merged:
+def merged(
+    connection: sqlite3.Connection, prepared: PreparedSession, *, same_mapping: bool = True
+) -> Merged:
     """Return a session with what the store has of it and its source no longer has.
 
     Args:
         connection: In a transaction.
         prepared: What was read. It is returned as it is where nothing is missing, which
             costs a look at the ids of the stored rows and the checksums of their records.
+        same_mapping: Whether it was read as the stored rows were; a newer mapping may name
+            and word messages otherwise.
     """
     stored = _stored_blocks(connection, prepared.id)
     kept_before = any(first >= KEPT_FROM for first in stored)
-    if not kept_before and grew(stored, prepared) and not _misses(connection, prepared):
+    names_tell = prepared.keeps_records or not (prepared.names_count or prepared.inherited)
+    if (
+        names_tell and not kept_before
+        and grew(stored, prepared) and not _misses(connection, prepared)
+    ):  # fmt: skip
         return Merged(prepared)
-    return _Merge(connection, prepared).result()
+    return _Merge(connection, prepared, same_mapping=same_mapping).result()
 
 
 def grew(stored: Mapping[int, tuple[int, int]], prepared: PreparedSession) -> bool:
@@ -176,8 +189,10 @@ class _Entry:
 class _Merge:
     """Compares a stored session with a reading of it, and puts the two together."""
 
-    def __init__(self, connection: sqlite3.Connection, prepared: PreparedSession) -> None:
-        self._new = prepared
+    def __init__(
+        self, connection: sqlite3.Connection, prepared: PreparedSession, *, same_mapping: bool
+    ) -> None:
+        self._new, self._same_mapping = prepared, same_mapping
         # Where records are no longer kept, those that were say nothing of what is there.
         kept = prepared.keeps_records
         self._records = dict(_numbered(connection, prepared.id)) if kept else {}
@@ -221,7 +236,7 @@ class _Merge:
     def result(self) -> Merged:
         """Return what both come to."""
         gone = {index for index, old in enumerate(self._old) if self._is_gone(old)}
-        restored = sum(self._restore(old) for old in self._old)
+        restored = sum(self._restore(old) or self._recount(old) for old in self._old)
         missing = {
             index: parts
             for index, old in enumerate(self._old)
@@ -282,25 +297,83 @@ class _Merge:
 
     def _match_by_name(self, places: Sequence[int]) -> None:
         """Match what shares no record by its name, and what has another one by its words."""
+        if self._new.names_count:
+            # A name says less than words do.
+            places = self._match_by_words(places)
         names: dict[str, int] = {}
         for index, old in enumerate(self._old):
             names.setdefault(old.name, index)
-        said: dict[object, list[int]] = {}
+        left: list[int] = []
         for place in places:
             entry = self._entries[place]
             known = names.get(entry.name)
-            if known is None:
-                said.setdefault(_words(entry.row, entry.parts), []).append(place)
-            elif not self._old[known].now and not self._is_another(self._old[known], entry):
+            if known is None or self._old[known].now:
+                left.append(place)
+            elif not self._is_another(self._old[known], entry):
                 self._old[known].now.append(place)
+        left = self._match_by_words(left)
+        if not self._same_mapping:
+            self._match_anew(left)
+
+    def _match_by_words(self, places: Sequence[int]) -> list[int]:
+        """Match what says the same at the same time; return the places that are left."""
+        said: dict[object, list[int]] = {}
+        for place in places:
+            entry = self._entries[place]
+            said.setdefault(_words(entry.row, entry.parts), []).append(place)
         for old in self._old:
             twins = said.get(_words(old.row, old.parts)) if said and not old.now else None
             if twins:
                 old.now.append(twins.pop(0))
+        return sorted(place for found in said.values() for place in found)
 
     def _is_another(self, old: _Old, entry: _Entry) -> bool:
         """Say whether one name stands for two messages, which share no record."""
-        return self._new.names_count and bool(old.digests()) and any(entry.groups or ())
+        if not self._new.names_count:
+            return False
+        if old.digests() and any(entry.groups or ()):
+            return True
+        return not _continues(_texts_of(old.parts), _texts_of(entry.parts))
+
+    def _match_anew(self, places: Sequence[int]) -> None:
+        """Match what a newer mapping names and words otherwise, where no record tells.
+
+        By role, time and text; by role and time, where there is one of each; and what is
+        part of another message now by its texts and calls.
+        """
+        old = [i for i, one in enumerate(self._old) if not one.now and not one.digests()]
+        for key in (_role_time_text, _role_time):
+            self._pair(old, places, key)
+            old = [index for index in old if not self._old[index].now]
+            taken = {place for one in self._old for place in one.now}
+            places = [place for place in places if place not in taken]
+        self._match_contents(old)
+
+    def _pair(self, old: Sequence[int], places: Sequence[int], key: _Key) -> None:
+        """Match messages of equal keys in order, where there are as many now as before."""
+        before: dict[object, list[int]] = {}
+        for index in old:
+            one = self._old[index]
+            before.setdefault(key(one.row, one.parts), []).append(index)
+        now: dict[object, list[int]] = {}
+        for place in places:
+            entry = self._entries[place]
+            now.setdefault(key(entry.row, entry.parts), []).append(place)
+        for each, indexes in before.items():
+            found = now.get(each, [])
+            if len(indexes) == len(found):
+                for index, place in zip(indexes, found, strict=True):
+                    self._old[index].now.append(place)
+
+    def _match_contents(self, indexes: Sequence[int]) -> None:
+        there: dict[object, int] = {}
+        for place, entry in enumerate(self._entries):
+            for content in _contents(entry.parts):
+                there.setdefault(content, place)
+        for index in indexes:
+            contents = _contents(self._old[index].parts)
+            if contents and contents <= there.keys():
+                self._old[index].now.append(min(there[content] for content in contents))
 
     def _is_gone(self, old: _Old) -> bool:
         if old.now:
@@ -346,6 +419,23 @@ class _Merge:
         entry.marked = True
         return True
 
+    def _recount(self, old: _Old) -> bool:
+        """Keep the counts of an answer where only the session that it was copied from had them.
+
+        With records, they are read from those.
+
+        Returns:
+            Whether there was anything.
+        """
+        if not old.now or old.digests() or self._new.keeps_records:
+            return False
+        entry = self._entries[old.now[0]]
+        said, before = orjson.loads(entry.row[3]), old.metadata.get("usage")
+        if not _is_nothing(said.get("usage")) or _is_nothing(before):
+            return False
+        entry.row = (*entry.row[:3], json_text({**said, "usage": before}), *entry.row[4:])
+        return True
+
     def _tells_less(self, now: Collection[bytes], before: Collection[bytes]) -> bool:
         """Say whether a reading was made of some of the records of before, the others lost."""
         return bool(now) and set(now) < set(before) and set(before) - set(now) <= self._lost
@@ -376,7 +466,8 @@ class _Merge:
         name = old.name
         if any(entry.name == name for entry in self._entries):
             # Some sources name messages by their place, which another one has now.
-            known = b"".join(sorted(old.digests()))
+            words = _texts_of(old.parts).encode("utf-8", "replace")
+            known = b"".join(sorted(old.digests())) or words
             name = f"{name}~{hashlib.blake2b(known, digest_size=6).hexdigest()}"
         source = {**_source(old.metadata), "id": name, GONE: True}
         metadata = {**old.metadata, "source": source}
@@ -517,7 +608,9 @@ def _tail_named(part: PartTuple, ids: Mapping[str, str]) -> PartTuple:
 def _count(prepared: PreparedSession, kept: Sequence[_Old], marked: int) -> None:
     """Let the session's sums and times take in what is kept, and say how much that is."""
     source = _source(prepared.metadata)
-    prepared.metadata["source"] = {**source, GONE_MESSAGES: marked + source.get(GONE_MESSAGES, 0)}
+    marked += source.get(GONE_MESSAGES, 0)
+    if marked:
+        prepared.metadata["source"] = {**source, GONE_MESSAGES: marked}
     prepared.rollups = sums(
         orjson.loads(row[3]) for row in prepared.messages if row[2] == "assistant"
     )
@@ -539,6 +632,34 @@ def _digest(record: bytes) -> bytes:
 def _words(row: MessageTuple, parts: Sequence[PartTuple]) -> object:
     """Return what two readings of one message have in common, however they name it."""
     return row[2], _said_at(row), tuple((part[4], part[5]) for part in parts)
+
+
+def _texts_of(parts: Sequence[PartTuple]) -> str:
+    return "\n".join(str(orjson.loads(part[5]).get("text")) for part in parts if part[4] == "text")
+
+
+def _continues(before: str, now: str) -> bool:
+    """Say whether one text is the beginning of another, as of a message that is written."""
+    return now.startswith(before) or before.startswith(now)
+
+
+def _is_nothing(usage: object) -> bool:
+    return not isinstance(usage, dict) or not any(usage.values())
+
+
+def _role_time(row: MessageTuple, parts: Sequence[PartTuple]) -> object:
+    return row[2], _said_at(row)
+
+
+def _role_time_text(row: MessageTuple, parts: Sequence[PartTuple]) -> object:
+    return row[2], _said_at(row), _texts_of(parts)
+
+
+def _contents(parts: Sequence[PartTuple]) -> set[object]:
+    """Return the texts and the calls of a message, by which a newer mapping leaves it known."""
+    calls = {("call", part[6]) for part in parts if part[6] is not None}
+    texts = {orjson.loads(part[5]).get("text") for part in parts if part[4] == "text"}
+    return {*calls, *(("text", text) for text in texts)}
 
 
 def _matches(before: Sequence[PartTuple], now: Sequence[PartTuple]) -> list[int | None]:

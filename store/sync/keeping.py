@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from store.gone_marks import GONE_MESSAGES
 from store.sync.jsontext import json_text
 
 LINKS = ("child_session_source_id", "child_session_id", "attachment")
@@ -16,27 +17,39 @@ NAMED = ("custom-title", "manual-title", "name", "session-name")
 """``title_from`` of names that a person gave it, which no other title takes the place of."""
 
 
-def session_metadata(said: dict[str, Any], stored: str | None, *, keep_title: bool = False) -> str:
+def session_metadata(
+    said: dict[str, Any],
+    stored: str | None,
+    *,
+    keep_title: bool = False,
+) -> str:
     """Return ``metadata_json`` of a session: the source's, with the stored ``user`` kept.
 
     Args:
         said: What the source says.
         stored: What the store has, if anything.
         keep_title: Whether a name that was given to the session stays where the source no
-            longer has any, as the file that held it is gone.
+            longer has any, as the file that held it is gone; and one made of the first prompt
+            where messages are gone, as that prompt may be among them.
     """
     if stored is None:
         return json_text(said)
     before = _decoded(stored)
     given = before.get("title_from")
-    less = (given not in GUESSED and said.get("title_from") in GUESSED) or (
-        given in NAMED and said.get("title_from") not in NAMED
-    )
-    if keep_title and less and said.get("title") != before.get("title"):
+    differs = said.get("title") != before.get("title")
+    if keep_title and differs and _has_less_of_a_title(said, given):
         rest = {key: value for key, value in said.items() if key not in ("title", "title_from")}
         said = {"title": before.get("title"), "title_from": given, **rest}
     after = {**said, "user": before["user"]} if "user" in before else said
     return _settled(json_text(after), stored, before)
+
+
+def _has_less_of_a_title(said: dict[str, Any], given: str | None) -> bool:
+    """Say whether a title that was given, by its origin, is more than what is said now."""
+    now = said.get("title_from")
+    if given == now == "first-prompt":
+        return GONE_MESSAGES in said["source"]
+    return (given in NAMED and now not in NAMED) or (given not in GUESSED and now in GUESSED)
 
 
 def message_metadata(said: str, stored: str | None, inherited_from: str | None) -> str:

@@ -39,20 +39,26 @@ def with_known_lineage(
 
     Args:
         connection: In a transaction.
-        prepared: What was read. Another parent that it names is followed.
+        prepared: What was read. Another parent that it names is followed, where the records
+            of the one that is known could have told of it.
         same_mapping: Whether it was read as the stored one was; a newer mapping may say on
             purpose that there is no parent, so then only one whose file is gone is kept.
     """
     known = _known(connection, prepared.id)
     if known is None or known.parent_id == prepared.id:
         return prepared
-    if not same_mapping and (known.parent_path is None or os.path.exists(known.parent_path)):
+    is_gone = known.parent_path is not None and not os.path.exists(known.parent_path)
+    if not same_mapping and not is_gone:
         return prepared
     said = prepared.metadata.get("lineage") or {}
     if prepared.parent_id is None:
         lineage = known.lineage
     elif (prepared.parent_id, prepared.lineage_kind) == (known.parent_id, known.lineage["kind"]):
         lineage = {**known.lineage, **said}
+    elif is_gone and not prepared.keeps_records:
+        # Without the records of the parent, its own parent was found.
+        lineage = known.lineage
+        prepared = replace(prepared, parent_message=None, inherited={})
     else:
         return prepared
     marks: dict[str, str] = {}
@@ -114,14 +120,16 @@ def _marked(prepared: PreparedSession, marks: dict[str, str]) -> PreparedSession
     """Return a session whose messages name the originals that they are copies of."""
     inherited, messages = dict(prepared.inherited), list(prepared.messages)
     for place, name in enumerate(prepared.message_names):
+        row = messages[place]
         if name in marks:
             inherited[place] = marks[name]
-            row = messages[place]
             messages[place] = (*row[:3], _inheriting(row[3], marks[name]), *row[4:])
     return replace(prepared, inherited=inherited, messages=messages)
 
 
 def _inheriting(text: str, original: str) -> str:
     metadata = orjson.loads(text)
-    source = {"id": metadata["source"]["id"], "inherited_from": original, **metadata["source"]}
+    own = metadata["source"]
+    rest = {key: value for key, value in own.items() if key not in ("id", "inherited_from")}
+    source = {"id": own["id"], "inherited_from": original, **rest}
     return json_text({**metadata, "source": source})

@@ -97,7 +97,8 @@ def write_prepared(
         read_from: The files that it was read from: what the store has of one of them is
             what this reading replaces, never another copy.
         keep_gone: Whether messages that the source no longer has stay, marked so.
-        keep_told: Whether a title, workspace or model that the source no longer tells stays.
+        keep_told: Whether it was read as the stored rows were: a workspace or model that the
+            source no longer tells stays then, as does a parent.
     """
     connection = database.connection
     reason = _forgotten(database, prepared)
@@ -125,10 +126,10 @@ def write_prepared(
     renamed: Mapping[str, str] | None = None
     keep_gone = keep_gone and not (known is not None and known.partial and not prepared.partial)
     if keep_gone and known is not None:
-        merged = gone.merged(connection, prepared)
+        merged = gone.merged(connection, prepared, same_mapping=keep_told)
         prepared, renamed = merged.prepared, merged.moved
     found = links.resolve(connection, prepared)
-    new, moved = _write_session_row(database, prepared, found, keep_gone and keep_told)
+    new, moved = _write_session_row(database, prepared, found, keep_gone, keep_told)
     _write_prompts(database, prepared)
     touched, removed, added = write_messages(
         database, prepared, found, new, moved=renamed, keep_links=keep_gone
@@ -188,7 +189,7 @@ def _write_added(
     """
     connection = database.connection
     found = links.standing(connection, prepared)
-    _, moved = _write_session_row(database, prepared, found, keep_gone and keep_told)
+    _, moved = _write_session_row(database, prepared, found, keep_gone, keep_told)
     _write_prompts(database, prepared)
     stored = _stored_from(connection, prepared)
     renamed = _renamed(connection, prepared, stored)
@@ -264,7 +265,7 @@ def _write_grown(
         return write_prepared(database, prepared, clock=clock, keep_gone=keep_gone)
     connection = database.connection
     found = links.resolve(connection, prepared)
-    _, moved = _write_session_row(database, prepared, found, keep_gone)
+    _, moved = _write_session_row(database, prepared, found, keep_gone, True)
     _write_prompts(database, prepared)
     messages = frozenset(row[0] for row in grown.messages)
     touched, _, added = write_messages(
@@ -355,7 +356,11 @@ def _in_store(connection: sqlite3.Connection, session_id: str) -> _Known | None:
 
 
 def _write_session_row(
-    database: Database, prepared: PreparedSession, found: links.Links, keep_told: bool
+    database: Database,
+    prepared: PreparedSession,
+    found: links.Links,
+    keep_gone: bool,
+    keep_told: bool,
 ) -> tuple[bool, bool]:
     """Return whether the session is new, and whether its row was written.
 
@@ -363,9 +368,11 @@ def _write_session_row(
         database: A file of ours.
         prepared: The session.
         found: What it refers to.
-        keep_told: Whether title, workspace and model stay where the source no longer has any.
+        keep_gone: Whether what the source no longer has stays.
+        keep_told: Whether that goes for workspace and model too.
     """
     connection = database.connection
+    keep_told = keep_gone and keep_told
     stored = connection.execute(
         f"SELECT {SESSION_COLUMNS} FROM chat_sessions WHERE id = ?", (prepared.id,)
     ).fetchone()
@@ -386,7 +393,7 @@ def _write_session_row(
         found.parent_message_id,
         permissions,
         keeping.session_metadata(
-            prepared.metadata, metadata, keep_title=keep_told and not prepared.tells_title
+            prepared.metadata, metadata, keep_title=keep_gone and not prepared.tells_title
         ),
         *prepared.rollups,
         prepared.created_at,

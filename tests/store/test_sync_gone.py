@@ -18,7 +18,8 @@ from store.ids import derived_session_id
 from store.queries.originals import records_of_message
 from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
 from store.store import in_transaction
-from store.sync.writer import Written, write_session
+from store.sync.prepared import prepare
+from store.sync.writer import Written, write_prepared, write_session
 from tests.store.sync_fakes import (
     SIDE_TABLES,
     START,
@@ -322,3 +323,69 @@ def test_people_read_it_in_words(database: Database) -> None:
     assert [is_gone(json.loads(text), index) for index in (None, 0, 1, 2)] == [
         False, False, False, True,
     ]  # fmt: skip
+
+
+def unkept(database: Database, draft: SessionDraft, **options: Any) -> Written:
+    """Write without original records, as ``keep_originals = false`` wants it."""
+    prepared = prepare("fake", draft, keep_originals=False)
+    return in_transaction(database, write_prepared, prepared, **options)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(LINES, min_size=1, max_size=6), st.booleans())
+def test_nothing_that_was_there_is_missing_without_originals(
+    states: list[list[str]], counted: bool
+) -> None:
+    names = [str(number) for number in range(8)] if counted else None
+    at = START if counted else None
+    with tempfile.TemporaryDirectory() as folder:
+        database = open_database(Path(folder) / "store.db", create=True)
+        seen: set[str] = set()
+        for state in states:
+            unkept(database, said(*state, names=names, at=at))
+            seen.update(state)
+            rows = shown(database)
+            assert sorted(text for text, _ in rows) == sorted(seen)
+            assert [text for text, gone in rows if not gone] == state
+        database.close()
+
+
+def renamed(draft: SessionDraft) -> SessionDraft:
+    """The same as a newer mapping may name it, in a wording of its own."""
+    for message in draft.messages:
+        message.source_id = f"new-{message.source_id}"
+        message.metadata["origin"] = "human"
+        for part in message.parts:
+            part.data["state"] = "new"
+    return draft
+
+
+def test_a_newer_mapping_doubles_nothing_without_originals(database: Database) -> None:
+    unkept(database, said(*"abcd"))
+    unkept(database, renamed(said(*"abcd")), keep_told=False)
+    assert marked(shown(database)) == "abcd"
+    unkept(database, renamed(said(*"abcde")))
+    assert marked(shown(database)) == "abcde"
+
+
+def test_a_newer_mapping_keeps_what_is_gone_without_originals(database: Database) -> None:
+    """The file no longer has the first lines, such as those of a fork whose base is gone."""
+    unkept(database, said(*"abcd"))
+    unkept(database, renamed(said(*"cd")), keep_told=False)
+    assert marked(shown(database)) == "(a)(b)cd"
+    unkept(database, renamed(said(*"cde")))
+    assert marked(shown(database)) == "(a)(b)cde"
+    unkept(database, renamed(said(*"abcde")), keep_told=False)
+    assert marked(shown(database)) == "abcde"
+
+
+def test_messages_that_a_newer_mapping_joins_are_there_once_without_originals(
+    database: Database,
+) -> None:
+    unkept(database, said(*"abc"))
+    joined = renamed(said("a", "c"))
+    joined.messages[0].parts.append(text_part("b", START))
+    unkept(database, joined, keep_told=False)
+    assert marked(shown(database)) == "abc"
+    unkept(database, said(*"abc"), keep_told=False)
+    assert marked(shown(database)) == "abc"
