@@ -25,6 +25,7 @@ class RecordedMessage:
 
     Attributes:
         own: Its keys under ``metadata_json.backscroll`` beyond usage and id.
+        started: Whether ``start`` came, or the message was stored already.
         finished: Whether ``finish`` or ``abort`` came.
     """
 
@@ -36,6 +37,7 @@ class RecordedMessage:
         self.state = state
         self.usage = UsageSum()
         self.own: dict[str, Any] = {}
+        self.started = False
         self.finished = False
         self._rolled: Buckets = added({}, {})
         self._stored = False
@@ -52,7 +54,7 @@ class RecordedMessage:
         self.state.metadata = sdk_metadata(stored.metadata)
         after = 1 + max((part.index for part in stored.parts), default=-1)
         self.state.restore(stored.parts, max(after, int(own.get("next_index", 0))))
-        self._stored, self._stale = True, False
+        self._stored, self._stale, self.started = True, False, True
 
     def reopen(self) -> None:
         """Forget how an earlier stream of it ended."""
@@ -74,6 +76,7 @@ class RecordedMessage:
         """Keep what a chunk says beside the parts: usage, errors, how it ended."""
         kind = chunk["type"]
         metadata = chunk.get("messageMetadata")
+        self.started = self.started or kind == "start"
         if kind == "start" and self.finished:
             self.finished = False
             self.reopen()

@@ -258,8 +258,8 @@ class Recording(Answers):
         if self._is_late(chunk) and (yield from self._deliver_late(chunk)):
             return False
         first = self._begins_message(chunk)
-        if first:
-            yield from self._begin(chunk)
+        if first and not (yield from self._begin(chunk)):
+            return self._absorb_early(chunk)
         return self.absorb(chunk, size) or (first and self.policy.save_on == "chunk")
 
     def needs_store(self, chunk: Chunk) -> bool:
@@ -275,6 +275,8 @@ class Recording(Answers):
                 return False
             if message is None:
                 return True
+            if not message.started and not message.finished:
+                return False  # data may come before the start of its message
             if name is None:
                 return message.finished and bool(self._fire_next)
             other = name not in (message.id, message.state.sdk_id)
@@ -417,7 +419,7 @@ class Recording(Answers):
         if chunk.get("transient"):
             return False
         if is_known(kind):
-            self._report_odd(f"{kind} chunk with a field of the wrong kind")
+            self._report_odd(f"{kind} chunk that fits no message")
             self._held.append((chunk, REFUSED))
         else:
             self._unknown(kind)
@@ -438,12 +440,19 @@ class Recording(Answers):
             message.state.keep_odd(chunk, name, f"{chunk['type']} chunk before any message")
         self._held = []
 
-    def _begin(self, chunk: Chunk) -> Procedure[None]:
+    def _begin(self, chunk: Chunk) -> Procedure[bool]:
+        """Begin or go on with the message that a chunk belongs to.
+
+        Returns:
+            False for a chunk that fits no message, which the next one keeps.
+        """
         if self.message is not None:
             yield from self.end_turn()
         yield from self._fire_waiting()
         broken_off = yield from self._broken_off(chunk)
         found = broken_off or (yield from self._find(chunk))
+        if found is None and not self._may_begin(chunk):
+            return False
         if found is None:
             name = chunk.get("messageId") if chunk["type"] == "start" else None
             self.message = self._new_message(name)
@@ -456,6 +465,18 @@ class Recording(Answers):
         self._give_held(self.message)
         self._touch = True
         self._set_activity("running")
+        return True
+
+    def _may_begin(self, chunk: Chunk) -> bool:
+        """Say whether a new message can begin with a chunk, or whether it fits none."""
+        if chunk["type"] == "start":
+            return True
+        state = MessageState(str, self._clock, self._sdk)
+        try:
+            state.apply(chunk)
+        except ProtocolError:
+            return state.begin_missing_block(chunk)
+        return True
 
     def _broken_off(self, chunk: Chunk) -> Procedure[str | None]:
         """Find the message whose recording broke off, where a stream goes on from its middle."""
