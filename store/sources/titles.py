@@ -13,6 +13,9 @@ from store.sources.values import mapping, string
 TITLE_LENGTH = 300
 """Characters of the longest title."""
 
+FIRST_PROMPT = "first-prompt"
+"""``title_from`` of a session that is called by what the person asked for first."""
+
 _MARK = re.compile(r"</?[a-z][a-z_-]*(?: [^<>]*)?>")
 
 

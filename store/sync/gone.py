@@ -22,6 +22,8 @@ import orjson
 from store.copy_marks import naming
 from store.gone_marks import GONE, GONE_MESSAGES, GONE_PARTS
 from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_tail
+from store.sources.requests import request_of
+from store.sources.titles import FIRST_PROMPT, shortened
 from store.sync.blocks import KEPT_FROM, cut_blocks, unpacked
 from store.sync.jsontext import json_text
 from store.sync.prepared import sums
@@ -193,6 +195,7 @@ class _Merge:
         self, connection: sqlite3.Connection, prepared: PreparedSession, *, same_mapping: bool
     ) -> None:
         self._new, self._same_mapping = prepared, same_mapping
+        self._connection = connection
         # Where records are no longer kept, those that were say nothing of what is there.
         kept = prepared.keeps_records
         self._records = dict(_numbered(connection, prepared.id)) if kept else {}
@@ -257,7 +260,9 @@ class _Merge:
         moved = self._moved(kept)
         prepared = self._assembled(entries, {**moved, **ids})
         marked = sum(entry.marked for entry in self._entries)
-        _count(prepared, [self._old[index] for index in kept], len(kept) + marked)
+        old = [self._old[index] for index in kept]
+        _count(prepared, old, len(kept) + marked)
+        _keep_title(self._connection, prepared, old)
         return Merged(prepared, moved)
 
     def _moved(self, kept: Mapping[int, _Entry]) -> dict[str, str]:
@@ -618,6 +623,26 @@ def _count(prepared: PreparedSession, kept: Sequence[_Old], marked: int) -> None
         prepared.updated_at = max(prepared.updated_at, old.row[4])
         if "inherited_from" not in _source(old.metadata):
             prepared.created_at = min(prepared.created_at, old.row[4])
+
+
+def _keep_title(
+    connection: sqlite3.Connection, prepared: PreparedSession, kept: Sequence[_Old]
+) -> None:
+    """Leave a session the title that it has from a prompt which its source no longer has."""
+    if prepared.metadata.get("title_from") not in (None, FIRST_PROMPT):
+        return
+    row = connection.execute(
+        "SELECT json_extract(metadata_json, '$.title') FROM chat_sessions"
+        " WHERE id = ? AND json_extract(metadata_json, '$.title_from') = ?",
+        (prepared.id, FIRST_PROMPT),
+    ).fetchone()
+    if row is not None and any(_title_of(old) == row[0] for old in kept if old.row[2] == "user"):
+        prepared.metadata |= {"title": row[0], "title_from": FIRST_PROMPT}
+
+
+def _title_of(old: _Old) -> str:
+    texts = (orjson.loads(part[5]).get("text") for part in old.parts if part[4] == "text")
+    return shortened(" ".join(request_of(text) for text in texts if isinstance(text, str)))
 
 
 def _source(metadata: Mapping[str, Any]) -> dict[str, Any]:

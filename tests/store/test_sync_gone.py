@@ -247,6 +247,27 @@ def test_sums_and_times_take_in_what_is_gone(database: Database) -> None:
     ).fetchone() == (10, 14, START + ord("c"), 2)
 
 
+def test_a_session_keeps_the_title_of_a_prompt_that_is_gone(
+    database: Database, tmp_path: Path
+) -> None:
+    def title(*texts: str, title_from: str = "first-prompt", name: str | None = None) -> Any:
+        draft = said(*texts)
+        draft.title = name or (texts[0] if texts else None)
+        draft.title_from = title_from if draft.title else None
+        write(database, draft)
+        row = database.connection.execute(
+            "SELECT json_extract(metadata_json, '$.title') FROM chat_sessions"
+        ).fetchone()
+        return row[0]
+
+    assert title("a", "b") == "a"
+    assert title("b") == "a"
+    assert title() == "a"
+    assert title("b", "c") == "a"
+    assert title("a", "b", "c") == "a"
+    assert title("b", "c", name="Given", title_from="ai-title") == "Given"
+
+
 def test_what_the_user_marked_stays_on_what_is_gone(database: Database) -> None:
     write(database, said("a", "b", "c"))
     (name,) = database.connection.execute(
