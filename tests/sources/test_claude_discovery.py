@@ -146,6 +146,10 @@ def test_each_file_of_a_session_is_read(tmp_path: Path) -> None:
     ("name", "claimed"),
     [
         (SESSION, SESSION), (f"{SESSION} (2)", SESSION), (f"{SESSION} copy", SESSION),
+        ("foo conflicted copy 2026-11-28", "foo"),
+        ("foo-conflict-2026", "foo"),
+        ("conflicted views", "conflicted views"),
+        (f"{SESSION}-conflicted", SESSION),
         (f"{SESSION} (mira's conflicted copy 2026-11-20)", SESSION),
         (f"{SESSION}.sync-conflict-20261120-101010-ABCDEF", SESSION),
         (f"{SESSION}~", SESSION), ("notes (1)", "notes"), ("notes - Copy (2)", "notes"),

@@ -28,7 +28,7 @@ _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"]{1,200})"')
 _OF_ID = re.compile(r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})[^0-9a-z-].*", re.DOTALL)
 _COPY = re.compile(
     r"(.+?)(?: \(\d+\)| - Copy(?: \(\d+\))?| copy(?: \d+)?| \(.*conflicted.*\)"
-    r"|\.sync-conflict-.*)",
+    r"|[ ._-]+conflict(?:ed)?(?:[ ._-].*)?|\.sync-conflict-.*)",
     re.DOTALL,
 )
 """Names that programs give to copies, of which the agent would not find a session."""
