@@ -260,9 +260,9 @@ class _Merge:
         moved = self._moved(kept)
         prepared = self._assembled(entries, {**moved, **ids})
         marked = sum(entry.marked for entry in self._entries)
-        old = [self._old[index] for index in kept]
-        _count(prepared, old, len(kept) + marked)
-        _keep_title(self._connection, prepared, old)
+        absent = [self._old[index] for index in kept]
+        _count(prepared, absent, len(kept) + marked)
+        _keep_title(self._connection, prepared, absent)
         return Merged(prepared, moved)
 
     def _moved(self, kept: Mapping[int, _Entry]) -> dict[str, str]:
