@@ -435,6 +435,22 @@ def test_restore_points_are_named_by_their_calls(tmp_path: Path) -> None:
     assert "restore_point" not in extra(call(draft, "d"))
 
 
+@pytest.mark.parametrize(("tool", "waits"), [
+    ("write_file", True), ("replace", True), ("read_file", False), ("list_directory", False),
+])  # fmt: skip
+def test_sessions_that_edit_files_wait_for_restore_points(
+    tmp_path: Path, tool: str, waits: bool
+) -> None:
+    folder = project(tmp_path)
+    made = {"id": "c", "name": tool, "args": {"file_path": "/w/a.txt"}, "status": "success",
+            "timestamp": at(9), "result": []}  # fmt: skip
+    session(tmp_path, meta(), gemini("g", "", 7, toolCalls=[made]))
+    source = GeminiSource()
+    (unit,) = source.units(root(tmp_path), [])
+    looked = [one.path for one in source.read(root(tmp_path), unit).looked]
+    assert (str(folder / "checkpoints") in looked) == waits
+
+
 def test_secrets_beside_the_sessions_are_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,8 @@ _SAVED = re.compile(r"checkpoint-(.+)\.json")
 _TYPED = re.compile(r"/(?:chat|resume)\s+save\s+(\S.*?)\s*$")
 _POINT = re.compile(r"(\d{4}-\d\d-\d\dT)(\d\d)-(\d\d)-(\d\d)_(\d{3})Z-(.+)-(\w+)\.json")
 _PATHS = ("file_path", "absolute_path", "path")
+_RESTORED = ("tool-write_file", "tool-replace")
+"""The calls that the program makes restore points for."""
 _EARLIER_MS = 600_000
 """How long before its answer was written, at most, a restore point was made for a call."""
 POINTS = "checkpoints"
@@ -125,7 +127,7 @@ def mark_restore_points(draft: SessionDraft, project: str) -> bool:
     """Name the restore point of each call that has one, as ``restore_point``.
 
     Returns:
-        Whether any call names a file, and so may have one.
+        Whether any call may have one that is not there yet.
     """
     names = [entry.name for entry in entries_of(os.path.join(project, POINTS))]
     points = [point for name in names if (point := _point(name)) is not None]
@@ -134,7 +136,7 @@ def mark_restore_points(draft: SessionDraft, project: str) -> bool:
         for part in message.parts:
             given = mapping(part.data.get("input"))
             path = next((given[key] for key in _PATHS if string(given.get(key))), "")
-            may_have = may_have or bool(path)
+            may_have = may_have or (bool(path) and part.type in _RESTORED)
             fitting = [
                 (at, name)
                 for at, file, tool, name in points
