@@ -62,7 +62,8 @@ def with_known_lineage(
     else:
         return prepared
     marks: dict[str, str] = {}
-    if lineage["kind"] == "fork" and not prepared.inherited:
+    may_have_copies = lineage["kind"] == "fork" or lineage != said
+    if may_have_copies and not prepared.inherited and not prepared.first_record:
         marks = _inherited(connection, prepared.id)
     parent_message = prepared.parent_message or known.parent_message
     if not marks and (lineage, parent_message) == (said, prepared.parent_message):

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from store.database import Database, open_database
+from store.queries.counted import counted
 from store.sources.registry import source
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target
@@ -105,6 +106,7 @@ def differences(one: dict[str, list[Any]], other: dict[str, list[Any]]) -> dict[
 
 def test_a_file_that_comes_late_makes_no_difference(place: Place, databases: Any) -> None:
     fresh = dump(synced(databases("fresh"), place), ALL)
+    assert place.files() and fresh["chat_sessions"] and fresh["chat_messages"]
     wrong = {}
     for number, path in enumerate(place.files()):
         database = databases(str(number))
@@ -118,25 +120,43 @@ def test_a_file_that_comes_late_makes_no_difference(place: Place, databases: Any
     assert wrong == {}
 
 
+FACTS = ("title", "parent", "lineage", "tokens", "spent")
+
+
 def shown(database: Database) -> dict[str, Any]:
     """What a person sees of each session."""
     found: dict[str, Any] = {}
     connection = database.connection
-    for session_id, title, parent, total in connection.execute(
-        "SELECT id, json_extract(metadata_json, '$.title'), parent_id, total_tokens "
-        "FROM chat_sessions"
+    for session_id, title, lineage, parent, total in connection.execute(
+        "SELECT id, json_extract(metadata_json, '$.title'), "
+        "json_extract(metadata_json, '$.lineage.kind'), parent_id, total_tokens FROM chat_sessions"
     ):
-        found[session_id] = {"title": title, "parent": parent, "tokens": total, "rows": []}
-    for session_id, role, metadata, part in connection.execute(
-        "SELECT m.session_id, m.role, m.metadata_json, p.data_json FROM chat_messages m "
-        "LEFT JOIN chat_parts p ON p.message_id = m.id"
+        found[session_id] = {"title": title, "lineage": lineage, "parent": parent,
+                             "tokens": total, "spent": 0, "rows": []}  # fmt: skip
+    once = counted(database).usage
+    for session_id, message_id, role, metadata in connection.execute(
+        "SELECT session_id, id, role, metadata_json FROM chat_messages"
     ):
         said = json.loads(metadata)
-        row = (role, said.get("hidden_at") is not None, said.get("usage"), part)
-        found[session_id]["rows"].append(repr(row))
+        usage = list((said.get("usage") or {}).values()) if role == "assistant" else []
+        if message_id in once:
+            own = once[message_id]
+            usage = list(own.tokens) if own is not None else []
+        found[session_id]["spent"] += sum(usage)
+        parts = connection.execute(
+            "SELECT data_json FROM chat_parts WHERE message_id = ?", (message_id,)
+        ).fetchall()
+        facts = (role, said.get("hidden_at") is not None, said.get("usage"),
+                 said["source"].get("inherited_from"))  # fmt: skip
+        found[session_id]["rows"] += [repr((*facts, part)) for (part,) in parts or [(None,)]]
     for session_id, name in connection.execute("SELECT session_id, name FROM attachments"):
         found[session_id]["rows"].append(name)
     return found
+
+
+def spent(shown: dict[str, Any]) -> int:
+    """What all sessions come to, each answer once."""
+    return sum(session["spent"] for session in shown.values())
 
 
 def missing(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
@@ -150,12 +170,16 @@ def missing(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
         lost: dict[str, Any] = {"rows": sorted(had - has)} if had - has else {}
         if has - had:
             lost["more"] = sorted(has - had)
-        lost |= {key: (was[key], now[key]) for key in ("title", "parent") if was[key] != now[key]}
-        if now["tokens"] != was["tokens"]:
-            lost["tokens"] = (was["tokens"], now["tokens"])
+        lost |= {key: (was[key], now[key]) for key in FACTS if was[key] != now[key]}
         if lost:
             found[session_id] = lost
     return found
+
+
+def differing(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """What is missing, and the sessions that there were not."""
+    new = dict.fromkeys(after.keys() - before.keys(), "is new")
+    return missing(before, after) | new
 
 
 @pytest.mark.parametrize("place", FAMILIES, ids=_name, indirect=True)
@@ -168,11 +192,12 @@ def test_what_others_hold_comes_from_the_library(place: Place, databases: Any) -
             "SELECT id, json_extract(metadata_json, '$.source.path') FROM chat_sessions"
         )
     }
-    wrong = {}
+    wrong, tried = {}, 0
     for number, path in enumerate(place.files()):
         own = {name: facts for name, facts in before.items() if paths[name] == str(path)}
         if not own:
             continue
+        tried += 1
         database = databases(str(number))
         others = {place.take(other): other for other in place.files() if other == path}
         synced(database, place)
@@ -183,16 +208,25 @@ def test_what_others_hold_comes_from_the_library(place: Place, databases: Any) -
         for away, other in others.items():
             if away.exists():
                 away.rename(other)
-        found = missing(own, shown(database))
+        now = shown(database)
+        found = missing(own, now)
+        for facts in found.values():
+            # Where the copies' files are gone, it may be one of them that counts an answer.
+            facts.pop("spent", None)
+        found = {name: facts for name, facts in found.items() if facts}
+        if spent(now) != spent(before):
+            found["spent"] = spent(now), spent(before)
         if found:
             wrong[str(path.relative_to(place.root.parent))] = found
     assert wrong == {}
+    assert tried > 1
 
 
 def test_nothing_is_lost_with_a_file(place: Place, databases: Any, tmp_path: Path) -> None:
     whole = synced(databases("whole"), place)
     before = shown(whole)
     whole.close()
+    assert any(session["rows"] for session in before.values())
     wrong = {}
     for number, path in enumerate(place.files()):
         shutil.copy(tmp_path / "whole.db", tmp_path / f"{number}.db")
@@ -201,7 +235,7 @@ def test_nothing_is_lost_with_a_file(place: Place, databases: Any, tmp_path: Pat
         forget_stamps(database)
         synced(database, place)
         away.rename(path)
-        found = missing(before, shown(database))
+        found = differing(before, shown(database))
         if found:
             wrong[str(path.relative_to(place.root.parent))] = found
     assert wrong == {}

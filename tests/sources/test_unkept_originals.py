@@ -17,7 +17,7 @@ from store.sync.engine import Settings, Sync
 from store.sync.targets import Target
 from tests.sources.codex_lines import thread_id
 from tests.sources.families import FAMILIES
-from tests.sources.test_arrival import Place, _name, databases, missing, shown
+from tests.sources.test_arrival import Place, _name, databases, differing, shown
 
 __all__ = ["databases"]
 
@@ -65,7 +65,7 @@ def test_a_newer_mapping_loses_and_doubles_nothing(
         synced(database, place)
         if away is not None and path is not None:
             away.rename(path)
-        found = missing(before, shown(database))
+        found = differing(before, shown(database))
         if path is not None and BETWEEN in path.name:
             found = {name: facts for name, facts in found.items() if not _only_hidden(facts)}
         if found:
