@@ -122,8 +122,23 @@ def test_other_content_under_a_known_uuid_is_told(tmp_path: Path) -> None:
     file.assistant("a", id="msg_1")
     file.user("other words", uuid=first, parent=None)
     drafts, problems = read(file.write(tmp_path))
-    assert [text for _, text in shape(drafts[file.session])] == ["the first words", "a"]
+    assert [text for _, text in shape(drafts[file.session])] == [
+        "the first words", "a", "other words",
+    ]  # fmt: skip
     assert [(problem.line, problem.reason) for problem in problems] == [(3, SAME_UUID)]
+
+
+def test_rows_that_all_have_one_uuid_are_in_file_order(tmp_path: Path) -> None:
+    file = File()
+    for number in range(3):
+        file.user(f"ask {number}", uuid="same", parent="same")
+        file.assistant(f"answer {number}", id=f"msg_{number}", uuid="same", parent="same")
+    file.lines += file.lines[-2:]
+    file.user("last", parent="same")
+    drafts, _ = read(file.write(tmp_path))
+    assert [text for _, text in shape(drafts[file.session])] == [
+        "ask 0", "answer 0", "ask 1", "answer 1", "ask 2", "answer 2", "last",
+    ]  # fmt: skip
 
 
 def compacted(file: File, head: str, anchor: str, tail: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any
@@ -18,7 +19,8 @@ UNREAD_NOTES = (b'{"type":"api-request', b'{"type":"file-history-snapshot"')
 
 OF_PROMPTS = ("queue-operation", "attachment")
 """Notes that say what happens to prompts that were typed ahead."""
-SAME_UUID = "other content under the uuid of an earlier line, which is the one that counts"
+SAME_UUID = "other content under the uuid of an earlier line; both are kept"
+SAME_WORDS = "other fields under the uuid of an earlier line, which is the one that counts"
 NIL_UUID = "00000000-0000-0000-0000-000000000000"
 
 
@@ -78,6 +80,7 @@ class Transcript:
         if offset:
             self._content.begin_at(line, offset)
         self._uuids: dict[str, int] = {}
+        self._renamed: dict[str, str] = {}
         self._doubled: list[Problem] = []
 
     @property
@@ -153,16 +156,36 @@ class Transcript:
         if row is None:
             self._note(data, number)
         else:
-            place = self._uuids.setdefault(row.uuid, len(self.rows))
-            if place == len(self.rows):
-                self.leaf = None
-                self.queue.row(row)
-                self.rows.append(row)
-            elif self.rows[place].data != data:
-                self._doubled.append(Problem(self.path, line, SAME_UUID))
+            self._take_row(row, line)
         if self.queue.is_busy != self._is_busy:
             self._is_busy = not self._is_busy
             self._busy.append((number, self._is_busy))
+
+    def _take_row(self, row: Row, line: int) -> None:
+        place = self._uuids.setdefault(row.uuid, len(self.rows))
+        if place < len(self.rows):
+            earlier = self.rows[place]
+            if earlier.data == row.data:
+                return
+            says_more = bool(row.blocks) and earlier.blocks != row.blocks
+            reason = SAME_UUID if says_more else SAME_WORDS
+            self._doubled.append(Problem(self.path, line, reason))
+            if not says_more:
+                return
+            said = repr(row.blocks).encode("utf-8", "surrogatepass")
+            own = f"{row.uuid}#{hashlib.sha256(said).hexdigest()[:12]}"
+            if own in self._uuids:
+                return
+            self._uuids[own] = len(self.rows)
+            self._renamed[row.uuid] = own
+            if row.message_id == row.uuid:
+                row.message_id = own
+            row.uuid, row.parent = own, self.rows[-1].uuid
+        elif row.parent is not None:
+            row.parent = self._renamed.get(row.parent, row.parent)
+        self.leaf = None
+        self.queue.row(row)
+        self.rows.append(row)
 
     def _note(self, data: dict[str, Any], record: int) -> None:
         kind = data.get("type")
