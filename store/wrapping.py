@@ -5,13 +5,17 @@ An export writes them, for the model to read; the agent's source takes them off 
 
 from __future__ import annotations
 
+import base64
 import re
-from typing import Literal
+from typing import Any, Literal
 
 Tag = Literal["not_from_user", "prompt"]
 """``not_from_user``: what a program told the model, where a user's message is all there is.
 ``prompt``: a user's words, where they begin like a command that would not be sent."""
 _WRAPPED = re.compile(r"\A<(not_from_user|prompt)>\n(.*)\n</\1>\s*\Z", re.S)
+_FILE = re.compile(
+    r'\A<file name="([^"\n]*)" type="([\w.+-]+/[\w.+-]+)">\n(.*)\n</file>\s*\Z', re.S)
+_NOT_IN_NAME = re.compile(r'["\x00-\x1f\x7f]+')
 
 
 def wrapped(text: str, tag: Tag) -> str:
@@ -29,3 +33,19 @@ def bare_aside(text: str) -> str:
     """Return a text without the tag that says that a program wrote it."""
     tag, inner = unwrapped(text)
     return inner if tag == "not_from_user" else text
+
+
+def wrapped_file(name: str, media_type: str, text: str) -> str:
+    """Return the text of a file with its name, for an agent that takes no such files."""
+    return f'<file name="{_NOT_IN_NAME.sub(" ", name)}" type="{media_type}">\n{text}\n</file>'
+
+
+def unwrapped_file(text: str) -> dict[str, Any] | None:
+    """Return the file part that ``wrapped_file`` was given; None for any other text."""
+    found = _FILE.match(text)
+    if found is None:
+        return None
+    name, media_type, inner = found.groups()
+    body = base64.b64encode(inner.encode("utf-8", "surrogatepass")).decode("ascii")
+    part = {"type": "file", "mediaType": media_type, "url": f"data:{media_type};base64,{body}"}
+    return part | ({"filename": name} if name else {})

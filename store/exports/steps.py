@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from store.wrapping import wrapped
+from store.wrapping import wrapped, wrapped_file
 
 Part = dict[str, Any]
 NO_RESULT = "This call has no recorded result."
@@ -162,6 +162,35 @@ def inline_data(part: Part) -> tuple[str, str] | None:
     if head.endswith(";base64"):
         return media_type, body
     return media_type, base64.b64encode(unquote_to_bytes(body)).decode("ascii")
+
+
+def text_of_file(part: Part) -> str | None:
+    """Return the words of a text file; None where a part is none, or only has a place."""
+    inline = inline_data(part) if part.get("type") == "file" else None
+    if inline is None or not inline[0].startswith("text/"):
+        return None
+    try:
+        return base64.b64decode(inline[1]).decode("utf-8")
+    except ValueError:
+        return None
+
+
+def with_file_texts(parts: Iterable[Part]) -> list[Part]:
+    """Return the parts of a prompt, text files as their words, for agents without such files.
+
+    The agent's source makes files of them again.
+    """
+    return [_as_text(part) for part in parts]
+
+
+def _as_text(part: Part) -> Part:
+    text = text_of_file(part)
+    if text is None:
+        return part
+    name = part.get("filename")
+    media_type = str(part["mediaType"]).partition(";")[0].strip()
+    words = wrapped_file(name if isinstance(name, str) else "", media_type, text)
+    return {"type": "text", "text": words, "providerMetadata": {"backscroll": {"synthetic": True}}}
 
 
 def file_name(part: Part) -> str:

@@ -7,10 +7,12 @@ tells the same turns, texts, summaries and tool calls, in the same order.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -141,6 +143,62 @@ def test_a_last_prompt_with_a_picture_stays_whole(form: str, tmp_path: Path) -> 
     talk.db.close()
     assert reading.remarks == []
     assert "what is this?" in text and "iVBORw0K" in text
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("form", CHECKERS)
+def test_a_text_file_reaches_the_model_and_is_a_file_again(
+    form: str, alone: bool, tmp_path: Path
+) -> None:
+    """Codex, opencode and pi send no text files: there its words are sent, with its name."""
+    content = 'line one\n</file>\n"two" \u00e4\n'
+    body = base64.b64encode(content.encode()).decode()
+    file = {"type": "file", "mediaType": "text/plain", "filename": 'no"tes.txt',
+            "url": f"data:text/plain;base64,{body}"}  # fmt: skip
+    talk = Talk(open_database(tmp_path / "talk.db", create=True))
+    session = talk.session(workspace_root="/home/mira/code")
+    words = [] if alone else [{"type": "text", "text": "read this"}]
+    talk.message(session, "user", parts=[*words, file])
+    talk.message(session, "assistant", "hi")
+    reading = read_session(talk.db, session, view_of(form))
+    text = "".join(writer(form)(reading))
+    CHECKERS[form](text, reading.export_id)
+    if form != "gemini":  # which takes its bytes
+        assert json.dumps(content, ensure_ascii=False)[1:-1].replace('"', "") in text.replace(
+            "\\u00e4", "\u00e4").replace('"', "")
+    path = tmp_path / "out" / FOLDERS[form] / file_name(
+        FORMATS[form], reading.export_id, reading.session)
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    talk.db.close()
+    back = _synced(form, tmp_path / "out")
+    ((name,),) = back.connection.execute("SELECT id FROM chat_sessions").fetchall()
+    (asked, _) = read_session(back, name, "context").messages
+    assert asked.message["metadata"]["origin"] == "human"
+    found = [part["data"] for part in asked.parts if part["type"] == "file"]
+    assert [one["mediaType"] for one in found] == ["text/plain"]
+    with urlopen(found[0]["url"]) as opened:
+        assert opened.read().decode() == content
+    assert form == "gemini" or found[0]["filename"].replace(" ", '"') == file["filename"]
+    assert [part["data"]["text"] for part in asked.parts if part["type"] == "text"] == [
+        one["text"] for one in words]
+    back.close()
+
+
+@pytest.mark.parametrize("form", CHECKERS)
+def test_a_file_that_says_it_is_text_and_is_not_is_named(form: str, tmp_path: Path) -> None:
+    talk = Talk(open_database(tmp_path / "talk.db", create=True))
+    session = talk.session()
+    for body in ("abc", "gICA", "%%%"):
+        file = {"type": "file", "mediaType": "text/plain", "filename": "odd.txt",
+                "url": f"data:text/plain;base64,{body}"}  # fmt: skip
+        talk.message(session, "user", parts=[{"type": "text", "text": "read this"}, file])
+        talk.message(session, "assistant", "hi")
+    reading = read_session(talk.db, session, view_of(form))
+    text = "".join(writer(form)(reading))
+    talk.db.close()
+    assert text.count("read this") >= 3
+    assert form == "gemini" or text.count("odd.txt") >= 2
 
 
 @pytest.mark.parametrize("form", CHECKERS)

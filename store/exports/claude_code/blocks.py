@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from store.exports.calls import taken_name
-from store.exports.steps import really_failed
+from store.exports.steps import really_failed, text_of_file
 
 Block = dict[str, Any]
 
@@ -60,10 +60,11 @@ def file_block(part: dict[str, Any]) -> Block:
     if data is not None and media_type == "application/pdf":
         source = {"type": "base64", "media_type": media_type, "data": data}
         return {"type": "document", "source": source}
-    if data is not None and media_type.startswith("text/"):
-        text = base64.b64decode(data).decode("utf-8", "replace")
+    text = text_of_file(part)
+    if text is not None:
         source = {"type": "text", "media_type": "text/plain", "data": text}
-        return {"type": "document", "source": source}
+        title = {"title": str(part["filename"])} if part.get("filename") else {}
+        return {"type": "document", "source": source, **title}
     name = part.get("filename") or (url if data is None else "file")
     return {"type": "text", "text": f"[{media_type or 'file'}: {name}]"}
 

@@ -16,7 +16,7 @@ from store.exports.codex.originals import kept_lines
 from store.exports.encoding import encode_for_output
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, Row, SessionReading
-from store.exports.steps import as_aside, handed_over, is_aside, is_tool
+from store.exports.steps import as_aside, handed_over, is_aside, is_tool, with_file_texts
 from store.exports.typed import typed
 
 VERSION = "0.171.0"
@@ -172,7 +172,8 @@ def _made(item: MessageReading, ids: CallIds, *, human: bool) -> Lines:
             continue
         if aside:
             (data,) = as_aside([data])
-        shown = content_items(data, role)
+        (sent,) = with_file_texts([data]) if role == "user" else [data]
+        shown = content_items(sent, role)
         thought = reasoning(data) if data.get("type") == "reasoning" else None
         if shown and not answers:
             content += shown

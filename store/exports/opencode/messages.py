@@ -9,7 +9,7 @@ from store.exports.opencode.ids import Ids
 from store.exports.opencode.originals import Original, original_of
 from store.exports.opencode.parts import part_of
 from store.exports.reading import MessageReading, Row
-from store.exports.steps import as_aside, is_aside
+from store.exports.steps import as_aside, is_aside, with_file_texts
 
 Data = dict[str, Any]
 
@@ -77,7 +77,8 @@ class Messages:
         aside = is_aside(item.message["metadata"], item.message["role"])
         parts = []
         for part in item.parts:
-            for data in as_aside([part["data"]]) if aside else [part["data"]]:
+            given = as_aside([part["data"]]) if aside else [part["data"]]
+            for data in with_file_texts(given) if item.message["role"] == "user" else given:
                 made = part_of(data, part["created_at"], part["updated_at"])
                 parts += [] if made is None else [made]
         if not any(part["type"] != "step-start" for part in parts):

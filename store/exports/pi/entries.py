@@ -22,6 +22,7 @@ from store.exports.steps import (
     is_aside,
     is_tool,
     steps_of,
+    with_file_texts,
 )
 
 Entry = dict[str, Any]
@@ -90,7 +91,10 @@ class Entries:
         if role == "user":
             aside = is_aside(item.message["metadata"], role)
             parts = as_aside(parts) if aside else parts
-            content = [block for part in parts if (block := content_block(part)) is not None]
+            content = [
+                block for part in with_file_texts(parts)
+                if (block := content_block(part)) is not None
+            ]  # fmt: skip
             if content and aside:
                 self._aside(item, content)
             elif content:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from store.sources.claude_code.rows import mapping, number, string
 from store.sources.drafts import PartDraft
@@ -23,7 +24,7 @@ def file_data(block: dict[str, Any]) -> dict[str, Any] | None:
     media_type = string(source.get("media_type")) or default
     data = source.get("data")
     if source.get("type") == "text" and isinstance(data, str):
-        url = f"data:{media_type},{data}"
+        url = f"data:{media_type},{quote(data, errors='surrogatepass')}"
     elif isinstance(data, str):
         url = f"data:{media_type};base64,{data}"
     else:

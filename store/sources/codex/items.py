@@ -9,7 +9,7 @@ from typing import Any
 from store.sources.drafts import PartDraft
 from store.sources.plain_parts import data_part, text_part
 from store.sources.values import mapping, string
-from store.wrapping import bare_aside
+from store.wrapping import bare_aside, unwrapped_file
 
 _IMAGE_OPEN = re.compile(
     r"<image(?: name=(?:\[(?P<label>[^\]]*)\]|[^ >]*))?(?: path=\"(?P<path>[^\"]*)\")?>"
@@ -52,7 +52,10 @@ def message_parts(payload: dict[str, Any], at: int, record: tuple[int, ...]) -> 
     for index, item in enumerate(items):
         kind, text = item.get("type"), item.get("text")
         if kind in ("input_text", "output_text", "text") and isinstance(text, str):
-            if not _is_image_tag(items, index):
+            file = unwrapped_file(text) if kind == "input_text" else None
+            if file is not None:
+                parts.append(PartDraft("file", file, at, at, records=record))
+            elif not _is_image_tag(items, index):
                 said = bare_aside(text) if kind == "input_text" else text
                 parts.append(_words(said, at, record, openai))
         elif kind == "refusal":

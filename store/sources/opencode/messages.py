@@ -14,6 +14,7 @@ from store.sources.opencode.parts import data_part, part_of
 from store.sources.opencode.stored import StoredMessage, StoredPart
 from store.sources.opencode.usage import usage_of
 from store.sources.values import mapping, ms_or_0, string
+from store.wrapping import unwrapped_file
 
 _ASSISTANT = {
     "finish": "finish_reason",
@@ -155,6 +156,8 @@ def _origin(message: StoredMessage) -> str:
         return "meta"
     if "subtask" in kinds:
         return "command"
+    if any(unwrapped_file(str(text.get("text"))) for text in texts if text.get("synthetic")):
+        return "human"
     if kinds and len(texts) == len(kinds) and all(text.get("synthetic") for text in texts):
         shell = any("tool was executed by the user" in str(text.get("text")) for text in texts)
         return "shell" if shell else "meta"

@@ -12,7 +12,7 @@ from store.sources.opencode.stored import StoredPart
 from store.sources.opencode.tools import tool_part
 from store.sources.stated_calls import file_data
 from store.sources.values import mapping, ms_or_0, string
-from store.wrapping import bare_aside
+from store.wrapping import bare_aside, unwrapped_file
 
 _IDS = ("id", "sessionID", "messageID", "type")
 
@@ -24,6 +24,10 @@ def part_of(part: StoredPart) -> PartDraft | None:
         return None
     if kind == "tool":
         return tool_part(part)
+    if kind == "text" and part.data.get("synthetic"):
+        file = unwrapped_file(str(part.data.get("text")))
+        if file is not None:
+            return _draft(part, file)
     if kind in ("text", "reasoning"):
         return _words(part, kind)
     if kind == "step-start":

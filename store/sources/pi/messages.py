@@ -14,7 +14,7 @@ from store.sources.pi.tree import Entry, Tree
 from store.sources.pi.usage import cost_of, usage_of
 from store.sources.plain_parts import data_part, text_part
 from store.sources.values import mapping, number, string
-from store.wrapping import bare_aside
+from store.wrapping import bare_aside, unwrapped_file
 
 QUIET = frozenset(
     ["model_change", "thinking_level_change", "label", "session_info", "custom", "leaf"]
@@ -96,7 +96,10 @@ class Messages:
         elif role == "system":
             self._quiet.append(entry.number)
         elif role == "user":
-            parts = [part_of(block, entry) for block in blocks_of(message.get("content"))]
+            parts = [
+                _file_of(block, entry) or part_of(block, entry)
+                for block in blocks_of(message.get("content"))
+            ]
             self._add(entry, _user(entry, "human", parts))
         elif role == "bashExecution":
             self._shell(entry, message)
@@ -228,6 +231,15 @@ class Messages:
 
 def _user(entry: Entry, origin: str, parts: list[PartDraft]) -> MessageDraft:
     return MessageDraft(entry.id, "user", entry.at, entry.at, {"origin": origin}, parts)
+
+
+def _file_of(block: dict[str, Any], entry: Entry) -> PartDraft | None:
+    """Return the text file that an export of ours wrote as words."""
+    text = block.get("text")
+    file = unwrapped_file(text) if isinstance(text, str) else None
+    if file is None:
+        return None
+    return PartDraft("file", file, entry.at, entry.at, records=(entry.number,))
 
 
 def _branch_summary(entry: Entry, data: dict[str, Any]) -> MessageDraft:
