@@ -176,6 +176,19 @@ def missing(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def missing_of(own: dict[str, Any], before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """What sessions miss that were read when all others were gone; and what all come to.
+
+    A copy that is gone may be the one that counts an answer, so that their own sums say nothing.
+    """
+    counting = {name: facts | {"spent": own[name]["spent"]} for name, facts in now.items()
+                if name in own}  # fmt: skip
+    found = missing(own, counting)
+    if spent(now) != spent(before):
+        found["spent"] = {"all": (spent(before), spent(now))}
+    return found
+
+
 def differing(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     """What is missing, and the sessions that there were not."""
     new = dict.fromkeys(after.keys() - before.keys(), "is new")
@@ -208,14 +221,7 @@ def test_what_others_hold_comes_from_the_library(place: Place, databases: Any) -
         for away, other in others.items():
             if away.exists():
                 away.rename(other)
-        now = shown(database)
-        found = missing(own, now)
-        for facts in found.values():
-            # Where the copies' files are gone, it may be one of them that counts an answer.
-            facts.pop("spent", None)
-        found = {name: facts for name, facts in found.items() if facts}
-        if spent(now) != spent(before):
-            found["spent"] = spent(now), spent(before)
+        found = missing_of(own, before, shown(database))
         if found:
             wrong[str(path.relative_to(place.root.parent))] = found
     assert wrong == {}

@@ -24,7 +24,10 @@ from tests.sources.test_arrival import (
     Place,
     databases,
     differences,
+    differing,
     forget_stamps,
+    missing_of,
+    shown,
     synced,
 )
 from tests.store.sync_fakes import TABLES, dump
@@ -47,6 +50,8 @@ class Rows:
         others: Tables and columns that name the session of their rows.
         grow: Adds a row to a session.
         prepare: Makes more rows before anything is read.
+        clear: Deletes the rows of a session's messages, where these are not ``others``.
+        without: A folder that is left out, so that the database alone tells of its sessions.
     """
 
     kind: str
@@ -57,6 +62,12 @@ class Rows:
     others: tuple[tuple[str, str], ...]
     grow: Callable[[sqlite3.Connection, str], None]
     prepare: Callable[[sqlite3.Connection], None] | None = None
+    clear: Callable[[sqlite3.Connection, str], Any] | None = None
+    without: str | None = None
+
+    @property
+    def title(self) -> str:
+        return self.kind if self.without is None else f"{self.kind} without {self.without}"
 
     def names(self, connection: sqlite3.Connection) -> list[str]:
         table, column = self.sessions
@@ -64,6 +75,13 @@ class Rows:
 
     def delete(self, connection: sqlite3.Connection, name: str) -> None:
         for table, column in (*self.others, self.sessions):
+            connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (name,))
+
+    def delete_messages(self, connection: sqlite3.Connection, name: str) -> None:
+        if self.clear is not None:
+            self.clear(connection, name)
+            return
+        for table, column in self.others:
             connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (name,))
 
 
@@ -151,6 +169,13 @@ def grow_lionagi(connection: sqlite3.Connection, name: str) -> None:
     )
 
 
+def clear_lionagi(connection: sqlite3.Connection, name: str) -> None:
+    connection.execute(
+        "DELETE FROM messages WHERE id IN (SELECT j.value FROM branches b JOIN progressions p"
+        " ON p.id = b.progression_id, json_each(p.collection) j WHERE b.session_id = ?)", (name,)
+    )
+
+
 def grow_copilot(connection: sqlite3.Connection, name: str) -> None:
     again(connection, "turns", "session_id", name, id=None, turn_index=99,
           user_message="one more", timestamp="2026-11-28T10:00:00.000Z")  # fmt: skip
@@ -169,10 +194,14 @@ ROWS = (
     Rows("y-agent", "y-agent/data", "", "y-agent.db", ("session_metadata", "id"),
          (("chat_messages", "session_id"), ("chat_checkpoints", "session_id")), grow_y_agent),
     Rows("lionagi", "lionagi", "state.db", "state.db", ("sessions", "id"),
-         (("branches", "session_id"), ("session_signals", "session_id")), grow_lionagi),
+         (("branches", "session_id"), ("session_signals", "session_id")), grow_lionagi,
+         clear=clear_lionagi),
     Rows("copilot", "copilot", "", "session-store.db", ("sessions", "id"),
          (("turns", "session_id"), ("session_files", "session_id"),
           ("assistant_usage_events", "session_id")), grow_copilot),
+    Rows("copilot", "copilot", "", "session-store.db", ("sessions", "id"),
+         (("turns", "session_id"), ("assistant_usage_events", "session_id")), grow_copilot,
+         without="session-state"),
     Rows("codex", "codex/home", "", "state_5.sqlite", ("threads", "id"),
          (("thread_spawn_edges", "child_thread_id"), ("thread_spawn_edges", "parent_thread_id")),
          grow_codex),
@@ -189,9 +218,16 @@ class Source:
         base = folder / rows.folder
         self.place = Place(rows.kind, base / rows.root if rows.root else base, folder / "away")
         self.path, self._saved = base / rows.database, folder / "saved"
+        if rows.without is not None:
+            shutil.rmtree(base / rows.without)
         if rows.prepare is not None:
             self.write(rows.prepare)
         shutil.copy(self.path, self._saved)
+
+    @property
+    def has_files(self) -> bool:
+        """Whether sessions are there without their rows, as they have files."""
+        return self.rows.kind == "codex" or (self.path.parent / "session-state").exists()
 
     def write(self, change: Callable[[sqlite3.Connection], Any]) -> Any:
         """Change the database as its program would."""
@@ -210,6 +246,9 @@ class Source:
     def delete(self, name: str) -> None:
         self.write(lambda connection: self.rows.delete(connection, name))
 
+    def delete_messages(self, name: str) -> None:
+        self.write(lambda connection: self.rows.delete_messages(connection, name))
+
     def grow_all_but(self, name: str) -> None:
         def grow(connection: sqlite3.Connection) -> None:
             for other in self.rows.names(connection):
@@ -224,7 +263,7 @@ class Source:
         shutil.copy(self._saved, self.path)
 
 
-@pytest.fixture(params=ROWS, ids=lambda rows: rows.kind)
+@pytest.fixture(params=ROWS, ids=lambda rows: rows.title)
 def rows_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Source]:
     yield Source(request.param, tmp_path / "sample")
 
@@ -270,6 +309,50 @@ def test_nothing_is_lost_with_rows(rows_of: Source, databases: Any, tmp_path: Pa
             both.append(told(database))
             rows_of.put_back()
         found = differences(both[1], both[0])
+        if found:
+            wrong[name] = found
+    assert wrong == {}
+
+
+def test_nothing_is_lost_with_the_rows_of_messages(
+    rows_of: Source, databases: Any, tmp_path: Path
+) -> None:
+    """A session's own row stays."""
+    whole = synced(databases("whole"), rows_of.place)
+    before = shown(whole)
+    assert any(session["rows"] for session in before.values())
+    whole.close()
+    wrong = {}
+    for number, name in enumerate(rows_of.names()):
+        shutil.copy(tmp_path / "whole.db", tmp_path / f"{number}.db")
+        database = databases(str(number))
+        rows_of.delete_messages(name)
+        forget_stamps(database)
+        synced(database, rows_of.place)
+        rows_of.put_back()
+        found = differing(before, shown(database))
+        if found:
+            wrong[name] = found
+    assert wrong == {}
+
+
+def test_what_other_rows_held_comes_from_the_library(rows_of: Source, databases: Any) -> None:
+    """Each session in turn is read for the first time when the rows of all others are gone."""
+    before = shown(synced(databases("whole"), rows_of.place))
+    wrong = {}
+    for number, name in enumerate(rows_of.names()):
+        database = databases(str(number))
+        rows_of.delete(name)
+        others = shown(synced(database, rows_of.place))
+        rows_of.put_back()
+        for other in rows_of.names():
+            if other != name:
+                rows_of.delete(other)
+        now = shown(synced(database, rows_of.place))
+        rows_of.put_back()
+        own = {session: facts for session, facts in before.items() if session not in others}
+        assert own or rows_of.has_files
+        found = missing_of(own, before, now)
         if found:
             wrong[name] = found
     assert wrong == {}
