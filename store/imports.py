@@ -11,9 +11,10 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from store.clock import Clock, system_clock
 from store.database import Database
@@ -32,7 +33,22 @@ _UNFIT = (
 """What SQLite and its module raise for values that a row cannot hold."""
 
 
+def _fits(value: Any) -> Any:
+    """Return a value that a column holds as it is.
+
+    Raises:
+        PydanticCustomError: SQLite has no such value.
+    """
+    if isinstance(value, dict | list):
+        raise PydanticCustomError("cell", "a text or a number is needed")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise PydanticCustomError("cell", "the number has more than 64 bits")
+    return value
+
+
 Id = Annotated[str, Field(pattern=ID_SHAPE)]
+Whole = Annotated[int, AfterValidator(_fits)]
+Cell = Annotated[Any, AfterValidator(_fits)]
 
 
 class _ImportedRow(BaseModel):
@@ -41,13 +57,23 @@ class _ImportedRow(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True)
 
     id: Id
-    created_at: int
-    updated_at: int
+    created_at: Whole
+    updated_at: Whole
 
 
 class _ImportedSession(_ImportedRow):
     agent: str
     parent_id: Id | None = None
+    workspace_root: Cell = None
+    parent_message_id: Cell = None
+    archived_at: Cell = None
+    prompt_tokens: Cell = None
+    completion_tokens: Cell = None
+    reasoning_tokens: Cell = None
+    cache_read: Cell = None
+    cache_write: Cell = None
+    total_tokens: Cell = None
+    cost_usd: Cell = None
 
 
 class _ImportedMessage(_ImportedRow):
@@ -58,8 +84,10 @@ class _ImportedMessage(_ImportedRow):
 class _ImportedPart(_ImportedRow):
     message_id: Id
     session_id: Id
-    index: int
+    index: Whole
     type: str
+    tool_call_id: Cell = None
+    tool_state: Cell = None
 
 
 _NO_ID = "it may have letters, digits and _ . : ~ @ = + - and begins with a letter, a digit or _"

@@ -153,6 +153,7 @@ def test_a_library_that_was_not_made_yet(run: Run) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [["--limit", "x"], ["--limit", "-1"], ["--cursor", "abc"], ["--cursor", "1:"],
+     ["--cursor", f"{2**63}:x"],
      ["--archived", "maybe"], ["--nonsense"], ["extra"]],
 )
 def test_wrong_usage_ends_with_2(run: Run, demo: Path, arguments: list[str]) -> None:

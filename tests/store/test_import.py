@@ -16,6 +16,7 @@ from store.errors import BackscrollError, Refused
 from store.exports.reading import read_session
 from store.exports.registry import writer
 from store.imports import Imported, import_file
+from store.schema import REQUIRED_COLUMNS
 from tests.cli import hostile
 
 DATA = Path(__file__).parents[1] / "data"
@@ -122,7 +123,7 @@ GOOD = session("ses_good") + message("msg_g", "ses_good") + part("prt_g", "msg_g
         (part("prt_b", "msg_elsewhere", "ses_bad"), "1 parts belong to no message of the file"),
         (message("msg_x", "ses_good"), ":3: message of ses_good among those of ses_bad"),
         (part("prt_b", "msg_b", "ses_bad", index="0"), ":3: part without a proper index"),
-        (part("prt_b", "msg_b", "ses_bad", created_at=2**70), "the store does not take it"),
+        (part("prt_b", "msg_b", "ses_bad", created_at=2**70), "more than 64 bits"),
         (message("msg_b", "ses_bad"), "a message of this id belongs to another session"),
     ],
 )
@@ -302,3 +303,19 @@ def test_a_kind_of_another_type_is_named(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="holds no session"):
         list(import_file(database, DATA / "hostile" / "type-list.jsonl"))
     database.close()
+
+
+@pytest.mark.parametrize("value", [["x"], {"a": 1}, 2**63, -(2**63) - 1])
+def test_a_value_that_no_column_holds_is_named(tmp_path: Path, value: object) -> None:
+    names = {name for table in REQUIRED_COLUMNS.values() for name in table
+             if not name.endswith("_json")}  # fmt: skip
+    for name in sorted(names):
+        bad = hostile.session()
+        row = next((one["data"] for one in reversed(bad) if name in one["data"]), bad[0]["data"])
+        (bad[-1]["data"] if name.startswith("tool_") else row)[name] = value
+        hostile.write(tmp_path / "in.jsonl", bad)
+        database = open_database(tmp_path / "s.db", create=True)
+        (result,) = import_file(database, tmp_path / "in.jsonl")
+        database.close()
+        assert result.outcome == "refused"
+        assert f"without a proper {name}" in result.problems[0], result.problems

@@ -190,6 +190,6 @@ def _cursor(text: str) -> tuple[int, str]:
         place = int(updated_at), session_id
     except ValueError:
         place = 0, ""
-    if not colon or not place[1]:
+    if not colon or not place[1] or not -(2**63) <= place[0] < 2**63:
         raise argparse.ArgumentTypeError(f"not UPDATED_AT:ID: {text!r}")
     return place
