@@ -299,6 +299,20 @@ class _Merge:
             if not self._old[index].now:
                 self._old[index].now.append(place)
         self._match_by_name(unmatched)
+        for old in self._old:
+            if not old.now and "queued_at" in old.metadata:
+                old.now += self._sent(old)
+
+    def _sent(self, queued: _Old) -> list[int]:
+        """Return the place of the message that a prompt which waited was sent as, if any is."""
+        words, taken = _texts_of(queued.parts), {place for one in self._old for place in one.now}
+        found = [
+            place
+            for place, entry in enumerate(self._entries)
+            if entry.row[2] == "user" and '"queued_at"' not in entry.row[3]
+            and _said_at(entry.row) >= _said_at(queued.row) and _texts_of(entry.parts) == words
+        ]  # fmt: skip
+        return sorted(found, key=lambda place: (place in taken, place))[:1] if words else []
 
     def _match_by_name(self, places: Sequence[int]) -> None:
         """Match what shares no record by its name, and what has another one by its words."""

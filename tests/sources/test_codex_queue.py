@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from store.database import open_database
 from store.sources.codex import CodexSource
+from store.sync.engine import Settings, Sync
+from store.sync.targets import Target
 from tests.sources.codex_lines import START, Lines, read, thread_id
 
 A, B = thread_id(1), thread_id(2)
@@ -103,3 +106,45 @@ def test_a_damaged_queue_is_told_of(home: Path) -> None:
     drafts, problems = read(home)
     assert len(drafts[A].messages) == 2
     assert [Path(problem.path).name for problem in problems] == ["queue_1.sqlite"]
+
+
+@pytest.mark.parametrize("keep_originals", [True, False])
+def test_a_prompt_that_was_synced_while_it_waited_stands_once(
+    home: Path, keep_originals: bool
+) -> None:
+    """Its row goes when it is sent; one that was taken back is kept as what was typed."""
+    put(home, "q1", 0, {"type": "text", "text": "wait"})
+    put(home, "q2", 1, {"type": "text", "text": "never mind"})
+    database = open_database(home / "store.db", create=True)
+    options = Settings(helpers=0, keep_originals=keep_originals)
+
+    def users() -> list[tuple[str, bool, bool]]:
+        Sync(database, options).run([Target(CodexSource(), home)])
+        return [
+            (text, bool(queued), bool(gone))
+            for text, queued, gone in database.connection.execute(
+                "SELECT json_extract(p.data_json, '$.text'),"
+                " json_extract(m.metadata_json, '$.queued_at'),"
+                " json_extract(m.metadata_json, '$.source.gone')"
+                " FROM chat_messages m JOIN chat_parts p ON p.message_id = m.id"
+                " JOIN chat_sessions s ON s.id = m.session_id WHERE m.role = 'user'"
+                " AND json_extract(s.metadata_json, '$.source.id') = ?"
+                " ORDER BY m.created_at, m.id", (A,)
+            )
+        ]  # fmt: skip
+
+    assert users() == [("one", False, False), ("wait", True, False), ("never mind", True, False)]
+    connection = sqlite3.connect(home / "queue_1.sqlite")
+    connection.execute("DELETE FROM queued_items")
+    connection.commit()
+    connection.close()
+    lines = Lines(A)
+    lines.turn("one", "re one", f"r-{A}")
+    lines.at += 120_000
+    lines.turn("wait", "re wait", "r2")
+    lines.write(home)
+    for _ in range(2):
+        assert sorted(users()) == [
+            ("never mind", True, True), ("one", False, False), ("wait", False, False),
+        ]  # fmt: skip
+    database.close()
