@@ -12,6 +12,7 @@ by the process or lock first, then by how the last turn ended, then by the age o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -203,12 +204,26 @@ def judged_all(
     return found
 
 
+_left_to_watchers: set[Path] = set()
+
+
+def leave_to_watcher(path: Path, *, left: bool = True) -> None:
+    """Say whether this program leaves it to a watcher to find a library's processes.
+
+    The app does: it draws its first rows before its watcher runs, and asking takes longer.
+    """
+    if left:
+        _left_to_watchers.add(path)
+    else:
+        _left_to_watchers.discard(path)
+
+
 def _asked_for(
     db: Database, known: Sequence[Known], found: Mapping[str, tuple[Activity, int]], now: int
 ) -> Iterator[Known]:
     """Ask who runs the sessions that seem to run, where no watcher has looked."""
     imported = [one for one in known if one.imported and _is_unwatched(one)]
-    if db.form.name != "own" or not imported:
+    if db.form.name != "own" or not imported or db.path in _left_to_watchers:
         return
     from store import presence  # with all sources; not needed for the first rows of a list
 

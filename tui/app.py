@@ -19,6 +19,7 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
+from store.activity import leave_to_watcher
 from store.database import explained
 from store.errors import BackscrollError
 from tui import problems
@@ -118,6 +119,7 @@ class BackscrollApp(TypedAheadApp):
 
     def get_default_screen(self) -> Screen[None]:
         """Make the main screen, or one with the first rows until that one is loaded."""
+        leave_to_watcher(self.library.path)
         plain = self.library.making is None and self.library.headline is None
         if self._rows_first and plain and self.library.workspace is None:
             from tui.sessions.first_page import read_first_page
@@ -170,7 +172,11 @@ class BackscrollApp(TypedAheadApp):
         sources = (await self._report_config()).sources
         targets = self.library.sync_targets
         if targets or (targets is not None and sources.sync_on_start):
+            if not sources.watch:
+                leave_to_watcher(self.library.path, left=False)
             await self._syncing.run(targets, watch=sources.watch)
+        else:
+            leave_to_watcher(self.library.path, left=False)
 
     async def _made(self, making: Making) -> None:
         """Show what another process fills the store with, once that is there."""

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from store import attendance, presence
-from store.activity import RUNNING_FOR_MS
+from store.activity import RUNNING_FOR_MS, leave_to_watcher
 from store.clock import system_clock
 from store.database import Database
 from store.errors import Refused
@@ -241,4 +241,10 @@ def test_who_is_followed_by_a_watcher_is_not_asked(
         assert asked == []
     assert doing(database, session, updated_at + 5_000).state == "interrupted"
     assert asked
+    asked.clear()
+    leave_to_watcher(database.path)
+    assert doing(database, session, updated_at + 5_000).state == "running"
+    assert asked == []
+    leave_to_watcher(database.path, left=False)
+    assert doing(database, session, updated_at + 5_000).state == "interrupted"
     database.close()

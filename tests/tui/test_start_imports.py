@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.tui.stores import put, some
 
+PRESENCE = "store.presence"
 SLOW = ("pydantic", "aiosqlite", "markdown_it", "pygments", "watchfiles", "zstandard", "pyperclip")
 
 FIRST_PAINT = """
@@ -47,6 +50,17 @@ def run(code: str, *arguments: str) -> str:
 def test_rows_are_painted_before_slow_imports(tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", some(5))
     assert run(FIRST_PAINT, str(path), *SLOW) == "True []\n"
+
+
+def test_no_process_is_asked_for_before_the_rows_are_painted(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(5))
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            "UPDATE chat_sessions SET updated_at = ?, metadata_json = json_patch(metadata_json,"
+            """ '{"source": {"kind": "pi", "id": "x", "path": "/x"}, "activity":"""
+            """ {"state": "running", "from": "guessed"}}')""", (int(time.time() * 1000),))
+    connection.close()
+    assert run(FIRST_PAINT, str(path), PRESENCE) == "True []\n"
 
 
 @pytest.mark.parametrize("module", ["store.store", "store.queries.listing", "store.sync.engine"])
