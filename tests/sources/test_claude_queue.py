@@ -352,6 +352,7 @@ def test_a_shell_line_that_was_queued_is_one(tmp_path: Path) -> None:
     queue(file, "remove", "ls -la")
     loose(file, "ls -la", commandMode="bash")
     end(file)
-    (line,) = [m for m in read_one(file, tmp_path).messages if said(m) == "ls -la"]
+    line = read_one(file, tmp_path).messages[2]
+    assert said(line) == "<bash-input>ls -la</bash-input>"
     assert line.metadata["origin"] == "shell"
     assert line.metadata["backscroll"]["shell"] == "ls -la"

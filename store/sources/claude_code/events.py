@@ -101,8 +101,10 @@ def queued_prompt(row: Row) -> MessageDraft:
     extra: dict[str, Any] = {"sent_while_working": True}
     typed = kind in (None, "human")
     if typed and mode == "bash":
-        origin = "shell"
-        extra["shell"] = text_of(blocks).strip()
+        origin, line = "shell", text_of(blocks).strip()
+        extra["shell"] = line
+        # As the program writes a line that was not queued.
+        blocks = [{"type": "text", "text": f"<bash-input>{line}</bash-input>"}]
     else:
         origin = "human" if typed and mode in (None, "prompt") else "notification"
     metadata = {"origin": origin, "backscroll": extra}
