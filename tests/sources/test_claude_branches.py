@@ -159,6 +159,21 @@ def compacted(file: File, head: str, anchor: str, tail: str) -> None:
     file.user("the summary", uuid="summary", isCompactSummary=True)
 
 
+@pytest.mark.parametrize("form", ["no logical parent", "an unknown one", "no boundary"])
+def test_a_compaction_leaves_no_turn_behind(form: str, tmp_path: Path) -> None:
+    file = File()
+    turn(file, "a", 1)
+    parent: dict[str, Any] = {"parent": None}
+    if form != "no boundary":
+        named = {"logicalParentUuid": "gone"} if form == "an unknown one" else {}
+        file.row("system", subtype="compact_boundary", **named, **parent)
+        parent = {}
+    file.user("the summary", isCompactSummary=True, **parent)
+    turn(file, "b", 2)
+    draft = read_one(file, tmp_path)
+    assert [text for _, text in shape(draft)] == ["a", "re a", "data-compaction", "b", "re b"]
+
+
 def test_compaction_with_a_preserved_tail(tmp_path: Path) -> None:
     file = File()
     turn(file, "a", 1)

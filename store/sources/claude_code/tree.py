@@ -66,7 +66,10 @@ class _Tree:
         """Return the parent's position; where it is missing, the row before it in the file."""
         if row.parent is None:
             logical = string(row.data.get("logicalParentUuid"))
-            return self.position.get(logical, -1) if logical else -1
+            # A compaction leaves no earlier turn behind, whether it names the last one or not.
+            begins = is_boundary(row) or (row.type == "user" and is_summary(row))
+            missing = index - 1 if begins else -1
+            return self.position.get(logical, missing) if logical else missing
         found = self.position.get(row.parent)
         return index - 1 if found is None or found == index else found
 
