@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from store.locations import config_path
 from store.paths import expanded, read_regular
+from store.toml_text import NotToml, parse_toml
 
 _STRICT = {"extra": "forbid"}
 
@@ -177,11 +178,9 @@ def load_config(path: Path | None = None) -> Config:
         return Config(path=path)
     except (OSError, UnicodeDecodeError) as error:
         return Config(path=path, mistakes=[Mistake(path, 0, f"cannot be read: {error}")])
-    import tomllib
-
     try:
-        decoded = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        decoded = parse_toml(text)
+    except NotToml as error:
         line = re.search(r"line (\d+)", str(error))
         at = int(line[1]) if line else text.count("\n") + 1
         return Config(path=path, mistakes=[Mistake(path, at, f"is no TOML: {error}")])

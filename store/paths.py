@@ -19,8 +19,11 @@ _LARGEST = 1 << 30
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """Return a path with ``~`` as the home folder; as it is where there is no such user."""
-    return Path(os.path.expanduser(path))
+    """Return a path with ``~`` as the home folder; as it is where there is no such user.
+
+    A NUL, which no path can have, becomes U+FFFD: there is no such file then.
+    """
+    return Path(os.path.expanduser(os.fspath(path).replace("\0", "\ufffd")))
 
 
 def resolved(path: str | os.PathLike[str]) -> str:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from store.locations import config_path
 from store.paths import read_regular
 from store.queries.listing import GROUPS, SORTS
+from store.toml_text import NotToml, parse_toml
 
 
 class QuickSettings(NamedTuple):
@@ -48,13 +49,11 @@ def quick_settings() -> QuickSettings:
         text = read_regular(config_path()).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return QuickSettings()
-    import tomllib
-
     from store.config import with_flat_keys
 
     try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+        found = parse_toml(text)
+    except NotToml:
         return QuickSettings()
     found = with_flat_keys(found)
     ui, keys, live = (_table(found, name) for name in ("ui", "keys", "live"))

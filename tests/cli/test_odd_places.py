@@ -62,3 +62,24 @@ def test_the_home_of_nobody(run: Run, home: Path, monkeypatch: pytest.MonkeyPatc
     assert run("sync").code == 0
     assert run("sessions", "--json").json
     assert run("sessions", "--store", "~no such user/x").code == 1
+
+
+@pytest.mark.parametrize("text", [
+    f"sqlite_home = {'[' * 5000}{']' * 5000}", f"sqlite_home = {'9' * 5000}",
+    'sqlite_home = "\\u0000"', 'sqlite_home = "~no such user"',
+])  # fmt: skip
+def test_a_configuration_of_an_agent(run: Run, home: Path, text: str) -> None:
+    shutil.copytree(DATA / "codex" / "home" / "sessions", home / ".codex" / "sessions")
+    wanted = run("sync", "--json", "--store", home / "plain.db").json["new"]
+    (home / ".codex" / "config.toml").write_text(text)
+    found = run("sync", "--json")
+    assert found.code == 0 and found.json["new"] == wanted > 0
+    assert run("sources").code == 0
+
+
+def test_settings_with_a_nul(run: Run, home: Path) -> None:
+    config = home / ".config" / "backscroll" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text('[sources]\nexcluded_workspaces = ["\\u0000"]\n'
+                      '[sources.paths]\nclaude-code = ["\\u0000"]\n')  # fmt: skip
+    assert run("sources").code == run("sync").code == run("sessions").code == 0

@@ -15,6 +15,7 @@ from store.locations import (
     private_file,
     private_folder,
 )
+from tui.quick_settings import QuickSettings, quick_settings
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -90,6 +91,20 @@ def test_what_is_no_toml_names_its_line(tmp_path: Path) -> None:
     config = load_config(written(tmp_path, "[ui]\ntheme = \n"))
     assert [mistake.line for mistake in config.mistakes] == [2]
     assert config.ui == Settings().ui
+
+
+@pytest.mark.parametrize("text", [
+    f"x = {'[' * 5000}{']' * 5000}", f"[live]\npoll_ms = {'9' * 5000}",
+    f"x = {'{a=' * 5000}1{'}' * 5000}",
+])  # fmt: skip
+def test_depth_and_long_numbers_are_mistakes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    assert len(load_config(written(tmp_path, text)).mistakes) == 1
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "backscroll").mkdir()
+    written(tmp_path / "backscroll", text)
+    assert quick_settings() == QuickSettings()
 
 
 @pytest.mark.parametrize("text", ["ui = 4", "keys = 3", "sources = []", "[[ui]]\ntheme='a'"])

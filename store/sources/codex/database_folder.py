@@ -13,6 +13,7 @@ from pathlib import Path
 from store.paths import expanded, open_regular, resolved
 from store.sources.codex.facts import newest
 from store.sources.values import string
+from store.toml_text import NotToml, parse_toml
 
 CONFIG = "config.toml"
 _CONFIG_LIMIT = 1 << 20
@@ -48,11 +49,8 @@ def _configured(home: Path) -> Path | None:
         return None
     if b"sqlite_home" not in body:
         return None
-    # Imported here: hardly anybody sets it.
-    import tomllib
-
     try:
-        named = string(tomllib.loads(body.decode("utf-8", "replace")).get("sqlite_home"))
-    except tomllib.TOMLDecodeError:
+        named = string(parse_toml(body.decode("utf-8", "replace")).get("sqlite_home"))
+    except NotToml:
         return None
     return expanded(named) if named else None
