@@ -356,3 +356,24 @@ def test_what_other_rows_held_comes_from_the_library(rows_of: Source, databases:
         if found:
             wrong[name] = found
     assert wrong == {}
+
+
+TITLES = {"opencode": ("title",), "hub": ("title",), "y-agent": ("title", "manual_title"),
+          "lionagi": ("name", "user_label"), "codex": ("name", "title")}  # fmt: skip
+
+
+@pytest.mark.parametrize("rows_of", [r for r in ROWS if r.kind in TITLES], indirect=True,
+                         ids=lambda rows: rows.title)  # fmt: skip
+def test_a_title_that_a_row_no_longer_has_is_none(rows_of: Source, databases: Any) -> None:
+    database = synced(databases("store"), rows_of.place)
+    before = {name: session["title"] for name, session in shown(database).items()}
+    index = rows_of.place.root / "session_index.jsonl"
+    if index.exists():
+        index.write_text("")
+    table, _ = rows_of.rows.sessions
+    columns = ", ".join(f"{column} = ''" for column in TITLES[rows_of.rows.kind])
+    rows_of.write(lambda connection: connection.execute(f"UPDATE {table} SET {columns}"))
+    now = shown(synced(database, rows_of.place))
+    fresh = shown(synced(databases("fresh"), rows_of.place))
+    assert now == fresh
+    assert before != {name: session["title"] for name, session in now.items()}
