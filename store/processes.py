@@ -44,11 +44,15 @@ class Process(NamedTuple):
         return {key: value for key, value in found.items() if value is not None}
 
 
-@lru_cache(maxsize=1)
 def boot_id() -> str | None:
     """Return the id of the system's run, None where the system does not tell."""
+    return _boot_id(PROC)
+
+
+@lru_cache(maxsize=4)
+def _boot_id(proc: Path) -> str | None:
     try:
-        return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+        return (proc / "sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return None
 

@@ -12,7 +12,15 @@ from pathlib import Path
 
 import orjson
 
-from store.activity import ALIVE, GONE, OPEN_STATES, judged_all, known_of, live_activities
+from store.activity import (
+    ALIVE,
+    GONE,
+    OPEN_STATES,
+    judged_all,
+    known_of,
+    leave_to_watcher,
+    live_activities,
+)
 from store.attendance import PROGRAMS, Processes, running_processes
 from store.clock import Clock, system_clock
 from store.database import Database
@@ -161,6 +169,10 @@ class Attendance:
     _unseen: set[str] = field(default_factory=set)
     """Sessions that moved although no process was seen: one in a container may run them."""
     _looked_at: int = 0
+
+    def __post_init__(self) -> None:
+        """Ask here alone: the judgement is what the rows and ``live_activity`` say."""
+        leave_to_watcher(self.board.database.path)
 
     def start(self) -> None:
         """Look for the processes of all sessions that seem to run."""

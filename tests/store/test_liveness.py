@@ -16,7 +16,7 @@ import pytest
 
 from store import processes
 from store.activity import Activity, current
-from store.attendance import QUIET_ELSEWHERE_MS, Processes, running_processes
+from store.attendance import QUIET_ELSEWHERE_MS, QUIET_MS, Processes, running_processes
 from store.clock import system_clock
 from store.database import Database, open_database
 from store.errors import Refused
@@ -281,6 +281,58 @@ def test_a_session_of_a_program_that_runs_nowhere_is_over(tmp_path: Path) -> Non
     unknown = Attendance(board, processes=lambda: Processes(known=False))
     unknown.moved([session])
     assert unknown.look() == []
+    database.close()
+
+
+def test_a_session_that_moves_without_a_process_is_run_where_none_is_seen(
+    tmp_path: Path,
+) -> None:
+    """Say in a container: once that was seen, nothing is concluded from there being none."""
+    work = tmp_path / "work"
+    work.mkdir()
+    header = test_pi.header() | {"cwd": str(work)}
+    test_pi.session(tmp_path, header, test_pi.user("u", None, 1, "a"))
+    database = synced(tmp_path, PiSource(), tmp_path / "sessions")
+    ((session, at),) = database.connection.execute(
+        "SELECT id, updated_at FROM chat_sessions").fetchall()
+    now = at + QUIET_MS
+    board = ActivityBoard(database, clock=lambda: now)
+    found = Attendance(board, processes=Processes)
+    found.moved([session])
+    assert found.look() == []
+    now += 2_001
+    assert found.look() == [(session, None)]
+    assert doing(database, session, now).state == "interrupted"
+    now += 1_000
+    with database.connection as connection:
+        connection.execute("UPDATE chat_sessions SET updated_at = ?", (now,))
+    found.moved([session])
+    for _ in range(3):
+        now += 5_000
+        assert found.look() == []
+        assert doing(database, session, now).state == "running"
+    database.close()
+
+
+def test_another_process_with_the_database_open_does_not_stand_in(
+    tmp_path: Path, agents: list[subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch_activity, "LOOK_EVERY_MS", 0)
+    rows = Rows(tmp_path / "opencode.db", now=system_clock())
+    rows.session("ses_one")
+    rows.message("ses_one", "user", text("hello"))
+    rows.connection.close()
+    database = synced(tmp_path, OpencodeSource(), rows.path)
+    session = derived_session_id("opencode", "ses_one")
+    _, found = board_of(database)
+    found.start()
+    agent, _ = holding(agents, rows.path), holding(agents, rows.path)
+    found.look()
+    ((held,),) = database.connection.execute("SELECT process_json FROM live_activity").fetchall()
+    runs = agent if orjson.loads(held)["pid"] == agent.pid else agents[1]
+    kill(runs)
+    assert found.look() == [(session, None)]
+    assert doing(database, session).state == "interrupted"
     database.close()
 
 
