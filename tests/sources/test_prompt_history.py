@@ -178,3 +178,18 @@ def test_a_home_that_holds_nothing_but_the_log(more: list[str], tmp_path: Path) 
         sync(db, root, source)
     assert titles(db) == ["asked long ago", "to codex"]
     db.close()
+
+
+def test_prompts_of_a_session_whose_file_is_empty(tmp_path: Path) -> None:
+    root = claude_home(tmp_path / "home", claude_line(GONE, "asked long ago"))
+    path = root / "projects" / "-w" / f"{GONE}.jsonl"
+    path.touch()
+    db = open_database(tmp_path / "store.db", create=True)
+    sync(db, root)
+    assert titles(db) == ["asked long ago", "in the file"]
+    file = File(GONE)
+    file.user("it came after all")
+    file.write(path.parent)
+    sync(db, root)
+    assert titles(db) == ["in the file", "it came after all"]
+    db.close()

@@ -82,7 +82,7 @@ class ClaudeCodeSource:
         """List the sessions below a root, each file of a session that has several."""
         there: set[str] = set()
         for files in self._files(root, problems):
-            if files.main is not None:
+            if files.main is not None and files.main.size:
                 there.add(files.session_id)
             if files.main or files.agents:
                 yield files.unit()
