@@ -289,7 +289,8 @@ def _has_passed(said: Mapping[str, Any] | None, now: int, alive: bool | None) ->
     """Say whether a source's guess holds no longer: its time is up, or its process has ended."""
     if said is None or "until" not in said:
         return False
-    return alive is False or not number(said.get("since")) <= now <= number(said["until"])
+    since = number(said.get("since"))
+    return alive is False or _age(since, now) > number(said["until"]) - since
 
 
 def _is_outdated(known: Known, moved_at: int) -> bool:
