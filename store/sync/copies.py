@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from store.copy_marks import COPY_OF
+from store.copy_marks import COPY_OF, FOUND_AT
 from store.gone_marks import GONE, PARTIAL
 from store.ids import derived_session_id, derived_tail
 from store.sources.one_file import is_one_file, name_order
@@ -53,8 +53,9 @@ def as_stored(
     if prepared.first_record:
         return prepared
     stored = _stored_marks(connection, prepared.id)
-    if _is_there(connection, copy_id(prepared)):
-        return _copy(prepared, stored)
+    found_at = _found_at(connection, prepared)
+    if found_at is not None:
+        return _copy(prepared, stored, found_at)
     if path in read_from or not os.path.exists(path) or is_one_file(path, prepared.path):
         return prepared
     own = frozenset(_marks(prepared))
@@ -62,7 +63,7 @@ def as_stored(
         return prepared if _tells_more(connection, prepared, path) else None
     if own < stored:
         return None
-    return prepared if stored < own else _copy(prepared, stored)
+    return prepared if stored < own else _copy(prepared, stored, prepared.path)
 
 
 def _tells_more(connection: sqlite3.Connection, prepared: PreparedSession, path: str) -> bool:
@@ -84,18 +85,34 @@ def _tells_more(connection: sqlite3.Connection, prepared: PreparedSession, path:
     return near and name_order(prepared.path) < name_order(path)
 
 
-def copy_id(prepared: PreparedSession) -> str:
-    """Return the id that a session has in the store as a copy."""
-    return derived_session_id(prepared.kind, _name(prepared))
+def _name(prepared: PreparedSession, found_at: str) -> str:
+    return f"{prepared.metadata['source']['id']}\0{found_at}"
 
 
-def _name(prepared: PreparedSession) -> str:
-    return f"{prepared.metadata['source']['id']}\0{prepared.path}"
+def _found_at(connection: sqlite3.Connection, prepared: PreparedSession) -> str | None:
+    """Return where the file was first, of one that the store has as a copy already.
 
-
-def _is_there(connection: sqlite3.Connection, session_id: str) -> bool:
-    sql = "SELECT 1 FROM chat_sessions WHERE id = ?"
-    return connection.execute(sql, (session_id,)).fetchone() is not None
+    The copy's ids follow from that path. A file that is moved keeps its name and what it says.
+    """
+    name = derived_session_id(prepared.kind, _name(prepared, prepared.path))
+    if connection.execute("SELECT 1 FROM chat_sessions WHERE id = ?", (name,)).fetchone():
+        return prepared.path
+    copies = connection.execute(
+        "SELECT s.id, json_extract(s.metadata_json, '$.source') FROM session_links l"
+        " JOIN chat_sessions s ON s.id = l.session_id WHERE l.parent_id = ?"
+        " AND json_extract(s.metadata_json, ?) = ? ORDER BY s.id",
+        (prepared.id, f"$.source.{COPY_OF}", prepared.id),
+    ).fetchall()
+    for copy, text in copies:
+        source = orjson.loads(text)
+        path, found_at = source["path"], source.get(FOUND_AT) or source["path"]
+        if path == prepared.path:
+            return str(found_at)
+        moved = os.path.basename(path) == os.path.basename(prepared.path)
+        moved = moved and not os.path.exists(path)
+        if moved and _stored_marks(connection, copy) <= frozenset(_marks(prepared)):
+            return str(found_at)
+    return None
 
 
 def _stored_marks(connection: sqlite3.Connection, session_id: str) -> frozenset[_Mark]:
@@ -147,9 +164,12 @@ def _texts(parts: Iterable[tuple[str, str]]) -> dict[str, str]:
     return found
 
 
-def _copy(prepared: PreparedSession, stored: frozenset[_Mark]) -> PreparedSession:
+def _copy(
+    prepared: PreparedSession, stored: frozenset[_Mark], found_at: str
+) -> PreparedSession:
     """Return a session as a fork of the stored one, under ids that its path tells apart."""
-    session_id, naming = copy_id(prepared), _name(prepared)
+    naming = _name(prepared, found_at)
+    session_id = derived_session_id(prepared.kind, naming)
     ids: dict[str, str] = {}
     tails: dict[str, str] = {}
     messages: list[MessageTuple] = []
@@ -170,7 +190,7 @@ def _copy(prepared: PreparedSession, stored: frozenset[_Mark]) -> PreparedSessio
     return replace(
         prepared,
         id=session_id,
-        metadata=_metadata(prepared, shared is not None),
+        metadata=_metadata(prepared, shared is not None, found_at),
         messages=messages,
         parts=[_part(row, session_id, ids, tails) for row in prepared.parts],
         refs=[(ids[message], records) for message, records in prepared.refs],
@@ -179,9 +199,11 @@ def _copy(prepared: PreparedSession, stored: frozenset[_Mark]) -> PreparedSessio
     )
 
 
-def _metadata(prepared: PreparedSession, is_fork: bool) -> dict[str, Any]:
+def _metadata(prepared: PreparedSession, is_fork: bool, found_at: str) -> dict[str, Any]:
     metadata = dict(prepared.metadata)
     metadata["source"] = {**metadata["source"], COPY_OF: prepared.id}
+    if found_at != prepared.path:
+        metadata["source"][FOUND_AT] = found_at
     if isinstance(title := metadata.get("title"), str):
         metadata["title"] = f"{title} (copy)"
     if prepared.lineage_kind != "subagent":

@@ -107,3 +107,29 @@ def test_a_root_by_two_names(tmp_path: Path) -> None:
     assert state(database) == before
     assert before[0][0][1] == str(tmp_path / "claude" / "projects" / "-w" / f"{SESSION}.jsonl")
     database.close()
+
+
+def test_a_copy_that_went_on_stays_one_session_when_its_folder_moves(tmp_path: Path) -> None:
+    home = tmp_path / "claude"
+    file, other = File(), File()
+    for each, words in ((file, "one way"), (other, "another way")):
+        each.user("hello", uuid="first")
+        each.user(words)
+    file.write(home / "projects" / "-w")
+    other.write(home / "projects" / "-w", f"{SESSION} (conflicted copy 2026-11-28)")
+    claude = source("claude-code")
+    database = open_database(tmp_path / "library.db", create=True)
+    Sync(database, Settings(helpers=0)).run([Target(claude, home)])
+    before = state(database)[0]
+    assert len({row[0] for row in before}) == 2
+    for place in ("moved", "moved-again"):
+        home = home.rename(tmp_path / place)
+        moved = Sync(database, Settings(helpers=0)).run([Target(claude, home)])
+        after = state(database)[0]
+        assert moved.new == 0
+        assert [(row[0], row[2]) for row in after] == [(row[0], row[2]) for row in before]
+        assert all(Path(row[1]).is_relative_to(home) for row in after)
+        again = Sync(database, Settings(helpers=0)).run([Target(claude, home)])
+        assert (again.new, again.updated) == (0, 0)
+        assert state(database)[0] == after
+    database.close()
