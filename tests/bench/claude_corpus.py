@@ -76,12 +76,13 @@ class Conversation:
             "cache_read_input_tokens": rng.randint(4_000, 90_000),
         }  # fmt: skip
         message_id = f"msg_{rng.getrandbits(96):024x}"
+        request_id = f"req_{rng.getrandbits(80):020x}"
         for block in blocks:
             self.row("assistant", {
                 "id": message_id, "type": "message", "role": "assistant",
                 "model": "claude-sonnet-4-5", "content": [block], "usage": usage,
                 "stop_reason": "tool_use" if blocks[-1]["type"] == "tool_use" else "end_turn",
-            }, requestId=f"req_{rng.getrandbits(80):020x}")  # fmt: skip
+            }, requestId=request_id)  # fmt: skip
 
     def call(self, size: int) -> None:
         """Add an answer that calls a tool, and the tool's result."""
@@ -149,7 +150,7 @@ def make(folder: Path, files: int, rows: int, seed: int = 1) -> int:
         Bytes of all session files.
     """
     done = folder / "made"
-    wanted = f"3 {files} {rows} {seed}\n"
+    wanted = f"4 {files} {rows} {seed}\n"
     if done.exists() and done.read_text().startswith(wanted):
         return int(done.read_text().split("\n")[1])
     total = 0
@@ -174,7 +175,7 @@ def make_long(folder: Path, size: int, seed: int = 1) -> Path:
     name = str(uuid.UUID(int=rng.getrandbits(128), version=4))
     made = Conversation(rng, name, "/home/someone/code/long", FIRST_SESSION_S * 1000)
     path = folder / "projects" / made.folder.replace("/", "-") / f"{name}.jsonl"
-    done, wanted = folder / "made", f"long 1 {size} {seed}\n"
+    done, wanted = folder / "made", f"long 2 {size} {seed}\n"
     if done.exists() and done.read_text().startswith(wanted):
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
