@@ -60,7 +60,7 @@ class Names:
 
     def known(self, names: Collection[str]) -> bool:
         """Say whether any of some names is among them."""
-        hashes = [_hash(name) for name in names]
+        hashes = _hashes(names)
         if not self._added.isdisjoint(hashes):
             return True
         buckets: dict[int, list[bytes]] = {}
@@ -77,7 +77,7 @@ class Names:
         """Add names that were passed."""
         if not self.pages or self.in_last >= PAGE_NAMES:
             self.pages, self.in_last = self.pages + 1, 0
-        new = {_hash(name) for name in names} - self._added
+        new = _hashes(names) - self._added
         self._added |= new
         self.in_last += len(new)
         buckets: dict[int, list[bytes]] = {}
@@ -258,9 +258,12 @@ def _digest(stored: str) -> str:
     return hashlib.blake2b(stored.encode(), digest_size=HASH_BYTES).hexdigest()
 
 
-def _hash(name: str) -> bytes:
-    data = name.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(data, digest_size=HASH_BYTES).digest()
+def _hashes(names: Iterable[str]) -> set[bytes]:
+    make = hashlib.blake2b
+    return {
+        make(name.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()
+        for name in names
+    }
 
 
 def _holds(hashes: bytes, one: bytes) -> bool:

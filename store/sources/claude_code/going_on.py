@@ -118,7 +118,7 @@ class LongReader:
         side = self._side_files(stop)
         context = start.context if start is not None else b""
         read = self._read(stop, context, CHUNK, grown=grown)
-        self._check(read, stop.agents if stop is not None else ())
+        self._check(read, stop)
         reader = self._reader(read, stop, side)
         draft = _draft_of(reader, stop)
         if draft is None:
@@ -195,7 +195,7 @@ class LongReader:
         transcript.take_context(zip(stop.numbers, context.split(b"\n"), strict=True))
         return transcript
 
-    def _check(self, read: _Read, agents: Sequence[str]) -> None:
+    def _check(self, read: _Read, stop: Stop | None) -> None:
         """Refuse rows that change what lies before the window, or that are of old versions.
 
         Raises:
@@ -209,9 +209,11 @@ class LongReader:
         for row in rows[earlier:]:
             if row.data.get("isSidechain") or marked_origin(row, session):
                 raise CannotGoOn
+        if stop is None:
+            return  # nothing lies before
         names = later_references(transcript)
         # What an agent was started by is known; that it is named again changes nothing.
-        if names is None or self._known(names.difference(agents)):
+        if names is None or self._known(names.difference(stop.agents)):
             raise CannotGoOn
 
     def _reader(self, read: _Read, stop: Stop | None, side: _Side) -> SessionReader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from store.sources import stretches
 from store.sources.claude_code.costs import CostNote
@@ -18,6 +19,7 @@ from store.sources.requests import words_of
 MOST_TRIED = 200
 """Rows that are looked at before it is given up."""
 _LATER = 1 << 60
+_AT = attrgetter("at")
 CONTEXT_BYTES = 8 * 1024 * 1024
 """Bytes of all earlier records that a place may need."""
 
@@ -161,10 +163,11 @@ def _message_of(row: Row, messages: Sequence[MessageDraft]) -> int | None:
     return None
 
 
-def _records(message: MessageDraft) -> Iterator[int]:
+def _records(message: MessageDraft) -> list[int]:
+    found = [*message.records]
     for part in message.parts:
-        yield from part.records
-    yield from message.records
+        found += part.records
+    return found
 
 
 def _last_record(message: MessageDraft) -> int:
@@ -187,7 +190,7 @@ def _context(
     found |= {number for number in transcript.summary_records if number < limit}
     found |= {number for number in _costs(transcript) if number < limit}
     leaves = {leaf for leaf, _ in transcript.summaries}
-    found |= {row.number for row in rows if row.uuid in leaves}
+    found |= {row.number for row in rows if row.uuid in leaves} if leaves else set()
     return found | _with_calls(rows, found)
 
 
@@ -207,8 +210,8 @@ def _rows_that_tell(rows: Sequence[Row]) -> Iterator[Row]:
     """Yield the rows that say what holds for later ones, or for the session."""
     yield rows[0]
     yield rows[-1]
-    yield min(rows, key=lambda row: row.at)
-    yield max(rows, key=lambda row: row.at)
+    yield min(rows, key=_AT)
+    yield max(rows, key=_AT)
     yield from _first(row for row in rows if isinstance(row.data.get("cwd"), str))
     for key in ("gitBranch", "version", "effort"):
         yield from _first(row for row in reversed(rows) if row.data.get(key))
@@ -218,8 +221,9 @@ def _rows_that_tell(rows: Sequence[Row]) -> Iterator[Row]:
     yield from _first(
         row for row in reversed(answers) if row.message.get("model") not in (None, SYNTHETIC)
     )
+    attached = [row for row in rows if "attachment" in row.data]
     for key in ("systemPrompt", "tools"):
-        yield from _first(row for row in reversed(rows) if _snapshot(row).get(key))
+        yield from _first(row for row in reversed(attached) if _snapshot(row).get(key))
     boundary = next((n for n in range(len(rows) - 1, -1, -1) if _is_boundary(rows[n])), None)
     summary = next(
         (n for n in range(len(rows) - 1, -1, -1) if rows[n].data.get("isCompactSummary")), None
@@ -269,6 +273,6 @@ def _with_calls(rows: Sequence[Row], numbers: set[int]) -> set[int]:
     if not wanted:
         return set()
     return {
-        row.number for row in rows
-        if row.type == "assistant" and any(block.get("id") in wanted for block in row.blocks)
+        row.number for row in rows if row.type == "assistant"
+        for block in row.blocks if block.get("id") in wanted
     }  # fmt: skip

@@ -20,12 +20,14 @@ _STARTED = ("agentId", "runId")
 
 def defined_by(row: Row) -> list[str]:
     """Return the ids that a row defines: its own, its API message's, its calls'."""
-    if row.type != "assistant":
-        return [row.uuid]
-    found = [row.uuid, row.message_id]
-    for block in row.blocks:
-        if block.get("type") in _CALLS and isinstance(call_id := block.get("id"), str):
-            found.append(call_id)
+    found = row.defines
+    if found is None:
+        found = row.defines = [row.uuid]
+        if row.type == "assistant":
+            found.append(row.message_id)
+            for block in row.blocks:
+                if block.get("type") in _CALLS and isinstance(call_id := block.get("id"), str):
+                    found.append(call_id)
     return found
 
 
@@ -33,16 +35,22 @@ def named_by(row: Row) -> list[str]:
     """Return what may be an id in a row, of itself or of another row."""
     found: list[str] = []
     for key, value in row.data.items():
-        if key not in _CONTENT and value is not None:
+        if key in _CONTENT:
+            continue
+        if type(value) is str:
+            if len(value) <= LONGEST:
+                found.append(value)
+        elif isinstance(value, dict | list):
             _add_texts(found, value)
     if row.stands_for is not None:
         found.append(row.stands_for)
     if row.type == "assistant":
         found.append(row.message_id)
     for block in row.blocks:
-        for key in ("id", "tool_use_id"):
-            if isinstance(value := block.get(key), str):
-                found.append(value)
+        if isinstance(own := block.get("id"), str):
+            found.append(own)
+        if isinstance(call := block.get("tool_use_id"), str):
+            found.append(call)
     if isinstance(result := row.data.get("toolUseResult"), dict):
         found += [name for key in _STARTED if (name := string(result.get(key)))]
     if isinstance(attachment := row.data.get("attachment"), dict):

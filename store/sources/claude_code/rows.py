@@ -33,6 +33,7 @@ class Row:
         beside: Made of notes: it belongs where it is in the file and has no place in the tree.
         records: Further records that it was made of.
         stands_for: The uuid of an earlier row that was made of notes and says the same.
+        defines: The ids that it defines, once they were asked for (``references.defined_by``).
     """
 
     number: int
@@ -47,11 +48,12 @@ class Row:
     beside: bool = False
     records: tuple[int, ...] = ()
     stands_for: str | None = None
+    defines: list[str] | None = None
 
     @property
     def has_result(self) -> bool:
         """Whether it holds tool results."""
-        return any(block.get("type") == "tool_result" for block in self.blocks)
+        return "tool_result" in [block.get("type") for block in self.blocks]
 
 
 def content_blocks(content: object) -> list[dict[str, Any]]:

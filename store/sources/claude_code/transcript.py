@@ -157,7 +157,8 @@ class Transcript:
             self._note(data, number)
         else:
             self._take_row(row, line)
-        if self.queue.is_busy != self._is_busy:
+        # Rows only take prompts out of the queue.
+        if (row is None or self._is_busy) and self.queue.is_busy != self._is_busy:
             self._is_busy = not self._is_busy
             self._busy.append((number, self._is_busy))
 
