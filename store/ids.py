@@ -25,19 +25,21 @@ ID_SHAPE = r"^[A-Za-z0-9_][A-Za-z0-9_.:~@=+-]{0,199}$"
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-# Two digits at a time: an import of 200,000 messages spends its time elsewhere.
+# Two digits at a time, of numbers that fit a machine word: an import of 200,000 messages
+# spends its time elsewhere.
 _PAIRS = tuple(low + high for high in _BASE62 for low in _BASE62)
+_FOUR_DIGITS = 3844 * 3844
 
 
 def _base62(number: int) -> str:
-    number, a = divmod(number, 3844)
-    number, b = divmod(number, 3844)
-    number, c = divmod(number, 3844)
-    number, d = divmod(number, 3844)
-    number, e = divmod(number, 3844)
-    number, f = divmod(number, 3844)
+    number, a = divmod(number, _FOUR_DIGITS)
+    number, b = divmod(number, _FOUR_DIGITS)
+    number, c = divmod(number, _FOUR_DIGITS)
     p = _PAIRS
-    return p[a] + p[b] + p[c] + p[d] + p[e] + p[f] + p[number % 3844]
+    return (
+        f"{p[a % 3844]}{p[a // 3844]}{p[b % 3844]}{p[b // 3844]}"
+        f"{p[c % 3844]}{p[c // 3844]}{p[number % 3844]}"
+    )
 
 
 def _assemble(prefix: Prefix, ticks: int, tail: int) -> str:

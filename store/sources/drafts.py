@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 LineageKind = Literal["fork", "subagent", "continuation", "unknown"]
 Role = Literal["user", "assistant", "system"]
@@ -43,8 +43,7 @@ class PartDraft:
     records: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ApiAnswer:
+class ApiAnswer(NamedTuple):
     """Which answer of a model's API a message holds, the same in every copy of it.
 
     Attributes:

@@ -55,6 +55,8 @@ class Split:
 def split_request(text: str) -> Split:
     """Take a prompt apart into the person's words and what was put around them."""
     split = Split(text)
+    if not text.lstrip().startswith(("<", "# ")) and not text.rstrip().endswith(">"):
+        return split
     _take_before(split)
     if _IDE.match(split.request) and (heading := _REQUEST.search(split.request)):
         split.context.append(("ide context", split.request[: heading.start()].strip()))
@@ -107,7 +109,7 @@ def request_of(text: str) -> str:
     request = split_request(text).request.strip()
     if request.startswith(_NOT_ASKED):
         return ""
-    for tag in _WRAPPERS:
+    for tag in _WRAPPERS if request.startswith("<") else ():
         if request.startswith(f"<{tag}>") and (end := request.find(f"</{tag}>")) > 0:
             return request[len(tag) + 2 : end].strip()
     return request

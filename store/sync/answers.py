@@ -9,10 +9,9 @@ the answer says. An answer without an id of the API is named by its time and its
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
-from collections.abc import Iterable
+from binascii import b2a_base64
+from hashlib import blake2b
 from typing import Any
 
 import orjson
@@ -23,6 +22,7 @@ _SIZE = 9
 """Bytes of a digest; 12 characters."""
 _NUMBER = re.compile(r"(?:[a-z]{1,12}[-_:]?)?[0-9]{1,6}", re.IGNORECASE)
 """Ids of gateways that number the answers of each session from 0 or 1."""
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _SORTED = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
 
@@ -70,12 +70,8 @@ def _text(text: str) -> bytes:
 
 
 def _digest(*values: bytes) -> str:
-    return base64.urlsafe_b64encode(_hashed(values)).decode()
-
-
-def _hashed(values: Iterable[bytes]) -> bytes:
-    digest = hashlib.blake2b(digest_size=_SIZE)
+    digest = blake2b(digest_size=_SIZE)
     for value in values:
         digest.update(len(value).to_bytes(8, "big"))
         digest.update(value)
-    return digest.digest()
+    return b2a_base64(digest.digest(), newline=False).translate(_URL_SAFE).decode()

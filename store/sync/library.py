@@ -41,11 +41,10 @@ class StoredLibrary:
     def facts(self, name: str) -> Sequence[Fact]:
         """Return what units told by a name, those too whose files are gone."""
         rows = self._database.connection.execute(
-            "SELECT DISTINCT name, session, value FROM unit_facts WHERE kind = ? AND name = ? "
-            "ORDER BY session, value",
+            "SELECT name, session, value FROM unit_facts WHERE kind = ? AND name = ?",
             (self._kind, clean(name)),
         )
-        return [Fact(*row) for row in rows]
+        return [Fact(*row) for row in sorted(set(rows))]
 
 
 def look_into_library(source: Source, database: Database) -> None:

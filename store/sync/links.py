@@ -239,13 +239,18 @@ def relink_calls(connection: sqlite3.Connection, parent: PreparedSession) -> lis
     Returns:
         The subagents' sessions that changed.
     """
-    changed = []
+    changed: list[str] = []
+    started = [
+        (part, child) for part in parent.parts
+        if part[6] is not None and (child := _child_of(part[5])) is not None
+    ]  # fmt: skip
+    if not started:
+        return changed
     names = {
         row[0]: name for row, name in zip(parent.messages, parent.message_names, strict=True)
     }
-    for part in parent.parts:
-        child = _child_of(part[5]) if part[6] is not None else None
-        if child is None or part[1] not in names:
+    for part, child in started:
+        if part[1] not in names:
             continue
         found = connection.execute(
             "SELECT s.metadata_json FROM session_links l JOIN chat_sessions s"

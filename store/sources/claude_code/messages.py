@@ -381,8 +381,8 @@ class Thread:
 
 def _api_answer(row: Row) -> ApiAnswer | None:
     """Return which answer of the API a row is of; None where the API gave it no id."""
-    message_id = string(row.message.get("id"))
-    if message_id is None:
+    message_id = row.message.get("id")
+    if not isinstance(message_id, str) or not message_id:
         return None
     return ApiAnswer(message_id, string(row.data.get("requestId")))
 

@@ -208,7 +208,10 @@ class Neighbours:
     def _family(
         self, rows: Sequence[Row], session_id: str
     ) -> tuple[Outline, dict[str, Outline]] | None:
-        """Return a session's outline and those of its possible parents, where nothing is marked."""
+        """Return a session's outline and those of its possible parents, where nothing is marked.
+
+        None where there can be no parent.
+        """
         version = version_of(rows)
         if not version or not NEW_FILES_UNTIL <= version < FORKS_MARKED_FROM:
             return None
@@ -223,7 +226,7 @@ class Neighbours:
         for name in self._told_by_gone(f"row:{first}"):
             if name != session_id:
                 candidates[name] = outline_in(self._gone(name))
-        return outline_of(rows), candidates
+        return (outline_of(rows), candidates) if candidates else None
 
     def match_copies(self, parent: str, copied: list[MessageDraft]) -> None:
         """Find the original of each copied message that has another id than its copy."""

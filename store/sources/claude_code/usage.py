@@ -37,7 +37,10 @@ def usage_of(message: dict[str, Any]) -> dict[str, int] | None:
 
 
 def _count(usage: dict[str, Any], name: str) -> int:
-    return max(0, number(usage.get(name)))
+    value = usage.get(name)
+    if type(value) is not int or not 0 <= value < 1_000_000_000:
+        value = max(0, number(value))
+    return value
 
 
 def larger(one: dict[str, int] | None, other: dict[str, int] | None) -> dict[str, int] | None:
