@@ -51,6 +51,8 @@ def write_whole(path: Path, pieces: Iterable[str | bytes], *, replace: bool = Fa
         Refused: What is there is no plain file; the folder is missing, or the
             file cannot be written.
     """
+    if "\0" in str(path):
+        raise Refused(f"{expanded(path)} cannot be written: its name holds a null character")
     path = expanded(path)
     _refuse_other(path, replace=replace)
     try:
