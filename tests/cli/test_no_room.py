@@ -156,6 +156,7 @@ def test_output_that_cannot_be_written(
     tmp_path: Path, environment: dict[str, str], command: list[str]
 ) -> None:
     store = made(tmp_path / "s.db")
+    environment.pop("PYTHONUNBUFFERED", None)
     with open("/dev/full", "wb") as full:
         done = subprocess.run([*TUI, *command, "--store", str(store)], env=environment, stdout=full,
                               stderr=subprocess.PIPE, text=True, check=False)

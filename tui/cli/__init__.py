@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
-from store.streams import guard_streams, silence_streams
+from store.streams import NAMES, guard_streams, silence_streams
 from tui.glyphs import ascii_only
 
 if TYPE_CHECKING:
@@ -192,6 +192,8 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
     except BackscrollError as error:
         return _failed(str(error))
     except OSError as error:
+        if error.filename == NAMES["stdout"]:
+            raise  # What could not be written is still buffered; main drops and reports it.
         return _failed(of_file(error))
     except UnicodeEncodeError as error:
         no_text = next(filter(_is_no_text, options.arguments), None)
