@@ -27,6 +27,7 @@ it is ours.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sqlite3
@@ -178,6 +179,8 @@ class Opened:
         signature: As it was before the file was opened; of its ``-wal``, as it is since.
         scratch: The folder of a private copy, which is to be removed after closing.
         no_space: Whether SQLite's own files could not be made beside it.
+        made_wal: Whether opening it made a ``-wal`` where its last writer had just taken
+            its own away.
     """
 
     path: Path
@@ -186,12 +189,29 @@ class Opened:
     signature: Signature
     scratch: Path | None = None
     no_space: bool = False
+    made_wal: bool = False
 
     def close(self) -> None:
-        """Close the connection and remove a private copy."""
+        """Close the connection and remove a private copy, or a ``-wal`` that opening made."""
         self.connection.close()
+        if self.made_wal and size_of(beside(self.path, "-wal")) == 0:
+            _leave_as_last(self.path)
         if self.scratch is not None:
             shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def _leave_as_last(path: Path) -> None:
+    """Let SQLite take away an empty ``-wal``, as it does where the last connection closes.
+
+    A connection for reading only cannot. Where a program has opened the database meanwhile,
+    this one is not the last, and SQLite leaves everything as it is.
+    """
+    with contextlib.suppress(sqlite3.Error):
+        last = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=0)
+        try:
+            last.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
+        finally:
+            last.close()
 
 
 def connect(path: Path, parameters: str) -> sqlite3.Connection:
@@ -233,12 +253,17 @@ def open_for_reading(
         sqlite3.Error: No way works.
         StoreError: The file kept changing while it was copied.
     """
+    wal = _identity(beside(path, "-wal"))
+    way = choose_way(path, header, ours=ours)
     try:
-        return _open_by(choose_way(path, header, ours=ours), path, prepare)
+        opened = _open_by(way, path, prepare)
+        if header.wal and not ours and opened.way == "live":
+            opened.made_wal = _made_since(beside(path, "-wal"), wal)
+        return opened
     except sqlite3.Error as error:
         if _primary(error) not in _NO_SPACE:
             raise
-        way: Way = "copy" if size_of(beside(path, "-wal")) > 0 else "immutable"
+        way = "copy" if size_of(beside(path, "-wal")) > 0 else "immutable"
         opened = _open_by(way, path, prepare)
         opened.no_space = True
         return opened
@@ -272,6 +297,20 @@ def _open_by(way: Way, path: Path, prepare: Callable[[sqlite3.Connection], None]
         opened.close()
         raise
     return opened
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """Return what tells a file from one of the same name and number; () where it is missing."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return (status.st_ino, status.st_size, status.st_ctime_ns)
+
+
+def _made_since(wal: Path, before: tuple[int, ...]) -> bool:
+    """Say whether an empty ``-wal`` lies there that is not the one that was."""
+    return size_of(wal) == 0 and _identity(wal) != before
 
 
 def _another_way(error: BaseException) -> bool:

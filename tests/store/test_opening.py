@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from store import schema
+from store import access, schema
 from store.database import open_database
 from store.locations import cache_dir
 from store.opening import open_target, recognise
@@ -293,3 +293,34 @@ def test_a_creation_that_is_killed_leaves_no_file(tmp_path: Path) -> None:
                 database = open_database(path)
                 assert database.form.version == schema.CURRENT_VERSION
                 database.close()
+
+
+@pytest.mark.parametrize("another_writer", [False, True])
+def test_no_wal_is_left_where_the_writer_closes_while_the_file_is_opened(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, another_writer: bool
+) -> None:
+    path = contract(folder / "host.db")
+    writer = host_writes(path, "ses_1")
+    assert (folder / "host.db-wal").exists()
+    plain = access.connect
+
+    def connect(given: Path, parameters: str) -> sqlite3.Connection:
+        writer.close()
+        assert not (folder / "host.db-wal").exists()
+        return plain(given, parameters)
+
+    monkeypatch.setattr(access, "connect", connect)
+    database = open_target(path)
+    monkeypatch.undo()
+    assert ids(database) == ["ses_1"]
+    if another_writer:
+        other = host_writes(path, "ses_2")
+        database.close()
+        assert other.execute("SELECT count(*) FROM chat_sessions").fetchone() == (2,)
+        assert (folder / "host.db-wal").stat().st_size > 0
+        other.close()
+        return
+    content, stamp = path.read_bytes(), path.stat().st_mtime_ns
+    database.close()
+    assert listing(folder) == {"host.db": (len(content), stamp)}
+    assert path.read_bytes() == content
