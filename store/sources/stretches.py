@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from io import FileIO
-from typing import Any
+from typing import Any, Protocol
 
-from store.sources.protocol import FileStamp
+from store.sources.collection import paused_collection
+from store.sources.protocol import FileStamp, Place, Step
 
 HEAD_BYTES = 4096
 """Bytes of the file's beginning that must be as they were."""
@@ -29,6 +30,34 @@ MOST_PROVED = 8
 
 class CannotGoOn(Exception):
     """Only reading the whole file can tell what it holds now."""
+
+
+class StepReader(Protocol):
+    """Reads what follows a place."""
+
+    def __call__(self, start: Place | None, *, grown: bool) -> Step:
+        """Return the next step; ``grown`` says that an earlier sync stopped at the place.
+
+        Raises:
+            CannotGoOn: It changes what lies before.
+        """
+        ...
+
+
+def in_steps(read: StepReader, start: Place | None) -> Iterator[Step]:
+    """Yield a unit step by step, from a place or from its beginning, until nothing follows.
+
+    Raises:
+        CannotGoOn: A step changes what lies before it.
+    """
+    grown = start is not None
+    while True:
+        with paused_collection():
+            step = read(start, grown=grown)
+        yield step
+        if not step.more:
+            return
+        start, grown = step.place, False
 
 
 @dataclass(slots=True)

@@ -147,14 +147,20 @@ def write_prepared(
         log_changes(database, fork, (), clock)
         written.changed.append(fork)
     if new or removed or added:
-        children = links.relink_children(
-            connection, prepared.id, only_pending=not new and not removed
-        )
-        for child, messages in children.items():
-            log_changes(database, child, messages, clock)
-            written.changed.append(child)
+        _relink_children(database, written, clock, only_pending=not new and not removed)
     _relink_calls(database, prepared, written, clock)
     return written
+
+
+def _relink_children(
+    database: Database, written: Written, clock: Clock, *, only_pending: bool
+) -> None:
+    children = links.relink_children(
+        database.connection, written.session_id, only_pending=only_pending
+    )
+    for child, messages in children.items():
+        log_changes(database, child, messages, clock)
+        written.changed.append(child)
 
 
 def _relink_calls(
@@ -205,10 +211,7 @@ def _write_added(
         log_changes(database, prepared.id, touched, clock)
         written.changed.append(prepared.id)
     if removed or added:
-        children = links.relink_children(connection, prepared.id, only_pending=not removed)
-        for child, changed in children.items():
-            log_changes(database, child, changed, clock)
-            written.changed.append(child)
+        _relink_children(database, written, clock, only_pending=not removed)
     _relink_calls(database, prepared, written, clock)
     return written
 
@@ -279,10 +282,7 @@ def _write_grown(
         log_changes(database, prepared.id, touched, clock)
         written.changed.append(prepared.id)
     if added:
-        children = links.relink_children(connection, prepared.id, only_pending=True)
-        for child, changed in children.items():
-            log_changes(database, child, changed, clock)
-            written.changed.append(child)
+        _relink_children(database, written, clock, only_pending=True)
     _relink_calls(database, grown, written, clock)
     return written
 

@@ -29,7 +29,14 @@ from store.sources.collection import paused_collection
 from store.sources.drafts import LineageDraft, SessionDraft
 from store.sources.json_lines import CHUNK
 from store.sources.protocol import FileStamp, Known, Place, Problem, Reading, Step, Unit
-from store.sources.stretches import CannotGoOn, Mark, Stretch, read_end, read_stretch
+from store.sources.stretches import (
+    CannotGoOn,
+    Mark,
+    Stretch,
+    in_steps,
+    read_end,
+    read_stretch,
+)
 from store.sources.values import mapping
 
 if TYPE_CHECKING:
@@ -89,20 +96,11 @@ class LongReader:
         """Read the unit; see ``LongSource.steps``."""
         if self._main is not None and (start is not None or fresh):
             try:
-                yield from self._in_steps(start)
+                yield from in_steps(self._step, start)
                 return
             except CannotGoOn:
                 pass
         yield self._whole()
-
-    def _in_steps(self, start: Place | None) -> Iterator[Step]:
-        grown = start is not None
-        while True:
-            step = self._step(start, grown=grown)
-            yield step
-            if not step.more:
-                return
-            start, grown = step.place, False
 
     def _step(self, start: Place | None, *, grown: bool) -> Step:
         """Read what follows a place, ``CHUNK`` bytes at most.
@@ -110,10 +108,6 @@ class LongReader:
         Raises:
             CannotGoOn: It changes what lies before, or nothing would follow from it.
         """
-        with paused_collection():
-            return self._read_step(start, grown=grown)
-
-    def _read_step(self, start: Place | None, *, grown: bool) -> Step:
         stop = Stop(**start.state) if start is not None else None
         side = self._side_files(stop)
         context = start.context if start is not None else b""
