@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from store.config import Config, load_config
-    from store.database import Database, Form, open_database
+    from store.engine.database import Database, Form, open_database
+    from store.engine.opening import open_target, recognise
     from store.errors import BackscrollError, NotFound, Refused, StoreError
     from store.ids import IdMinter
     from store.models import (
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         Trigger,
         Usage,
     )
-    from store.opening import open_target, recognise
     from store.queries.sessions import SessionFilter
     from store.recorder.policy import SavePolicy
     from store.recorder.recorder import Recorder
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "store.config": ("Config", "load_config"),
-    "store.database": ("Database", "Form", "open_database"),
+    "store.engine.database": ("Database", "Form", "open_database"),
     "store.errors": ("BackscrollError", "NotFound", "Refused", "StoreError"),
     "store.ids": ("IdMinter",),
     "store.models": (
         "MessageMetadata", "ModelRef", "PermissionRule", "SessionMetadata", "Trigger", "Usage",
     ),
-    "store.opening": ("open_target", "recognise"),
+    "store.engine.opening": ("open_target", "recognise"),
     "store.queries.sessions": ("SessionFilter",),
     "store.recorder.policy": ("SavePolicy",),
     "store.recorder.recorder": ("Recorder",),

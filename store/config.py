@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from store.locations import config_path
-from store.paths import expanded, read_regular
-from store.toml_text import NotToml, parse_toml
+from store.system.locations import config_path
+from store.system.paths import expanded, read_regular
+from store.text.toml_text import NotToml, parse_toml
 
 _STRICT = {"extra": "forbid"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from store.masking import masked
+from store.text.masking import masked
 
 MOST_CHOICES = 5
 """How many of the things that a name fits are listed."""

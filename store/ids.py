@@ -13,7 +13,7 @@ import secrets
 import threading
 from typing import Literal
 
-from store.clock import Clock, system_clock
+from store.system.clock import Clock, system_clock
 
 Prefix = Literal["ses", "msg", "prt"]
 

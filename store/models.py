@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from store.stored_json import DamagedJson, loads
+from store.text.stored_json import DamagedJson, loads
 
 
 def _whole(value: object) -> object:

@@ -11,11 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
-from store.clock import Clock, system_clock
-from store.connection_thread import ConnectionThread
-from store.database import Database, Form, explained, open_database
+from store.engine.connection_thread import ConnectionThread
+from store.engine.database import Database, Form, explained, open_database
 from store.errors import Refused, StoreError
 from store.ids import IdMinter
+from store.system.clock import Clock, system_clock
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -20,7 +20,7 @@ for _name in tuple(os.environ):
         del os.environ[_name]
 os.environ |= {"LANG": "C.UTF-8", "TERM": "xterm-256color"}
 
-# The store keeps one descriptor of each database that it opened (see store.access), which
+# The store keeps one descriptor of each database that it opened (see store.engine.access), which
 # is a few for a user and many thousands of files for a whole run of tests.
 _soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (_hard, _hard))

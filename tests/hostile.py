@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from store.database import open_database
+from store.engine.database import open_database
 from tests.tui.stores import MINUTE, NOW
 
 STEERING = {

@@ -9,11 +9,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted(path for name in ("store", "tui") for path in (ROOT / name).rglob("*.py"))
-SAFE_MAKERS = {"store/streams.py": {"Painted"}, "tui/text_line.py": {"Input"}}
+SAFE_MAKERS = {"store/system/streams.py": {"Painted"}, "tui/kit/text_line.py": {"Input"}}
 """Who may make what others only get from them."""
 FRAMES = {"store/sync/helper.py"}
 """A helper process talks in frames to the one that started it, on pipes."""
-DESCRIPTORS = {"store/sync/stopping.py", "tui/hangup.py", "tui/stopped.py"}
+DESCRIPTORS = {"store/sync/stopping.py", "tui/start/hangup.py", "tui/start/stopped.py"}
 """They write to pipes of their own, and ``hangup`` what restores the terminal."""
 MACHINE_ENTRIES = {"store/sync/helper.py", "store/demo/__main__.py"}
 
@@ -41,7 +41,7 @@ def ways_round(path: Path) -> list[str]:
                 wrong.append(written)
             if written in ("sys.stdout.buffer", "sys.stderr.buffer") and where not in FRAMES:
                 wrong.append(written)
-            if written.endswith("._driver") and where != "tui/notifying.py":
+            if written.endswith("._driver") and where != "tui/live/notifying.py":
                 wrong.append(written)
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
@@ -56,7 +56,7 @@ def ways_round(path: Path) -> list[str]:
                 wrong.append(f"{called}() of what is no constant at line {node.lineno}")
         if isinstance(node, ast.ClassDef):
             bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
-            if "Input" in bases and where != "tui/text_line.py":
+            if "Input" in bases and where != "tui/kit/text_line.py":
                 wrong.append(f"{node.name} is an Input and no TextLine")
         if isinstance(node, ast.FunctionDef) and node.name == "render_lines":
             body = ast.unparse(node)

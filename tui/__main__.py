@@ -12,9 +12,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from store.streams import guard_streams
+from store.system.streams import guard_streams
 from tui.cli import COMMAND_NAMES
-from tui.glyphs import ascii_only
+from tui.kit.glyphs import ascii_only
 
 USAGE = 2
 NO_TERMINALS = ("", "dumb", "unknown")
@@ -114,7 +114,7 @@ def _no_terminal() -> str:
 
 def _without_terminal(request: Request) -> int:
     """Say why what is named could not be opened in any case, else that a terminal is needed."""
-    from tui.startup import refusal
+    from tui.start.startup import refusal
 
     reason = None if request.demo else refusal(request.target, request.store)
     if reason is not None:
@@ -127,8 +127,8 @@ def _without_terminal(request: Request) -> int:
 def _browse(request: Request) -> int:
     gc.disable()
     from store.errors import BackscrollError
-    from tui.quick_settings import quick_settings
-    from tui.startup import open_library
+    from tui.start.quick_settings import quick_settings
+    from tui.start.startup import open_library
 
     settings = quick_settings()
     store = request.store or os.environ.get("BACKSCROLL_STORE") or settings.store
@@ -143,7 +143,7 @@ def _browse(request: Request) -> int:
         print(f"backscroll: {of_file(error)}", file=sys.stderr)
         return 1
     from tui.app import BackscrollApp
-    from tui.hangup import end_in_order
+    from tui.start.hangup import end_in_order
 
     app = BackscrollApp(library, settings, rows_first=True)
     end_in_order(app, sys.stdin.fileno())

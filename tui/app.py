@@ -19,26 +19,26 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
-from store.activity import leave_to_watcher
-from store.database import explained
+from store.activity.judgement import leave_to_watcher
+from store.engine.database import explained
 from store.errors import BackscrollError
-from tui import problems
-from tui.guard import Guard
-from tui.library import Library
-from tui.messages import ProblemOccurred
-from tui.state import ViewState, load_state, save_state, state_path
-from tui.syncing import Syncing
-from tui.text import clean
-from tui.theme import OWN_THEMES, default_theme
-from tui.typed_ahead import TypedAheadApp
+from tui.keys.typed_ahead import TypedAheadApp
+from tui.kit.guard import Guard
+from tui.kit.text import clean
+from tui.kit.theme import OWN_THEMES, default_theme
+from tui.live.syncing import Syncing
+from tui.main.messages import ProblemOccurred
+from tui.start import problems
+from tui.start.library import Library
+from tui.start.state import ViewState, load_state, save_state, state_path
 
 if TYPE_CHECKING:
     from textual.command import Provider
 
     from store.config import Config
-    from tui.making import Making
-    from tui.quick_settings import QuickSettings
-    from tui.screens.main import MainScreen
+    from tui.main.screen import MainScreen
+    from tui.start.making import Making
+    from tui.start.quick_settings import QuickSettings
 
 SYNC_WAIT_S = 20
 """How long a single session that an agent went on with may take to be read."""
@@ -49,7 +49,7 @@ MOST_UNCAUGHT = 20
 
 def _command_provider() -> type[Provider]:
     """Return what the palette lists; it is imported when the palette opens."""
-    from tui.palette_commands import CommandProvider
+    from tui.keys.palette import CommandProvider
 
     return CommandProvider
 
@@ -126,15 +126,15 @@ class BackscrollApp(TypedAheadApp):
 
             page = read_first_page(self.library, self.view_state)
             if page.rows:
-                from tui.screens.first import FirstScreen
+                from tui.start.first_screen import FirstScreen
 
                 self.keep_what_is_typed()
                 return FirstScreen(self.library, self.view_state, page)
         return self._make_main()
 
     def _make_main(self) -> MainScreen:
-        from tui.commands.registry import keymap
-        from tui.screens.main import MainScreen
+        from tui.keys.registry import keymap
+        from tui.main.screen import MainScreen
 
         self.set_keymap(keymap(self.settings.keys))
         self._main = MainScreen(
@@ -150,7 +150,7 @@ class BackscrollApp(TypedAheadApp):
 
     async def on_ready(self) -> None:
         """Load what the first paint did not need, now that it is on the screen."""
-        from tui.stopped import start_anew_when_continued
+        from tui.start.stopped import start_anew_when_continued
 
         start_anew_when_continued(self)
         if self._main is None:
@@ -203,7 +203,8 @@ class BackscrollApp(TypedAheadApp):
     async def _report_config(self) -> Config:
         config: Config = import_module("store.config").load_config()
         self.main.notifier.settings = config.notify
-        mistakes = import_module("tui.config_check").mistakes_of(config, self.available_themes)
+        check = import_module("tui.start.config_check")
+        mistakes = check.mistakes_of(config, self.available_themes)
         for mistake in mistakes[:3]:
             self.notify(str(mistake), severity="warning", timeout=10)
         if len(mistakes) > 3:
@@ -274,7 +275,7 @@ class BackscrollApp(TypedAheadApp):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """List every command of ours, and the themes."""
-        from tui.palette_commands import palette_commands
+        from tui.keys.palette import palette_commands
 
         yield from palette_commands(self)
 

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from store.streams import guard_streams
+from store.system.streams import guard_streams
 from tui.cli import COMMANDS
-from tui.commands.registry import key_table
+from tui.keys.registry import key_table
 
 README = Path("README.md")
 

@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _library(shot: Shot, folder: Path) -> Path:
     """Return a new library with all the samples of a picture."""
-    from store.database import open_database
+    from store.engine.database import open_database
     from store.sources.registry import source
     from store.sync.engine import Settings, Sync
     from store.sync.targets import Target
@@ -147,8 +147,8 @@ def _library(shot: Shot, folder: Path) -> Path:
 async def _take(shot: Shot, folder: Path) -> str:
     from store.demo import make_demo
     from tui.app import BackscrollApp
-    from tui.library import Library
-    from tui.quick_settings import QuickSettings
+    from tui.start.library import Library
+    from tui.start.quick_settings import QuickSettings
 
     def clock() -> int:
         return shot.now
@@ -186,7 +186,7 @@ async def _settle(app: BackscrollApp, pilot: Pilot[None]) -> None:
 
 
 if __name__ == "__main__":
-    from store.streams import guard_streams
+    from store.system.streams import guard_streams
 
     guard_streams()
     sys.exit(main())

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from store.clock import Clock, system_clock
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
+from store.system.clock import Clock, system_clock
 
 _SESSIONS = f"INSERT INTO chat_sessions VALUES ({','.join('?' * 18)})"
 _MESSAGES = f"INSERT INTO chat_messages VALUES ({','.join('?' * 6)})"

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from store.database import Database
 from store.demo.rows import Player
+from store.engine.database import Database
 
 MOST_MESSAGES = 100
 """A longer session gets no records, so that the demo stays quick to make."""

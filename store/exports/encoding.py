@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from store.neutral import escaped
-from store.stored_json import DamagedJson, refuse_deep
+from store.text.neutral import escaped
+from store.text.stored_json import DamagedJson, refuse_deep
 
 LONGEST_LINE = 256 << 20
 """Bytes: what the sources read of one line (64 MiB) becomes no longer in an export."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from store.database import Database
+from store.engine.database import Database
 from store.exports.encoding import NotJson, decode
 from store.queries.originals import numbered_records
 

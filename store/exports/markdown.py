@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from store.conversation.replies import reply_in
+from store.conversation.speakers import speaker_of
 from store.exports.encoding import encode
 from store.exports.reading import MessageReading, Row, SessionReading
 from store.exports.tool_line import tool_name, tool_output, tool_state, tool_subject
 from store.exports.typed import typed
-from store.neutral import neutral
-from store.replies import reply_in
-from store.speakers import speaker_of
+from store.text.neutral import neutral
 
 OUTPUT_LINES = 40
 _BACKTICKS = re.compile("`+")

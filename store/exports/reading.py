@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import NotFound
 from store.exports.encoding import column_value
 from store.queries.context import context_ids

@@ -10,7 +10,7 @@ from typing import Any
 from store.errors import Refused
 from store.exports.reading import Row, SessionReading
 from store.exports.typed import milliseconds
-from store.files import plain_name
+from store.system.files import plain_name
 
 Writer = Callable[[SessionReading], Iterator[str]]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from store.wrapping import wrapped, wrapped_file
+from store.conversation.wrapping import wrapped, wrapped_file
 
 Part = dict[str, Any]
 NO_RESULT = "This call has no recorded result."

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import orjson
 
-from store.activity import Known, judged_all, live_activities, stored_activity
-from store.database import Database
+from store.activity.judgement import Known, judged_all, live_activities, stored_activity
+from store.engine.database import Database
 from store.queries import list_keys, listing
 from store.queries.helpers import without_helpers
 from store.queries.list_keys import ListKeys
@@ -24,7 +24,7 @@ RANKS = (
 
 
 def judge(db: Database, rows: Iterable[ListRow], now: int) -> None:
-    """Say of sessions what they do, as ``store.activity`` does.
+    """Say of sessions what they do, as ``store.activity.judgement`` does.
 
     Args:
         db: The store.

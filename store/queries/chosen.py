@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from store.database import Database
+from store.engine.database import Database
 
 _AT_ONCE = 500
 

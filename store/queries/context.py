@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from store.database import Database
+from store.engine.database import Database
 
 
 def visible_ids(db: Database, session_id: str) -> list[str]:

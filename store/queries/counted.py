@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.reading import USAGE_KEYS, amount, number, text
 from store.verbs.rollups import bucket
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from store.database import Database
+from store.engine.database import Database
 
 
 @dataclass(slots=True)
@@ -16,7 +16,7 @@ class Counts:
     Attributes:
         messages: Visible, without queued and cancelled ones.
         hidden: Hidden by a rewind (cancelled ones are neither).
-        turns: Visible messages that begin a turn (``store.turns``).
+        turns: Visible messages that begin a turn (``store.conversation.turns``).
         queued: Waiting, no transcript yet.
     """
 

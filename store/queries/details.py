@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from store.database import Database
+from store.conversation.turns import starts_turn
+from store.engine.database import Database
 from store.errors import NotFound
 from store.queries import sessions
 from store.queries.counted import Usage, counted
@@ -15,7 +16,6 @@ from store.queries.inspection import LinkedSession, Spent, linked, spent_of
 from store.queries.originals import record_count
 from store.queries.reading import USAGE_KEYS, decoded, number, number_or_none, text
 from store.rows import SessionRow
-from store.turns import starts_turn
 
 PROMPT_CHARACTERS = 200
 """How much of a prompt stands in the timeline."""

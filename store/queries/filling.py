@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from store import prompts
-from store.database import Database
+from store.conversation import prompts
+from store.engine.database import Database
 from store.queries.reading import decoded, number, text
 
 Kind = Literal[

@@ -5,7 +5,7 @@ No person asked for them, so lists leave them out unless they are wanted.
 
 from __future__ import annotations
 
-from store.database import Database
+from store.engine.database import Database
 
 _HELPERS = "SELECT session_id FROM session_links WHERE kind = 'helper'"
 

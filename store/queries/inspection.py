@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.database import Database
+from store.conversation.turns import starts_turn
+from store.engine.database import Database
 from store.errors import NotFound
 from store.queries.reading import (
     PART_COLUMNS,
@@ -21,7 +22,6 @@ from store.queries.reading import (
 )
 from store.queries.transcript import starting_message
 from store.rows import MessageRow, PartRow
-from store.turns import starts_turn
 
 
 @dataclass(slots=True)

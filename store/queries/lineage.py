@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import NotFound
 from store.queries.reading import number, text
 
@@ -184,7 +184,7 @@ def _loops(db: Database) -> list[str]:
 
 
 def turn_counts(db: Database, session_ids: Iterable[str]) -> dict[str, int]:
-    """Return the number of turns (``store.turns``) of each session, hidden ones left out."""
+    """Return the number of turns of each session (``store.conversation.turns``), without hidden."""
     sql = (
         "SELECT count(*) FROM chat_messages m WHERE m.session_id = $1"
         f" AND {db.form.shown('m')} AND {db.form.starts_turn('m')}"

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.helpers import without_helpers
 from store.queries.listing import ListQuery, Shelf, Sort
 from store.queries.reading import number, text

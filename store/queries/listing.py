@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from store.activity import live_activities
-from store.database import Database
+from store.activity.judgement import live_activities
+from store.engine.database import Database
 from store.queries.reading import amount, decoded, number, number_or_none, tag_names, text
 
 Sort = Literal["recent", "created", "tokens", "cost", "length", "activity"]

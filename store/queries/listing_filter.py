@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.reading import Column, decoded, tag_names, text
 
 STATE = "is:"

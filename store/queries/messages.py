@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound
 from store.queries.reading import (
     PART_COLUMNS,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from store.activity import Activity, current
-from store.database import Database
+from store.activity.judgement import Activity, current
+from store.engine.database import Database
 from store.queries.reading import number
 from store.queries.sessions import get
 from store.queries.transcript import Child, Keyset, Outline, children, outline_page, rows_of

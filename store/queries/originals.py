@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from store.compression import DamagedFrame, unpack_frame
-from store.database import Database
+from store.engine.database import Database
 from store.errors import NotFound
-from store.stored_json import DamagedJson, loads
+from store.text.compression import DamagedFrame, unpack_frame
+from store.text.stored_json import DamagedJson, loads
 
 
 def records_of_part(database: Database, part_id: str) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.database import Database
+from store.engine.database import Database
 from store.rows import MessageRow, PartRow, SessionRow
-from store.stored_json import DamagedJson, loads
+from store.text.stored_json import DamagedJson, loads
 
 USAGE_KEYS = ("input", "output", "reasoning", "cache_read", "cache_write")
 """The five disjoint buckets of a usage."""

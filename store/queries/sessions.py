@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import orjson
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound
 from store.queries.helpers import without_helpers
 from store.queries.reading import decoded, number, session_columns, session_row

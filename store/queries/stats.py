@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.counted import Counted, Usage, counted
 from store.queries.inspection import context_size
 from store.queries.list_keys import day_of

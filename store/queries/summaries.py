@@ -22,8 +22,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
-from store.activity import judged_all, known_of, live_activities
-from store.database import Database
+from store.activity.judgement import judged_all, known_of, live_activities
+from store.engine.database import Database
 from store.exports.encoding import column_value
 from store.queries import counting, sessions
 from store.rows import SessionRow

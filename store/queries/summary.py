@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.helpers import helper_count
 from store.queries.reading import number_or_none
 

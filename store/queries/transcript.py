@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.reading import (
     PART_COLUMNS,
     message_columns,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.context import visible_ids
 from store.queries.lineage import FamilyNode, turn_counts, turn_number
 from store.queries.reading import tag_names

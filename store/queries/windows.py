@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.reading import PART_COLUMNS, message_columns, message_row, part_row
 from store.queries.transcript import (
     Child,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from store.database import Database
-from store.paths import resolved
+from store.engine.database import Database
 from store.queries.reading import text
+from store.system.paths import resolved
 
 _KNOWN = """
     WITH RECURSIVE known(name) AS (

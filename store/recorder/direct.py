@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import NotFound, Refused
-from store.readable import readable
 from store.recorder import writing
 from store.recorder.procedures import Procedure, drive, in_transaction
 from store.recorder.recording import Recording, user_message
 from store.recorder.wire import ORDERS, ChunkReader, EndOfTurn, Item, Received
+from store.system.readable import readable
 
 T = TypeVar("T")
 READ_SIZE = 1 << 16

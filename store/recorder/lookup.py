@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from store.database import Database
+from store.engine.database import Database
 from store.recorder.json_text import parse, storable
 from store.recorder.parts import Part
 from store.recorder.reading import OWN_KEY

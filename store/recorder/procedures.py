@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import Refused
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ the row to the end of the transcript; cancelling it hides the row and stamps it 
 
 from __future__ import annotations
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import NotFound, Refused
 from store.recorder.json_text import storable
 from store.recorder.reading import OWN_KEY

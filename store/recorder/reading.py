@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from store.database import Database
+from store.engine.database import Database
 from store.recorder.json_text import parse
 from store.recorder.partial_json import MISSING, PartialJson
 from store.recorder.parts import SETTLED_KEYS

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from store.activity import activity_of, stored_activity
+from store.activity.judgement import activity_of, stored_activity
 from store.errors import NotFound, Refused
 from store.queries import sessions
 from store.recorder import lookup, queue, writing

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from store.clock import Clock, system_clock
 from store.ids import IdMinter
-from store.processes import Process, this_process
 from store.recorder import writing
 from store.recorder.batch import Batch, SessionWrite
 from store.recorder.json_text import dump
@@ -16,6 +14,8 @@ from store.recorder.message import RecordedMessage
 from store.recorder.part_list import Chunk, SdkVersion
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import Operation, Procedure
+from store.system.clock import Clock, system_clock
+from store.system.processes import Process, this_process
 
 Problem = Callable[[str], None]
 

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import Refused
 from store.exports.claude_code.chain import ClaudeFile, claude_file
 from store.exports.reading import read_session
-from store.paths import expanded, resolved
-from store.programs import CommandLine
 from store.resume.planning import UUID, Place, planned
 from store.rows import SessionRow
+from store.system.paths import expanded, resolved
+from store.system.programs import CommandLine
 
 _SLUG_LENGTH = 200
 _COMMANDS = frozenset((

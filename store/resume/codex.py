@@ -10,13 +10,13 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from store.database import Database
+from store.engine.database import Database
 from store.exports.codex.rollout import CodexFile, codex_file, file_name
 from store.exports.reading import read_session
-from store.paths import expanded, real_path
-from store.programs import CommandLine
 from store.resume.planning import UUID, Place, planned
 from store.rows import SessionRow
+from store.system.paths import expanded, real_path
+from store.system.programs import CommandLine
 
 
 def codex_home(environment: Mapping[str, str], home: Path) -> Path:

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import orjson
 
-from store.database import Database
+from store.engine.database import Database
 from store.exports.agent_file import NamedFile
 from store.exports.gemini.session_file import gemini_file
 from store.exports.reading import read_session
-from store.locations import cache_dir
-from store.paths import expanded, read_regular, resolved
-from store.programs import CommandLine, absolute
 from store.resume.planning import UUID, Place, planned
 from store.rows import SessionRow
+from store.system.locations import cache_dir
+from store.system.paths import expanded, read_regular, resolved
+from store.system.programs import CommandLine, absolute
 
 _LONGEST_PATH = 1 << 16
 """Bytes of the largest ``.project_root`` that is read."""

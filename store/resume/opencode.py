@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from store.database import Database
+from store.engine.database import Database
 from store.exports.opencode.session_file import OpencodeFile, opencode_file
 from store.exports.reading import read_session
-from store.locations import cache_dir
-from store.paths import real_path
-from store.programs import CommandLine
 from store.resume.planning import Place, planned
 from store.rows import SessionRow
+from store.system.locations import cache_dir
+from store.system.paths import real_path
+from store.system.programs import CommandLine
 
 PROGRAM = "opencode"
 

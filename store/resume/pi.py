@@ -12,14 +12,14 @@ from pathlib import Path
 
 import orjson
 
-from store.database import Database
+from store.engine.database import Database
 from store.exports.agent_file import NamedFile
 from store.exports.pi.session_file import pi_file
 from store.exports.reading import read_session
-from store.paths import expanded, open_regular, resolved
-from store.programs import CommandLine, absolute
 from store.resume.planning import UUID, Place, planned
 from store.rows import SessionRow
+from store.system.paths import expanded, open_regular, resolved
+from store.system.programs import CommandLine, absolute
 
 _HEADER_BYTES = 1 << 16
 _COMMANDS = frozenset(("config", "install", "list", "remove", "uninstall", "update"))

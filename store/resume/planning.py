@@ -13,15 +13,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from store.copy_marks import COPY_OF
-from store.database import Database
+from store.conversation.copy_marks import COPY_OF
+from store.engine.database import Database
 from store.errors import Refused
 from store.exports.noting import note_export
-from store.files import AlreadyThere, write_whole
-from store.neutral import neutral
-from store.programs import CommandLine, absolute, find, quoted, run
 from store.resume.provenance import doubt, metadata_of, source_of
 from store.rows import SessionRow
+from store.system.files import AlreadyThere, write_whole
+from store.system.programs import CommandLine, absolute, find, quoted, run
+from store.text.neutral import neutral
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 """The shape of most agents' ids."""

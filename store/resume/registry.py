@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import Refused
 from store.resume.planning import ResumePlan
 from store.resume.provenance import source_of

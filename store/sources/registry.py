@@ -8,6 +8,7 @@ from pathlib import Path
 
 from store.errors import NotFound, StoreError
 from store.sources.aider import AiderSource
+from store.sources.base.protocol import Source
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
 from store.sources.copilot import CopilotSource
@@ -16,7 +17,6 @@ from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
 from store.sources.opencode import OpencodeSource
 from store.sources.pi import PiSource
-from store.sources.protocol import Source
 from store.sources.viben import VibenSource
 from store.sources.y_agent import YAgentSource
 

@@ -14,15 +14,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from store import schema
 from store.config import Config, load_config
-from store.database import Database, cannot_be_made, open_database
+from store.engine import schema
+from store.engine.database import Database, cannot_be_made, open_database
 from store.errors import BackscrollError, StoreError
-from store.locations import library_path
-from store.neutral import escaped
 from store.sources import registry
-from store.sources.server_url import Root
-from store.streams import guard_streams
+from store.sources.base.server_url import Root
 from store.sync.engine import Settings, Sync
 from store.sync.jsontext import json_text
 from store.sync.locking import explain
@@ -30,6 +27,9 @@ from store.sync.progress import Progress, Summary
 from store.sync.roots import take_over
 from store.sync.stopping import Stop
 from store.sync.targets import StoreTarget, Target, classify, default_targets
+from store.system.locations import library_path
+from store.system.streams import guard_streams
+from store.text.neutral import escaped
 
 REPORT_INTERVAL_S = 0.1
 GRACE_S = 5.0

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from store.sources.drafts import MessageDraft
+from store.sources.base.drafts import MessageDraft
 
 _SIZE = 9
 """Bytes of a digest; 12 characters."""

@@ -6,9 +6,8 @@ import sqlite3
 import time
 from dataclasses import dataclass, field
 
-from store.clock import Clock
-from store.database import Database
-from store.sources.protocol import Problem
+from store.engine.database import Database
+from store.sources.base.protocol import Problem
 from store.sync import depending, problems, reading_states, units
 from store.sync.depending import News
 from store.sync.jsontext import clean
@@ -16,6 +15,7 @@ from store.sync.locking import transaction
 from store.sync.reading import ReadUnit
 from store.sync.units import Job
 from store.sync.writer import FORGOTTEN, Written, can_go_on, trim_changes, write_prepared
+from store.system.clock import Clock
 
 BATCH_BYTES = 4 << 20
 """A transaction is closed after so many source bytes ..."""

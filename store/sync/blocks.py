@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import zstandard
 
-from store.compression import unpack_frame
-from store.sources.drafts import AttachmentDraft
+from store.sources.base.drafts import AttachmentDraft
 from store.sync.jsontext import clean
+from store.text.compression import unpack_frame
 
 BLOCK_BYTES = 192 * 1024
 """Raw bytes after which a block is closed: one is read to show one record."""

@@ -15,10 +15,10 @@ from typing import Any
 
 import orjson
 
-from store.copy_marks import COPY_OF, FOUND_AT
-from store.gone_marks import GONE, PARTIAL
+from store.conversation.copy_marks import COPY_OF, FOUND_AT
+from store.conversation.gone_marks import GONE, PARTIAL
 from store.ids import derived_session_id, derived_tail
-from store.sources.one_file import is_one_file, name_order
+from store.sources.base.one_file import is_one_file, name_order
 from store.sync.jsontext import json_text
 from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
 

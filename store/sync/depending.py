@@ -12,9 +12,9 @@ import hashlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from store.database import Database
-from store.sources.protocol import SESSION_FACT, Fact, FileStamp
-from store.sources.server_url import Root
+from store.engine.database import Database
+from store.sources.base.protocol import SESSION_FACT, Fact, FileStamp
+from store.sources.base.server_url import Root
 from store.sync.jsontext import clean
 
 HASH_BYTES = 8

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from store.clock import Clock, system_clock
-from store.database import Database
-from store.sources.protocol import Problem, Unit
-from store.sources.server_url import Root
+from store.engine.database import Database
+from store.sources.base.protocol import Problem, Unit
+from store.sources.base.server_url import Root
 from store.sync import depending, problems, units
 from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
 from store.sync.depending import News, Where
@@ -32,6 +31,7 @@ from store.sync.second_names import known_name
 from store.sync.targets import Target
 from store.sync.units import Excludes, Job
 from store.sync.writer import log_changes, trim_changes
+from store.system.clock import Clock, system_clock
 
 MOST_ROUNDS = 6
 """How often what was read may lead to more: a fork of a fork of a fork, and then some."""

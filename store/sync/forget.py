@@ -5,12 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from store.clock import Clock, system_clock
-from store.database import Database
+from store.engine.database import Database
 from store.errors import NotFound, Refused
 from store.sync.links import relink_children
 from store.sync.locking import transaction
 from store.sync.writer import log_changes, trim_changes
+from store.system.clock import Clock, system_clock
 
 
 def forget(

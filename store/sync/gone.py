@@ -19,11 +19,11 @@ from typing import Any
 
 import orjson
 
-from store.copy_marks import naming
-from store.gone_marks import GONE, GONE_MESSAGES, GONE_PARTS
+from store.conversation.copy_marks import naming
+from store.conversation.gone_marks import GONE, GONE_MESSAGES, GONE_PARTS
 from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_tail
-from store.sources.requests import request_of
-from store.sources.titles import FIRST_PROMPT, shortened
+from store.sources.base.requests import request_of
+from store.sources.base.titles import FIRST_PROMPT, shortened
 from store.sync.blocks import KEPT_FROM, cut_blocks, unpacked
 from store.sync.jsontext import json_text
 from store.sync.prepared import sums

@@ -17,11 +17,10 @@ import time
 from dataclasses import dataclass, field
 from typing import IO
 
-from store.clock import system_clock
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.errors import StoreError
 from store.sources import registry
-from store.sources.protocol import Source
+from store.sources.base.protocol import Source
 from store.sync.batch import BULK_PRAGMAS, Batch, write_batch
 from store.sync.frames import Failed, ReadsNow, Start, Task, Wrote, receive, send
 from store.sync.library import look_into_library
@@ -29,6 +28,7 @@ from store.sync.locking import turn
 from store.sync.long_units import read_in_steps
 from store.sync.reading import leave_out
 from store.sync.units import Job
+from store.system.clock import system_clock
 
 GRACE_S = 5.0
 """How long what is under way may take once stdin has closed; it is undone after that."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from store.gone_marks import GONE_MESSAGES
+from store.conversation.gone_marks import GONE_MESSAGES
 from store.sync.jsontext import json_text
 
 LINKS = ("child_session_source_id", "child_session_id", "attachment")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from store.database import Database
+from store.engine.database import Database
 from store.ids import derived_session_id
 from store.queries.originals import records_of_session
-from store.sources.protocol import Fact, KnownMessage, LibraryUser, Source
+from store.sources.base.protocol import Fact, KnownMessage, LibraryUser, Source
 from store.sync.jsontext import clean
 
 
 class StoredLibrary:
-    """Fulfils ``store.sources.protocol.Library``."""
+    """Fulfils ``store.sources.base.protocol.Library``."""
 
     def __init__(self, database: Database, kind: str) -> None:
         """Look into a store.

@@ -14,7 +14,7 @@ from pathlib import PurePath
 
 import orjson
 
-from store.database import Database
+from store.engine.database import Database
 from store.exports.noting import note_imported
 from store.ids import derived_session_id
 from store.sync.jsontext import json_text

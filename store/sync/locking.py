@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from store.database import is_full
+from store.engine.database import is_full
 from store.errors import StoreError
 from store.sync.stopping import Stop
 

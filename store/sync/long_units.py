@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from store.database import Database
-from store.sources.collection import paused_collection
-from store.sources.protocol import LongSource, Place, Problem, Step
+from store.engine.database import Database
+from store.sources.base.collection import paused_collection
+from store.sources.base.protocol import LongSource, Place, Problem, Step
 from store.sync import reading_states
 from store.sync.prepared import prepare
 from store.sync.reading import ReadUnit, path_of, read_job, reason_of

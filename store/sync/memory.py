@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from store.sources.drafts import AttachmentDraft, MessageDraft
+from store.sources.base.drafts import AttachmentDraft, MessageDraft
 from store.sync.blocks import Attachment, pack_attachment
 from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
 

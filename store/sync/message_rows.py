@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from store.database import Database
+from store.engine.database import Database
 from store.sync import keeping, links
 from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
 

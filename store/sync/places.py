@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from store.config import load_config
-from store.database import Database
-from store.sources.protocol import Problem, Source
+from store.engine.database import Database
+from store.sources.base.protocol import Problem, Source
+from store.sources.base.server_url import Root, ServerUrl, as_root
 from store.sources.registry import all_sources
-from store.sources.server_url import Root, ServerUrl, as_root
 from store.sync.jsontext import clean
 from store.sync.problems import problems
 from store.sync.roots import default_roots, identity, may_be_there, units_of, why_unreadable

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import StoreError
-from store.programs import PIPE, CommandLine, TooSlow
-from store.programs import start as start_program
 from store.sync.batch import BATCH_BYTES, Outcome
 from store.sync.children import child_environment
 from store.sync.dealing import Dealer
 from store.sync.frames import Failed, Frame, ReadsNow, Start, Task, Wrote, receive, send
 from store.sync.units import Job
+from store.system.programs import PIPE, CommandLine, TooSlow
+from store.system.programs import start as start_program
 
 if TYPE_CHECKING:
     from store.sync.engine import Settings

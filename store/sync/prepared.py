@@ -12,9 +12,9 @@ from typing import Any
 
 import orjson
 
-from store.gone_marks import GONE, GONE_MESSAGES, PARTIAL
+from store.conversation.gone_marks import GONE, GONE_MESSAGES, PARTIAL
 from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_session_id, derived_tail
-from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
+from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sync.answers import answer_name
 from store.sync.blocks import cut_blocks
 from store.sync.jsontext import clean, json_text

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from store.clock import Clock
-from store.database import Database
-from store.sources.protocol import Problem
-from store.sources.server_url import Root
+from store.engine.database import Database
+from store.sources.base.protocol import Problem
+from store.sources.base.server_url import Root
 from store.sync.jsontext import clean
+from store.system.clock import Clock
 
 LISTING = ""
 """``source_problems.unit`` of what came up while a root was listed."""

@@ -13,11 +13,11 @@ from typing import Any
 import orjson
 
 from store.errors import StoreError
-from store.programs import CommandLine, start_piped
-from store.sources.server_url import Root, ServerTrouble, ServerUrl
+from store.sources.base.server_url import Root, ServerTrouble, ServerUrl
 from store.sync.children import child_environment
 from store.sync.progress import Progress, Summary
 from store.sync.roots import handed_over
+from store.system.programs import CommandLine, start_piped
 
 NICE = 5
 STOP_PATIENCE_S = 6.0
@@ -54,7 +54,7 @@ class Activity:
     """A running session's process said that it does something else now.
 
     Attributes:
-        state: As in ``store.activity``; None where the process has ended.
+        state: As in ``store.activity.judgement``; None where the process has ended.
         at: Epoch ms.
     """
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import orjson
 
-from store.compression import DamagedFrame, unpack_frame
-from store.database import Database
-from store.gone_marks import GONE_MESSAGES, PARTIAL
-from store.sources.protocol import Place
+from store.conversation.gone_marks import GONE_MESSAGES, PARTIAL
+from store.engine.database import Database
+from store.sources.base.protocol import Place
 from store.sync import units
 from store.sync.blocks import packed
 from store.sync.jsontext import json_text
 from store.sync.session_rows import Carried
 from store.sync.units import Job, version_of
+from store.text.compression import DamagedFrame, unpack_frame
 
 FORM = 1
 """Raised when what is kept means something else; older states are then not used."""

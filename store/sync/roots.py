@@ -11,8 +11,7 @@ from pathlib import Path
 import orjson
 
 from store.errors import StoreError
-from store.paths import resolved
-from store.sources.protocol import (
+from store.sources.base.protocol import (
     FollowedSource,
     Follower,
     Problem,
@@ -21,8 +20,9 @@ from store.sources.protocol import (
     Source,
     Unit,
 )
-from store.sources.server_url import Root, ServerTrouble, ServerUrl, as_root, server_url
+from store.sources.base.server_url import Root, ServerTrouble, ServerUrl, as_root, server_url
 from store.sync.second_names import each_once
+from store.system.paths import resolved
 
 HANDED_OVER = "BACKSCROLL_SERVERS"
 """The variable that brings URLs with passwords to a child: others may see its arguments."""
@@ -113,7 +113,7 @@ def on_servers(source: Source, url: ServerUrl) -> ServerSource:
 
 
 class ServerFollower:
-    """Fulfils ``store.sources.protocol.Follower``: a server gives whole sessions."""
+    """Fulfils ``store.sources.base.protocol.Follower``: a server gives whole sessions."""
 
     def __init__(self, source: ServerSource, url: ServerUrl) -> None:
         """Start with nothing read."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from store.database import Database
-from store.sources.one_file import is_one_file, name_order
-from store.sources.protocol import Unit
-from store.sources.server_url import Root, as_root
+from store.engine.database import Database
+from store.sources.base.one_file import is_one_file, name_order
+from store.sources.base.protocol import Unit
+from store.sources.base.server_url import Root, as_root
 
 
 def each_once(units: Iterable[Unit]) -> Iterator[Unit]:

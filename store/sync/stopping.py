@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Sequence
 
-from store.readable import readable
+from store.system.readable import readable
 
 
 class Stop:

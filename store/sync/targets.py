@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from store.errors import StoreError
-from store.locations import private_folder, scratch_dir
-from store.paths import expanded, open_regular, real_path
-from store.sources.protocol import Source
+from store.sources.base.protocol import Source
+from store.sources.base.server_url import Root, ServerUrl
 from store.sources.registry import recognised
-from store.sources.server_url import Root, ServerUrl
 from store.sync.roots import configured_root, default_roots, identity, may_be_there
+from store.system.locations import private_folder, scratch_dir
+from store.system.paths import expanded, open_regular, real_path
 
 if TYPE_CHECKING:
     from store.config import SourceSettings
@@ -82,7 +82,7 @@ def classify_server(url: ServerUrl, sources: Iterable[Source]) -> Target:
         StoreError: It cannot be read, or is nothing that is known.
     """
     # Not before a server is named: it brings the event loop.
-    from store.sources.servers.recognising import recognised
+    from store.sources.base.servers.recognising import recognised
 
     return Target(recognised(url, sources), url)
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import orjson
 
-from store.clock import Clock
-from store.database import Database
-from store.sources.protocol import FileStamp, Source, Unit
-from store.sources.server_url import Root
+from store.engine.database import Database
+from store.sources.base.protocol import FileStamp, Source, Unit
+from store.sources.base.server_url import Root
 from store.sync import depending
 from store.sync.jsontext import clean, json_text
+from store.system.clock import Clock
 
 Excludes = Callable[[str | None], bool]
 """Says whether sessions of a workspace stay out of the store."""

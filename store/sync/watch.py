@@ -17,12 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from store.clock import Clock, system_clock
 from store.config import PollFiles
-from store.database import Database
+from store.engine.database import Database
 from store.errors import StoreError
-from store.sources.protocol import ActivitySource, FollowedSource, Problem, Unit
-from store.sources.server_url import ServerUrl
+from store.sources.base.protocol import ActivitySource, FollowedSource, Problem, Unit
+from store.sources.base.server_url import ServerUrl
 from store.sync import depending, units
 from store.sync.engine import Settings, Sync, each_target_once
 from store.sync.locking import only_watcher
@@ -37,6 +36,7 @@ from store.sync.watch_paths import WatchedPaths
 from store.sync.watch_readers import Followers
 from store.sync.watch_recent import LOOK_S, RecentFiles
 from store.sync.watch_servers import Answer, ServerPolls
+from store.system.clock import Clock, system_clock
 
 TICK_S = 1.0
 """Between two looks at what no event tells of: processes that were killed, new places."""

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import orjson
 
-from store.activity import (
+from store.activity.attendance import PROGRAMS, Processes, running_processes
+from store.activity.judgement import (
     ALIVE,
     GONE,
     OPEN_STATES,
@@ -21,19 +22,18 @@ from store.activity import (
     leave_to_watcher,
     live_activities,
 )
-from store.attendance import PROGRAMS, Processes, running_processes
-from store.clock import Clock, system_clock
-from store.database import Database
+from store.activity.presence import newer_beside
+from store.engine.database import Database
 from store.ids import derived_session_id
-from store.presence import newer_beside
-from store.processes import Process, is_alive, lock_is_held, process_of, this_process
 from store.queries import activities
 from store.queries.reading import decoded
 from store.queries.sessions import get
 from store.rows import SessionRow
-from store.sources.protocol import RunningSession
+from store.sources.base.protocol import RunningSession
 from store.sync.locking import transaction
 from store.sync.writer import log_changes, trim_changes
+from store.system.clock import Clock, system_clock
+from store.system.processes import Process, is_alive, lock_is_held, process_of, this_process
 
 Row = tuple[str, int, str]
 """State, since, and the process as JSON."""

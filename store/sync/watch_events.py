@@ -13,9 +13,9 @@ from pathlib import Path
 
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
-from store.silent import is_silent
 from store.sync.roots import may_be_there
 from store.sync.stopping import Stop
+from store.system.silent import is_silent
 
 STEP_MS = 8
 """Changes are gathered until none has come for so long ..."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from store.sources.protocol import Follower
+from store.sources.base.protocol import Follower
 from store.sync.long_units import is_long, read_in_steps
 from store.sync.memory import Memory
 from store.sync.pool import BULK_UNITS
@@ -18,7 +18,7 @@ from store.sync.session_rows import PreparedSession
 from store.sync.units import Job
 
 if TYPE_CHECKING:
-    from store.database import Database
+    from store.engine.database import Database
     from store.sync.engine import Settings
 
 MOST_FOLLOWERS = 16

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from store.sources.protocol import FileStamp
+from store.sources.base.protocol import FileStamp
 
 LOOK_S = 1.0
 """Pace of the looks."""

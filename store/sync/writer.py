@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from store.clock import Clock, system_clock
-from store.database import Database
-from store.gone_marks import GONE_MESSAGES, PARTIAL
-from store.sources.drafts import SessionDraft
+from store.conversation.gone_marks import GONE_MESSAGES, PARTIAL
+from store.engine.database import Database
+from store.sources.base.drafts import SessionDraft
 from store.sync import copies, gone, keeping, links
 from store.sync.blocks import write_attachments, write_blocks, write_blocks_from
 from store.sync.grown import what_differs
@@ -20,6 +19,7 @@ from store.sync.jsontext import json_text
 from store.sync.known_lineage import with_known_lineage
 from store.sync.message_rows import write_messages
 from store.sync.prepared import UNKNOWN_MODEL, PreparedSession, prepare
+from store.system.clock import Clock, system_clock
 
 CHANGES_KEPT = 10_000
 """Rows of ``changes`` that are kept; a poller further behind reads everything again."""

@@ -11,7 +11,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import Refused
 from store.queries.reading import number
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import Refused
 from store.ids import IdMinter
 from store.verbs import rollups

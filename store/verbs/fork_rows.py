@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from store.database import Database
+from store.engine.database import Database
 from store.verbs.guards import require_session
 from store.verbs.log import undone_table
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from store.activity import WAITING_STATES, Unsettled, current, unsettled_of
-from store.database import Database
+from store.activity.judgement import WAITING_STATES, Unsettled, current, unsettled_of
+from store.engine.database import Database
 from store.errors import NotFound, Refused
 from store.queries.sessions import get
 
@@ -51,7 +51,7 @@ def require_visible_message(db: Database, session_id: str, message_id: str) -> s
 
 
 def refuse_while_running(db: Database, session_id: str, now: int) -> None:
-    """Refuse a session in which a turn is under way (``store.activity``).
+    """Refuse a session in which a turn is under way (``store.activity.judgement``).
 
     Args:
         db: The store, inside a write transaction.

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from store.database import Database
-from store.locations import data_dir
-from store.paths import real_path
-from store.side_tables import VERB_LOG
+from store.engine.database import Database
+from store.engine.side_tables import VERB_LOG
+from store.system.locations import data_dir
+from store.system.paths import real_path
 
 State = Literal["done", "undone", "dropped", "kept"]
 """``dropped``: can no longer be redone; ``kept``: could not be undone, so undo went past it."""

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import Refused
 from store.queries.reading import decoded, tag_names
 from store.verbs.cells import CellEdit, dump_edits, set_column, set_metadata, touch_host

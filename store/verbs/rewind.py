@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import Refused
 from store.queries.reading import number
 from store.verbs import rollups

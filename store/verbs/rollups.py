@@ -7,7 +7,7 @@ view, so a rewind or a compaction lowers them.
 
 from __future__ import annotations
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.context import context_ids
 
 BUCKETS = {

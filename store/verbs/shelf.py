@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import Refused
 from store.verbs.cells import dump_edits, set_column
 from store.verbs.guards import require_session

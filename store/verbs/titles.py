@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from store.database import Database
+from store.engine.database import Database
 
 _NUMBERED = re.compile(r"^(?P<base>.*\S) \((?P<number>\d{1,6})\)$", re.DOTALL)
 UNTITLED = "Untitled"

@@ -58,7 +58,7 @@ def _timed(way: str, store: Path) -> float:
 
 
 def _fork(path: Path) -> float:
-    from store.database import open_database
+    from store.engine.database import open_database
     from store.ids import IdMinter
     from store.store import in_transaction
     from store.verbs.fork import fork
@@ -73,7 +73,7 @@ def _fork(path: Path) -> float:
 
 def _floor(path: Path) -> float:
     """Copy the rows of the session under ids that are cheap to make."""
-    from store.database import open_database
+    from store.engine.database import open_database
 
     connection = open_database(path).connection
     started = time.perf_counter()

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from store.locations import cache_dir
+from store.system.locations import cache_dir
 from tests.bench import claude_corpus
 from tests.bench.sync_bench import floor_of
 

@@ -8,14 +8,14 @@ from hashlib import blake2b
 from pathlib import Path
 from types import ModuleType
 
-import store.schema
-from store.locations import cache_dir, private_folder
+from store.engine import schema
+from store.system.locations import cache_dir, private_folder
 
 
 def generator_key(*makers: ModuleType) -> str:
     """Return a key that differs when the makers' sources or the schema differ."""
     digest = blake2b(digest_size=6)
-    for module in (store.schema, *makers):
+    for module in (schema, *makers):
         assert module.__file__ is not None
         digest.update(Path(module.__file__).read_bytes())
     return digest.hexdigest()

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from store.schema import CONTRACT_INDEXES, REQUIRED_COLUMNS
+from store.engine.schema import CONTRACT_INDEXES, REQUIRED_COLUMNS
 from tests.bench import app
 from tests.bench.browse_bench import cpu_seconds
 from tests.bench.long_session import (

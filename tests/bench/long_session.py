@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from store.database import open_database
+from store.engine.database import open_database
 from tests.bench.kept import generator_key, kept_store
 
 SESSION = "ses_000000000000bench000000000"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from store.database import open_database
+from store.engine.database import open_database
 from tests.bench.kept import generator_key, kept_store
 
 SEED = 7

@@ -84,7 +84,7 @@ def _ready() -> float:
 
 
 def _record(folder: Path, count: int) -> float:
-    from store.database import open_database
+    from store.engine.database import open_database
     from store.recorder.direct import DirectRecorder
     from store.recorder.procedures import drive
     from store.recorder.recording import Recording
@@ -128,7 +128,7 @@ class _Floor:
     """Parses each line, and writes the rows of 16 ms of them in one transaction."""
 
     def __init__(self, folder: Path, count: int) -> None:
-        from store.database import open_database
+        from store.engine.database import open_database
         from store.recorder.writing import NewSession, insert_session
 
         database = open_database(folder / "store.db", create=True)

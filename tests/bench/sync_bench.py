@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from store.locations import cache_dir
+from store.system.locations import cache_dir
 from tests.bench import claude_corpus
 
 FULL = (2_000, 100)

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from store.database import open_database
+from store.engine.database import open_database
 
 SESSIONS_A_TRANSACTION = 16
 Rows = list[tuple[Any, ...]]

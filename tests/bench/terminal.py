@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from store.locations import cache_dir
-from store.readable import readable
+from store.system.locations import cache_dir
+from store.system.readable import readable
 
 FRAME_END = b"\x1b[?2026l"
 _NOT_TAKEN = (

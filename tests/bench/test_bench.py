@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.queries import list_keys, listing
 from store.queries.listing import ListQuery
 from tests.bench import claude_corpus, long_session, many_sessions

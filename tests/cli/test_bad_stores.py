@@ -81,7 +81,7 @@ def test_a_locked_store_can_be_read(
     writer.execute("BEGIN IMMEDIATE")
     try:
         assert run("sessions").code == 0
-        monkeypatch.setattr("store.schema.CONNECTION_PRAGMAS", ("PRAGMA busy_timeout = 1",))
+        monkeypatch.setattr("store.engine.schema.CONNECTION_PRAGMAS", ("PRAGMA busy_timeout = 1",))
         result = run("archive", "retry-loop")
         assert (result.code, result.out) == (1, "")
         assert f"{demo} is locked by another program; wait until it is done" in result.err

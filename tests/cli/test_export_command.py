@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from store.schema import CONTRACT_INDEXES, CONTRACT_TABLES
+from store.engine.schema import CONTRACT_INDEXES, CONTRACT_TABLES
 from tests.cli.conftest import Run
 
 

@@ -106,7 +106,7 @@ def test_a_schema_is_passed_on_neither_by_browser_nor_commands(tmp_path: Path) -
 
 def test_a_traceback_is_neutral_too() -> None:
     run = (
-        "import sys; from store.streams import guard_streams; guard_streams()\n"
+        "import sys; from store.system.streams import guard_streams; guard_streams()\n"
         "import warnings; warnings.warn('\\x1b[2J')\n"
         "raise ValueError('\\x1b]0;EVIL\\x07\\u202e')"
     )

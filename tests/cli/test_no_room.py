@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from tests.tui.seeded import Said, make_store, text
 from tests.tui.terminals import on_a_terminal
 

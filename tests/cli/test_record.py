@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from store.activity import activity_of
-from store.clock import system_clock
-from store.database import open_database
+from store.activity.judgement import activity_of
+from store.engine.database import open_database
 from store.queries import sessions
+from store.system.clock import system_clock
 from tests.cli.conftest import Run
 from tests.store.recording import REFUSED, VECTORS, messages
 

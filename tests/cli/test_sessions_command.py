@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from store.clock import system_clock
-from store.database import open_database
 from store.demo import make_demo
+from store.engine.database import open_database
 from store.queries.list_keys import all_keys
 from store.queries.listing import ListQuery
+from store.system.clock import system_clock
 from tests.cli.conftest import Run
 
 CONTRACT = {

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from store.database import Database, open_database
 from store.demo import make_demo
+from store.engine.database import Database, open_database
 
 NOW = 1_790_000_000_000
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from store.database import Database
+from store.engine.database import Database
 from store.exports.reading import View, read_session
 from store.exports.registry import writer
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from store.database import Database
+from store.engine.database import Database
 from store.exports.reading import MessageReading, View, read_session
 
 Event = tuple[Any, ...]

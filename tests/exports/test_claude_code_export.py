@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.errors import Refused
 from store.exports.calls import CallIds
 from store.exports.claude_code.blocks import call_block, file_block, result_block

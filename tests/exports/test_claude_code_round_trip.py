@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.queries.context import visible_ids
 from store.queries.lineage import family
 from store.queries.sessions import resolve

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.errors import Refused
 from store.exports.calls import CallIds
 from store.exports.codex.items import call_items, content_item, reasoning_item

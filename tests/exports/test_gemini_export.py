@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.exports.agent_file import NamedFile
 from store.exports.gemini.session_file import gemini_file
 from store.exports.reading import read_session

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.errors import BackscrollError
 from store.exports import kept_records
 from store.exports.reading import read_session

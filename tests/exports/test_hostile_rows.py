@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
+from store.engine.schema import CONTRACT_INDEXES, CONTRACT_TABLES
 from store.errors import BackscrollError
 from store.exports.reading import read_session
 from store.exports.registry import FORMATS, writer
 from store.queries.sessions import get
 from store.resume.registry import AGENTS, plan
-from store.schema import CONTRACT_INDEXES, CONTRACT_TABLES
 from tests.cli.hostile import VALUES
 
 TRIES = int(os.environ.get("BACKSCROLL_FUZZ", "20"))

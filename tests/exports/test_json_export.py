@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from store.database import Database
+from store.engine.database import Database
 from tests.exports.exporting import exported, session_id
 
 

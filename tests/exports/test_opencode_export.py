@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.exports.opencode.session_file import OpencodeFile, opencode_file
 from store.exports.reading import View, read_session
 from store.exports.registry import writer

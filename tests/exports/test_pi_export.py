@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.exports.agent_file import NamedFile
 from store.exports.pi.session_file import pi_file
 from store.exports.reading import read_session
@@ -18,7 +18,7 @@ from store.queries.lineage import family
 from store.queries.sessions import resolve
 from store.resume.pi import plan
 from store.resume.planning import note_exported, write_file
-from store.sources.drafts import SessionDraft
+from store.sources.base.drafts import SessionDraft
 from store.sources.pi import PiSource
 from store.store import in_transaction
 from store.sync.engine import Sync

@@ -16,8 +16,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from store.database import Database, open_database
 from store.demo import make_demo
+from store.engine.database import Database, open_database
 from store.exports.reading import SessionReading, read_session
 from store.exports.registry import FORMATS, file_name, writer
 from store.ids import derived_session_id

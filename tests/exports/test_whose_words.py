@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database
+from store.engine.database import Database
 from store.exports.reading import read_session
 from store.exports.registry import writer
 from store.queries.sessions import resolve

@@ -9,12 +9,12 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from store.database import open_database
 from store.demo import make_demo
+from store.engine.database import open_database
 from store.errors import BackscrollError
 from store.exports.reading import read_session
 from store.exports.registry import writer
-from store.imports import import_file
+from store.imports.reading import import_file
 from store.queries import sessions
 from tests.fuzz.looking import OUR_FAULT, look_at_all
 from tests.fuzz.sources import HOSTILE

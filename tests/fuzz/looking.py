@@ -6,14 +6,14 @@ import io
 import re
 from collections.abc import Callable
 
-from store.clock import system_clock
-from store.database import Database
+from store.engine.database import Database
 from store.errors import BackscrollError
 from store.exports.reading import read_session
 from store.exports.registry import FORMATS, writer
 from store.queries import details, filling, lineage, listing, originals, sessions, transcript
 from store.queries.stats import context_tokens, spending
 from store.queries.summaries import summaries_of
+from store.system.clock import system_clock
 from tui.cli.output import Printer
 from tui.cli.transcript_text import TranscriptText
 

@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from store.database import open_database
+from store.engine.database import open_database
+from store.engine.opening import recognise
 from store.errors import StoreError
-from store.opening import recognise
 from store.sources.registry import all_sources, recognised
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target

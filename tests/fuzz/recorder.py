@@ -6,7 +6,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from store.database import open_database
+from store.engine.database import open_database
 from tests.fuzz.looking import look_at_all
 from tests.store.test_recorder_odd import any_line, lines, recorded
 

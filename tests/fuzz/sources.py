@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target
 from tests.fuzz.looking import OUR_FAULT, look_at_all

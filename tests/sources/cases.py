@@ -6,10 +6,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from store.sources.base.drafts import SessionDraft
+from store.sources.base.protocol import Problem, Source
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
-from store.sources.drafts import SessionDraft
-from store.sources.protocol import Problem, Source
 
 CASES = Path(__file__).parent.parent / "data" / "cases"
 SOURCES: dict[str, Callable[[], Source]] = {

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
+from store.sources.base.protocol import Problem
 from store.sources.claude_code import ClaudeCodeSource
-from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
-from store.sources.protocol import Problem
 
 START = 1_795_000_000_000
 SESSION = "11111111-1111-4111-8111-111111111111"

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
+from store.sources.base.protocol import Problem
 from store.sources.codex import CodexSource
-from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
-from store.sources.protocol import Problem
 
 DATA = Path(__file__).parent.parent / "data" / "codex"
 START = 1_795_000_000_000

@@ -25,7 +25,7 @@ def postgres() -> Iterator[Server]:
     with pytest.MonkeyPatch.context() as patch:
         # A machine that is busy is no server that is silent.
         for limit in ("CONNECT_S", "ANSWER_S", "READ_S"):
-            patch.setattr(f"store.sources.servers.connection.{limit}", 120.0)
+            patch.setattr(f"store.sources.base.servers.connection.{limit}", 120.0)
         yield server
     server.remove()
 

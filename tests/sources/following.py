@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.sync.engine import Settings
 from store.sync.stopping import Stop
 from store.sync.targets import Target

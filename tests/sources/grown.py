@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from store.database import Database, open_database
-from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
-from store.sources.protocol import FollowedSource, Problem, Reading, Source
-from store.sources.values import epoch_ms
+from store.engine.database import Database, open_database
+from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
+from store.sources.base.protocol import FollowedSource, Problem, Reading, Source
+from store.sources.base.values import epoch_ms
 from store.sync.engine import Sync
 from store.sync.targets import Target
 

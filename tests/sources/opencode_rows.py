@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from store.sources.drafts import SessionDraft
+from store.sources.base.drafts import SessionDraft
+from store.sources.base.protocol import Problem
 from store.sources.opencode import OpencodeSource
-from store.sources.protocol import Problem
 
 SAMPLE = Path(__file__).parent.parent / "data" / "opencode" / "opencode.db"
 START = 1_700_000_000_000

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from store.sources.database_source import DatabaseSource
-from store.sources.protocol import Problem, Unit
+from store.sources.base.database_source import DatabaseSource
+from store.sources.base.protocol import Problem, Unit
 from store.sync.engine import Sync
 from store.sync.targets import Target
 from tests.sources import grown
@@ -109,7 +109,7 @@ def check_locked(
     make: Callable[[], DatabaseSource], file: Path, store: Path, patch: pytest.MonkeyPatch
 ) -> None:
     """Assert that a lock is told of, and that the sessions are read once it is gone."""
-    patch.setattr("store.sources.databases.BUSY_MS", 1)
+    patch.setattr("store.sources.base.databases.BUSY_MS", 1)
     writer = sqlite3.connect(file, isolation_level=None)
     writer.execute("PRAGMA journal_mode = DELETE")
     writer.execute("BEGIN EXCLUSIVE")

@@ -7,10 +7,10 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from store.database import Database, open_database
-from store.sources.drafts import SessionDraft
-from store.sources.protocol import Problem, Source
-from store.sources.server_url import Root, ServerUrl, server_url
+from store.engine.database import Database, open_database
+from store.sources.base.drafts import SessionDraft
+from store.sources.base.protocol import Problem, Source
+from store.sources.base.server_url import Root, ServerUrl, server_url
 from store.sync import roots
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target

@@ -10,8 +10,8 @@ import pytest
 
 from store.sources.aider import AiderSource
 from store.sources.aider.blocks import blocks_of, typed_at
-from store.sources.drafts import SessionDraft
-from store.sources.protocol import Problem
+from store.sources.base.drafts import SessionDraft
+from store.sources.base.protocol import Problem
 from tests.sources.grown import (
     check_records,
     only,

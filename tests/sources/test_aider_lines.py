@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from store.sources.aider import AiderSource
-from store.sources.drafts import SessionDraft
+from store.sources.base.drafts import SessionDraft
 from tests.sources.grown import check_records, only, prompts, words
 
 DATA = Path(__file__).parent.parent / "data" / "aider_lines"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.sources.aider import AiderSource
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from store.config import SourceSettings
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.ids import derived_session_id
-from store.locations import library_path
-from store.sources.drafts import SessionDraft
+from store.sources.base.drafts import SessionDraft
 from store.sources.registry import all_sources
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target, classify, default_targets
+from store.system.locations import library_path
 from tests.cli.conftest import Run, home, run
 from tests.sources import grown
 from tests.sources.samples import SAMPLES, Sample, path_of

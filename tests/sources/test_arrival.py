@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.queries.counted import counted
 from store.sources.registry import source
 from store.sync.engine import Settings, Sync

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.counted import counted
 from tests.sources.samples import DATA
 from tests.sources.test_arrival import (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from store.sources.base.drafts import SessionDraft
 from store.sources.copilot import CopilotSource
-from store.sources.drafts import SessionDraft
 from store.sources.pi import PiSource
 from tests.sources import claude_rows, codex_lines, test_copilot, test_pi
 from tests.sources.grown import only

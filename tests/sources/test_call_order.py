@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.ids import derived_session_id
 from store.queries.context import context_ids
+from store.sources.base.drafts import SessionDraft
 from store.sources.codex import CodexSource
 from store.sources.copilot import CopilotSource
-from store.sources.drafts import SessionDraft
 from store.sources.gemini import GeminiSource
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from store.sources.base.drafts import SessionDraft
 from store.sources.claude_code.transcript import SAME_UUID
-from store.sources.drafts import SessionDraft
 from tests.sources.claude_rows import START, File, call, iso, read, read_one, said, shape, tool
 
 NIL = "00000000-0000-0000-0000-000000000000"

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from store.sources.base.drafts import SessionDraft
+from store.sources.base.json_lines import LineError, LineSplitter, parse_line
+from store.sources.base.protocol import Problem
 from store.sources.claude_code import ClaudeCodeSource, SessionReader
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.transcript import UNREAD_NOTES
-from store.sources.drafts import SessionDraft
-from store.sources.json_lines import LineError, LineSplitter, parse_line
-from store.sources.protocol import Problem
 from tests.sources.claude_rows import SESSION, START, File, read, read_one, shape, tool
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from store.errors import NotFound
 from store.sources import registry
+from store.sources.base.protocol import Problem, Source
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.claude_code.discovery import claimed_id
-from store.sources.protocol import Problem, Source
 from tests.sources.claude_rows import SESSION, File, call, extra, read, tool
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from store.sources.base.drafts import MessageDraft, SessionDraft
 from store.sources.claude_code import ClaudeCodeSource
-from store.sources.drafts import MessageDraft, SessionDraft
 
 DATA = Path(__file__).parent.parent / "data" / "claude-code"
 ROOT = DATA / "home" / ".claude"

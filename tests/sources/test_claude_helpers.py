@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries import list_keys, sessions, summary
 from store.queries.listing import ListQuery
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.claude_code.agents import helper_of
 from tests.sources.claude_rows import SESSION, File, tool
 from tests.sources.grown import synced
-from tui.quick_settings import quick_settings
+from tui.start.quick_settings import quick_settings
 
 AGENTS = ["aprompt_suggestion-1a2b3c", "acompact-0f9e8d", "a43febf26cf591a78"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from store.sources.base.drafts import SessionDraft
 from store.sources.claude_code import ClaudeCodeSource, SessionReader
 from store.sources.claude_code.neighbours import Neighbours
-from store.sources.drafts import SessionDraft
 from tests.sources.claude_rows import File, tool
 
 LIVE = Path(__file__).parent.parent / "data" / "claude-code" / "live"

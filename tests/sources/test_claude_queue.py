@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
+from store.sources.base.drafts import SessionDraft
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.reader import SessionReader
-from store.sources.drafts import SessionDraft
 from store.sync.engine import Sync
 from store.sync.targets import Target
 from tests.sources.cases import case_drafts

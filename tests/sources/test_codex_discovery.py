@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.queries.originals import records_of_part
+from store.sources.base.protocol import Problem
 from store.sources.codex import CodexSource
-from store.sources.protocol import Problem
 from store.sources.registry import all_sources
 from store.sync.engine import Sync
 from store.sync.targets import Target, classify

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from store.sources.base.drafts import MessageDraft, SessionDraft
+from store.sources.base.values import epoch_ms
 from store.sources.codex import CodexSource
-from store.sources.drafts import MessageDraft, SessionDraft
-from store.sources.values import epoch_ms
 from tests.sources.codex_lines import DATA, api, extra, read, said, shown, spent, tools
 
 HOME = DATA / "home"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.ids import derived_session_id
 from store.sources.codex import CodexSource
 from store.sync.engine import Settings, Sync

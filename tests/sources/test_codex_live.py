@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
+from store.sources.base.drafts import Role
+from store.sources.base.protocol import ActivitySource, FollowedSource
 from store.sources.codex import CodexSource
-from store.sources.drafts import Role
-from store.sources.protocol import ActivitySource, FollowedSource
 from store.sync.engine import Sync
 from store.sync.targets import Target
 from tests.sources.codex_lines import DATA, START, Lines, read, said, shape, thread_id

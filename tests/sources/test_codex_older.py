@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from store.sources.base.drafts import SessionDraft
 from store.sources.codex import CodexSource
-from store.sources.drafts import SessionDraft
 from tests.sources.codex_lines import DATA, Lines, extra, read, read_one, shape, thread_id, tools
 
 A = thread_id(1)

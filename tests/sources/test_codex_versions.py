@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from store.sources.drafts import SessionDraft
+from store.sources.base.drafts import SessionDraft
 from tests.sources.codex_lines import DATA, extra, read, said, shape, shown, spent, tools
 
 VERSIONS = ("0.98.0", "0.171.0")

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from store.sources.base.drafts import SessionDraft
+from store.sources.base.values import epoch_ms
 from store.sources.copilot import CopilotSource
 from store.sources.copilot.workspace import parse_workspace
-from store.sources.drafts import SessionDraft
-from store.sources.values import epoch_ms
 from tests.sources.grown import (
     at,
     call,

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from store.queries.stats import spending
+from store.sources.base.drafts import SessionDraft
 from store.sources.copilot import CopilotSource
-from store.sources.drafts import SessionDraft
 from tests.sources.grown import (
     call,
     calls,

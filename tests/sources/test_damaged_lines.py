@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from store.sources.growing import GrowingFile
-from store.sources.protocol import Problem, Source
-from store.sources.salvage import whole_records
+from store.sources.base.growing import GrowingFile
+from store.sources.base.protocol import Problem, Source
+from store.sources.base.salvage import whole_records
 from tests.sources.samples import SAMPLES, Sample, path_of
 
 Lines = list[bytes]

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
+from store.sources.base.json_values import parse_json
+from store.sources.base.values import EARLIEST_MS, LATEST_MS, epoch_ms, utc_ms
 from store.sources.codex import CodexSource
-from store.sources.json_values import parse_json
-from store.sources.values import EARLIEST_MS, LATEST_MS, epoch_ms, utc_ms
 from store.sync.engine import Sync
 from store.sync.targets import Target
 from tests.sources import grown

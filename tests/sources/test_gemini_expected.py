@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from store.sources.drafts import MessageDraft, SessionDraft
+from store.sources.base.drafts import MessageDraft, SessionDraft
+from store.sources.base.values import epoch_ms
 from store.sources.gemini import GeminiSource
-from store.sources.values import epoch_ms
 from tests.sources.grown import (
     calls,
     check_records,

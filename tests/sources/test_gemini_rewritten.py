@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from store.sources.drafts import SessionDraft
+from store.sources.base.drafts import SessionDraft
 from store.sources.gemini import GeminiSource
 from store.sources.gemini.hashed import path_of_hash
 from tests.sources.grown import (

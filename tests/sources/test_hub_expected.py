@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from store.ids import derived_session_id
-from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
+from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sources.hub import HubSource
 from tests.sources import grown
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from store.ids import derived_session_id
-from store.sources.drafts import SessionDraft
+from store.sources.base.drafts import SessionDraft
 from store.sources.lionagi import LionagiSource
 from store.sources.registry import all_sources
 from tests.sources import grown, row_sources

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from store.sources.drafts import SessionDraft
+from store.sources.base.drafts import SessionDraft
 from store.sources.lionagi import LionagiSource
 from tests.sources import grown, row_sources
 from tests.sources.test_lionagi import CODEX, FILE, R1, append

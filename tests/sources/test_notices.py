@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store.sources.notices import is_context, review, told
+from store.sources.base.notices import is_context, review, told
 from tests.sources import codex_lines
 from tests.sources.claude_rows import File, read_one
 

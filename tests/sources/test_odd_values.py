@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.sync.prepared import prepare
 from store.sync.writer import write_prepared
 from tests.sources.codex_lines import Lines, read, thread_id

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
-from store.sources.drafts import MessageDraft, SessionDraft
+from store.engine.database import Database, open_database
+from store.sources.base.drafts import MessageDraft, SessionDraft
+from store.sources.base.protocol import Problem
 from store.sources.opencode import OpencodeSource
-from store.sources.protocol import Problem
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from store.sources.drafts import PartDraft, SessionDraft
+from store.sources.base.drafts import PartDraft, SessionDraft
 from tests.sources.opencode_rows import Rows, finish, opencode_id, read_store, text, tool
 
 SESSION = "ses_one"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from store.sources.drafts import PartDraft, SessionDraft
+from store.sources.base.drafts import PartDraft, SessionDraft
 from store.sources.opencode import OpencodeSource
 from tests.sources.opencode_rows import SAMPLE, START, Rows, read_store, text, texts
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
+from store.sources.base.protocol import Problem
 from store.sources.opencode import OpencodeSource
-from store.sources.protocol import Problem
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target, classify
 from tests.sources.opencode_rows import SAMPLE, Rows, read_store, text, texts
@@ -239,7 +239,7 @@ def test_a_session_that_is_deleted_before_it_is_read_costs_nothing(rows: Rows) -
 def test_a_locked_database_is_named_and_read_later(
     library: Database, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("store.sources.databases.BUSY_MS", 1)
+    monkeypatch.setattr("store.sources.base.databases.BUSY_MS", 1)
     rows.connection.execute("BEGIN EXCLUSIVE")
     problems: list[Problem] = []
     assert list(OpencodeSource().units(rows.path, problems)) == []

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from store.sources.base.values import epoch_ms
 from store.sources.pi import PiSource
-from store.sources.values import epoch_ms
 from tests.sources.grown import (
     at,
     call,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from store.sources.drafts import MessageDraft, SessionDraft
+from store.sources.base.drafts import MessageDraft, SessionDraft
 from store.sources.pi import PiSource
 from tests.sources.grown import check_records, grows_like_a_whole, read_all
 

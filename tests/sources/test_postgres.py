@@ -15,12 +15,12 @@ import asyncpg
 import pytest
 
 from store.errors import StoreError
+from store.sources.base.protocol import Problem
+from store.sources.base.servers import connection
+from store.sources.base.servers.connection import Servers
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
-from store.sources.protocol import Problem
 from store.sources.registry import all_sources
-from store.sources.servers import connection
-from store.sources.servers.connection import Servers
 from store.sync import problems as kept
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target, classify

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.errors import StoreError
 from store.ids import derived_session_id
-from store.locations import cache_dir, library_path
-from store.sources.server_url import ServerUrl
+from store.sources.base.server_url import ServerUrl
 from store.sync.process import Synced, Trouble, Watching, start_sync
+from store.system.locations import cache_dir, library_path
 from tests.cli.conftest import Run, claude_home, home, run
 from tests.sources.postgres_server import GUARDED, PASSWORD, Database, Server
 from tests.sources.server_rows import url_of
 from tests.sources.test_postgres_live import BUSY, PART, text
-from tui.startup import open_library
+from tui.start.startup import open_library
 
 __all__ = ["claude_home", "home", "run"]
 NO_LIONAGI = "LIONAGI_STATE_DB_URL"

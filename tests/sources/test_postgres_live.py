@@ -11,14 +11,14 @@ from typing import Any
 import asyncpg
 import pytest
 
-from store.database import Database as Library
-from store.database import open_database
+from store.engine.database import Database as Library
+from store.engine.database import open_database
 from store.ids import derived_session_id
+from store.sources.base.protocol import Reading, Unit
+from store.sources.base.server_url import ServerUrl
+from store.sources.base.servers.connection import PostgresRows
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
-from store.sources.protocol import Reading, Unit
-from store.sources.server_url import ServerUrl
-from store.sources.servers.connection import PostgresRows
 from store.sync import problems as kept
 from store.sync import watch_servers
 from store.sync.targets import Target

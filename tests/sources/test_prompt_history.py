@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.queries import sessions
+from store.sources.base.drafts import SessionDraft
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
-from store.sources.drafts import SessionDraft
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target
 from tests.sources import codex_lines

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from store.sources.drafts import SessionDraft
+from store.sources.base.drafts import SessionDraft
 from tests.sources import grown
 from tests.sources.samples import SAMPLES, Sample, path_of
 from tests.sources.test_damaged_lines import files_of, lines_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store.sources.server_url import Root, ServerTrouble, ServerUrl, as_root, server_url
+from store.sources.base.server_url import Root, ServerTrouble, ServerUrl, as_root, server_url
 from store.sync import roots
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from store.sources.drafts import MessageDraft
+from store.sources.base.drafts import MessageDraft
+from store.sources.base.plain_parts import text_part
+from store.sources.base.requests import prompt_parts, request_of, split_request
+from store.sources.base.titles import TITLE_LENGTH, first_prompt
 from store.sources.lionagi.session import title_of
-from store.sources.plain_parts import text_part
-from store.sources.requests import prompt_parts, request_of, split_request
-from store.sources.titles import TITLE_LENGTH, first_prompt
 from tests.sources.codex_lines import Lines, read
 
 A = "019ae0a0-0000-7000-8000-00000000000a"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from store.activity import Known, Unsettled, judged
+from store.activity.judgement import Known, Unsettled, judged
+from store.sources.base.drafts import SessionDraft
 from store.sources.copilot import CopilotSource
-from store.sources.drafts import SessionDraft
 from store.sources.gemini import GeminiSource
 from store.sources.pi import PiSource
 from tests.sources import test_copilot, test_gemini, test_pi

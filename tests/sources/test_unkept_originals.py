@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database
+from store.engine.database import Database
 from store.sources.registry import source
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target

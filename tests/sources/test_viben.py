@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from store.queries.originals import attachment
-from store.sources.drafts import PartDraft, SessionDraft
+from store.sources.base.drafts import PartDraft, SessionDraft
 from store.sources.registry import all_sources
 from store.sources.viben import VibenSource
 from tests.sources import grown

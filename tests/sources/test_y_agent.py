@@ -16,8 +16,8 @@ import pytest
 from store.ids import derived_session_id
 from store.queries.context import context_ids
 from store.queries.originals import attachment
-from store.sources.drafts import SessionDraft
-from store.sources.protocol import Problem
+from store.sources.base.drafts import SessionDraft
+from store.sources.base.protocol import Problem
 from store.sources.registry import all_sources
 from store.sources.y_agent import YAgentSource
 from tests.sources import grown, row_sources

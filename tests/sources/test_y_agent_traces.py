@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from store.sources.protocol import FileStamp
+from store.sources.base.protocol import FileStamp
 from store.sources.y_agent import YAgentSource
 from tests.sources import grown
 from tests.sources.test_y_agent import PLAN

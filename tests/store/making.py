@@ -8,8 +8,8 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from store import schema
-from store.database import Database, open_database
+from store.engine import schema
+from store.engine.database import Database, open_database
 from store.queries import sessions
 
 GRIDA = Path(__file__).parents[1] / "data" / "grida" / "sessions.db"

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 from unittest.mock import patch
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import StoreError
 from store.sync import helper
 from store.sync.batch import Batch, Outcome, write_batch

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from store.database import Database
+from store.engine.database import Database
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import drive
 from store.recorder.reading import read_ui_message

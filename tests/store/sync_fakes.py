@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from store.database import Database, open_database
-from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
-from store.sources.protocol import FileStamp, Problem, Reading, Unit
+from store.engine.database import Database, open_database
+from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
+from store.sources.base.protocol import FileStamp, Problem, Reading, Unit
 from store.sync.engine import Settings, Sync
 from store.sync.progress import Summary
 from store.sync.targets import Target

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
+from store.engine.schema import CONTRACT_INDEXES, CONTRACT_TABLES
 from store.ids import IdMinter
-from store.schema import CONTRACT_INDEXES, CONTRACT_TABLES
 
 DATA = Path(__file__).parent.parent / "data"
 START = 1_700_000_000_000

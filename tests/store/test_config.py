@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from store.config import Settings, load_config
-from store.locations import (
+from store.system.locations import (
     cache_dir,
     config_path,
     data_dir,
@@ -15,7 +15,7 @@ from store.locations import (
     private_file,
     private_folder,
 )
-from tui.quick_settings import QuickSettings, quick_settings
+from tui.start.quick_settings import QuickSettings, quick_settings
 
 
 def written(tmp_path: Path, text: str) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.queries.sessions import SessionFilter, page, resolve
 from store.queries.stats import spending
 from store.resume.planning import note_exported, write_file

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.errors import Ambiguous
 from store.queries import details, sessions
 from store.queries.stats import Spending, spending

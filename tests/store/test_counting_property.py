@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.queries.stats import spending
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target

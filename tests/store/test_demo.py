@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from store.database import open_database
 from store.demo import make_demo
+from store.engine.database import open_database
 
 NOW = 1_790_000_000_000
 

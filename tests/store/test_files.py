@@ -9,7 +9,7 @@ import pytest
 
 from store.errors import Refused
 from store.exports.registry import FORMATS, file_name
-from store.files import plain_name, write_whole
+from store.system.files import plain_name, write_whole
 from tests.cli.hostile import VALUES
 
 UUID = "0b6f4f6e-0f4b-4c11-9d3b-0d6c3f6d1c11"

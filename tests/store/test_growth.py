@@ -18,12 +18,12 @@ from typing import Any
 import orjson
 import pytest
 
-from store.database import Database, open_database
-from store.sources import stretches
+from store.engine.database import Database, open_database
+from store.sources.base import stretches
+from store.sources.base.protocol import Source, Step
 from store.sources.claude_code import ClaudeCodeSource, going_on
 from store.sources.codex import CodexSource
 from store.sources.codex import going_on as codex_going_on
-from store.sources.protocol import Source, Step
 from store.sync import long_units
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.database import Database, open_database
 from store.demo import make_demo
+from store.engine.database import Database, open_database
+from store.engine.schema import REQUIRED_COLUMNS
 from store.errors import BackscrollError, Refused
 from store.exports.reading import read_session
 from store.exports.registry import writer
-from store.imports import Imported, import_file
-from store.schema import REQUIRED_COLUMNS
+from store.imports.reading import Imported, import_file
 from tests.cli import hostile
 
 DATA = Path(__file__).parents[1] / "data"
@@ -181,7 +181,7 @@ def test_files_that_are_no_export(
 def test_a_line_that_is_too_long_costs_its_session(
     demo: Database, target: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("store.imports.LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr("store.imports.reading.LONGEST_LINE", 1 << 20)
     monkeypatch.setattr("store.exports.encoding.LONGEST_LINE", 1 << 20)
     broken, whole = all_ids(demo)[:2]
     file = tmp_path / "export.jsonl"

@@ -16,15 +16,16 @@ import store
 
 ROOT = Path(__file__).parents[2]
 LIGHT = (
-    "store", "store.clock", "store.ids", "store.rows", "store.schema", "store.form", "store.copies",
-    "store.access", "store.database", "store.opening", "store.errors", "store.neutral",
-    "store.locations", "store.config", "store.prompts", "store.queries.reading",
+    "store", "store.system.clock", "store.ids", "store.rows", "store.engine.schema",
+    "store.engine.form", "store.engine.companions", "store.engine.access", "store.engine.database",
+    "store.engine.opening", "store.errors", "store.text.neutral", "store.system.locations",
+    "store.config", "store.conversation.prompts", "store.queries.reading",
     "store.queries.sessions", "store.queries.messages",
 )  # fmt: skip
 SHARED = {"store.sources.registry", "store.exports.registry"}
 """They load every source and every format, so no rule of one holds for them."""
-COMMON = {"servers"}
-"""Folders beside the sources' own that every source may use."""
+COMMON = {"base"}
+"""The folder beside the sources' own that every source may use."""
 STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|INSERT OR \w+ INTO|UPDATE \w+ SET|DELETE FROM)\s")
 HEAVY = ("textual", "pydantic", "aiosqlite", "markdown_it", "pygments", "rich", "asyncio")
 

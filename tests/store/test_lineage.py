@@ -50,7 +50,7 @@ def test_subagents_are_told_from_forks(own_talk: Talk) -> None:
 def test_a_hosts_fork_is_known_by_its_copies() -> None:
     from pathlib import Path
 
-    from store.database import open_database
+    from store.engine.database import open_database
 
     sample = Path(__file__).parent.parent / "data" / "grida" / "sessions.db"
     db = open_database(sample, write=False)

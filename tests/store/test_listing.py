@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.queries import list_keys, listing, listing_filter
 from store.queries.listing import ListQuery
 from tests.tui.stores import MINUTE, NOW, Told, put, some

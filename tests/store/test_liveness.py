@@ -14,24 +14,24 @@ from typing import Any
 import orjson
 import pytest
 
-from store import processes
-from store.activity import Activity, current
-from store.attendance import QUIET_ELSEWHERE_MS, QUIET_MS, Processes, running_processes
-from store.clock import system_clock
-from store.database import Database, open_database
+from store.activity.attendance import QUIET_ELSEWHERE_MS, QUIET_MS, Processes, running_processes
+from store.activity.judgement import Activity, current
+from store.engine.database import Database, open_database
 from store.errors import Refused
 from store.ids import IdMinter, derived_session_id
-from store.processes import is_alive, lock_is_held, this_process
 from store.queries import activities
 from store.queries.sessions import get
+from store.sources.base.protocol import RunningSession, Source
 from store.sources.codex import CodexSource
 from store.sources.opencode import OpencodeSource
 from store.sources.pi import PiSource
-from store.sources.protocol import RunningSession, Source
 from store.sync import watch_activity
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target
 from store.sync.watch_activity import ActivityBoard, Attendance
+from store.system import processes
+from store.system.clock import system_clock
+from store.system.processes import is_alive, lock_is_held, this_process
 from store.verbs.fork import fork
 from tests.sources import test_pi
 from tests.sources.codex_lines import Lines, thread_id

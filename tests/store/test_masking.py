@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from store.errors import NotFound
-from store.masking import masked
-from store.sources.server_url import server_url
+from store.sources.base.server_url import server_url
+from store.text.masking import masked
 
 
 @pytest.mark.parametrize("url", [

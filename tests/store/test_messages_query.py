@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.errors import NotFound
 from store.ids import IdMinter
 from store.queries import messages

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.neutral import MOST_MARKS, STAND_IN, escaped, neutral, with_escapes
+from store.text.neutral import MOST_MARKS, STAND_IN, escaped, neutral, with_escapes
 from tests.hostile import CORPUS, HIDING, NEVER, controls
 
 FLAG = "\U0001f3f4\U000e0067\U000e0062{}\U000e007f"

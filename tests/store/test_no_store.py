@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from store import schema
-from store.database import open_database
+from store.engine import schema
+from store.engine.database import open_database
+from store.engine.opening import open_target, recognise
 from store.errors import StoreError
-from store.opening import open_target, recognise
 from store.queries import sessions
 from tests.store.making import contract, grida, host_writes, ids, listing, loose, own
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
+from store.engine.schema import CONTRACT_INDEXES, CONTRACT_TABLES, REQUIRED_COLUMNS
 from store.errors import StoreError
 from store.queries import listing
-from store.schema import CONTRACT_INDEXES, CONTRACT_TABLES, REQUIRED_COLUMNS
 from tests.store.making import add_message, add_part, add_session, contract, ids
 from tests.store.making import listing as files
 
@@ -102,9 +102,9 @@ def test_what_is_written_later_is_seen(make: Make, tmp_path: Path) -> None:
 
 
 def test_a_view_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("store.rebuilt._LARGEST_GROWTH", 0)
-    monkeypatch.setattr("store.rebuilt._ROOM", 1 << 20)
-    monkeypatch.setattr("store.rebuilt._LONGEST_S", 0.1)
+    monkeypatch.setattr("store.engine.rebuilt._LARGEST_GROWTH", 0)
+    monkeypatch.setattr("store.engine.rebuilt._ROOM", 1 << 20)
+    monkeypatch.setattr("store.engine.rebuilt._LONGEST_S", 0.1)
     path = tmp_path / "host.db"
     connection = filled(path)
     connection.execute("ALTER TABLE chat_parts RENAME TO real_chat_parts")

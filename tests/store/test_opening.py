@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from store import access, schema
-from store.database import open_database
-from store.locations import cache_dir
-from store.opening import open_target, recognise
+from store.engine import access, schema
+from store.engine.database import open_database
+from store.engine.opening import open_target, recognise
+from store.system.locations import cache_dir
 from tests.store.making import add_session, contract, grida, host_writes, ids, listing, own
 
 
@@ -266,7 +266,7 @@ def test_a_new_store_is_whole_before_anybody_sees_it(
 _MAKES = """
 import sys
 from pathlib import Path
-from store.database import open_database
+from store.engine.database import open_database
 number = 0
 while True:
     number += 1

@@ -11,19 +11,19 @@ from typing import Any
 import orjson
 import pytest
 
-from store import attendance, presence
-from store.activity import RUNNING_FOR_MS, leave_to_watcher
-from store.clock import system_clock
-from store.database import Database
+from store.activity import attendance, presence
+from store.activity.judgement import RUNNING_FOR_MS, leave_to_watcher
+from store.engine.database import Database
 from store.errors import Refused
 from store.ids import derived_session_id
-from store.processes import Process, process_of
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.gemini import GeminiSource
 from store.sources.opencode import OpencodeSource
 from store.sources.pi import PiSource
 from store.sync.locking import only_watcher
 from store.sync.stopping import Stop
+from store.system.clock import system_clock
+from store.system.processes import Process, process_of
 from tests.sources import test_pi
 from tests.sources.opencode_rows import Rows, text
 from tests.store.test_liveness import PATIENCE_S, doing, kill, start, synced, try_to_fork

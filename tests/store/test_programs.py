@@ -11,18 +11,18 @@ from pathlib import Path
 import pytest
 
 from store.errors import Refused
-from store.programs import CommandLine, find, quoted, run
+from store.system.programs import CommandLine, find, quoted, run
 
 ROOT = Path(__file__).parents[2]
 MODULES = [path for top in ("store", "tui") for path in sorted((ROOT / top).rglob("*.py"))]
-THE_PLACE = ROOT / "store" / "programs.py"
+THE_PLACE = ROOT / "store" / "system" / "programs.py"
 OF_PROCESSES = {"subprocess", "pty", "webbrowser", "multiprocessing", "_posixsubprocess"}
 STARTERS = (
     "system", "popen", "fork", "forkpty", "startfile",
     "create_subprocess_exec", "create_subprocess_shell", "subprocess_exec", "subprocess_shell",
     "open_url", "Popen",
 )  # fmt: skip
-CLIPBOARD = ROOT / "tui" / "clipboard.py"
+CLIPBOARD = ROOT / "tui" / "kit" / "clipboard.py"
 """The one module that may use pyperclip, which gives a fixed program the text on its stdin."""
 
 
@@ -109,7 +109,7 @@ def test_a_folder_is_an_absolute_path(folder: str) -> None:
 
 
 def test_nothing_else_starts_a_program() -> None:
-    """A process is started by ``store.programs``, of a ``CommandLine``, and in no other way."""
+    """Only ``store.system.programs`` starts a process, of a ``CommandLine``."""
     found = [
         f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
         for path in MODULES if path != THE_PLACE

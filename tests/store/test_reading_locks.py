@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from store.access import read_header
-from store.copies import beside
-from store.database import open_database
+from store.engine.access import read_header
+from store.engine.companions import beside
+from store.engine.database import open_database
 from tests.store import making
 
 WRITES = """

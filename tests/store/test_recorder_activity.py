@@ -9,17 +9,17 @@ from typing import Any
 import orjson
 import pytest
 
-from store.activity import (
+from store.activity.judgement import (
     STALE_AFTER_MS,
     Unsettled,
     activity_of,
     current,
     unsettled_of,
 )
-from store.processes import is_alive, this_process
 from store.queries import activities, sessions, summaries
 from store.queries.activities import newest_active
 from store.rows import SessionRow
+from store.system.processes import is_alive, this_process
 from tests.store.recording import record
 from tests.store.talks import Talk
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.recorder.direct import DirectRecorder, insist
 from store.recorder.procedures import drive
 from store.recorder.recording import Recording

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database
+from store.engine.database import Database
 from store.recorder.direct import DirectRecorder
 from store.recorder.procedures import drive
 from store.recorder.recording import Recording

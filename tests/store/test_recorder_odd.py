@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import NotFound, Refused
 from store.queries import sessions
 from store.recorder.direct import DirectRecorder

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.recorder.part_list import ProtocolError
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import drive

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from store.activity import activity_of
-from store.database import open_database
+from store.activity.judgement import activity_of
+from store.engine.database import open_database
 from store.errors import NotFound, Refused
 from store.ids import IdMinter
 from store.queries import sessions

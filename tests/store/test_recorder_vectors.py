@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database
+from store.engine.database import Database
 from store.recorder.part_list import ProtocolError
 from store.recorder.parts import Part
 from store.recorder.policy import SavePolicy
@@ -119,7 +119,7 @@ def test_usage_is_the_sum_over_steps(own_talk: Talk) -> None:
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action["name"])
 @pytest.mark.parametrize("form", ["own", "contract"])
 def test_what_the_user_answers(action: dict[str, Any], form: str, tmp_path: Any) -> None:
-    from store.database import open_database
+    from store.engine.database import open_database
 
     path = (own if form == "own" else contract)(tmp_path / "store.db")
     db = open_database(path)

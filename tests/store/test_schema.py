@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from store import schema
-from store.database import open_database
+from store.engine import schema
+from store.engine.database import open_database
 from store.errors import StoreError
 from tests.store.making import own
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.errors import NotFound
 from store.queries import counting, sessions
 from store.queries.sessions import Archived, SessionFilter

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.queries.stats import Grouping, context_tokens, spending
 from store.sources.registry import source
 from store.store import in_transaction

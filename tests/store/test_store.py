@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from store import prompts, schema
-from store.database import Database, open_database
+from store.conversation import prompts
+from store.engine import schema
+from store.engine.database import Database, open_database
 from store.errors import Refused, StoreError
 from store.queries import sessions
 from store.store import Store, in_transaction
@@ -279,7 +280,7 @@ async def test_an_opening_that_is_cancelled_is_closed_before_it_is_left(
         opened.append(open_database(path, **kwargs))
         return opened[-1]
 
-    monkeypatch.setattr("store.connection_thread.open_database", slow)
+    monkeypatch.setattr("store.engine.connection_thread.open_database", slow)
     task = asyncio.create_task(Store.open(tmp_path / "s.db"))
     await asyncio.to_thread(begun.wait)
     task.cancel()

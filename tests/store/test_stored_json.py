@@ -6,7 +6,7 @@ import pytest
 
 from store.models import SessionMetadata, read_json, read_permissions
 from store.queries.reading import decoded
-from store.stored_json import MOST_LEVELS, DamagedJson, loads, readable_json
+from store.text.stored_json import MOST_LEVELS, DamagedJson, loads, readable_json
 
 
 def nested(levels: int, mark: str = "[]") -> str:

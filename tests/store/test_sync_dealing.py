@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.sources.protocol import FileStamp, Unit
+from store.sources.base.protocol import FileStamp, Unit
 from store.sync.dealing import Dealer
 from store.sync.frames import Task
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.ids import derived_session_id
-from store.sources.protocol import Fact, FileStamp, Library, NoLibrary, Reading, Unit
+from store.sources.base.protocol import Fact, FileStamp, Library, NoLibrary, Reading, Unit
 from store.sync import units
 from store.sync.engine import Settings, Sync
 from store.sync.forget import forget

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.errors import NotFound, StoreError
 from store.ids import derived_session_id
-from store.sources.drafts import LineageDraft, SessionDraft
+from store.sources.base.drafts import LineageDraft, SessionDraft
 from store.store import in_transaction
 from store.sync import locking, writer
 from store.sync.engine import Settings, Sync

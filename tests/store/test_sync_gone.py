@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.database import Database, open_database
-from store.gone_marks import gone_messages, is_gone
+from store.conversation.gone_marks import gone_messages, is_gone
+from store.engine.database import Database, open_database
 from store.ids import derived_session_id
 from store.queries.originals import records_of_message
-from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
+from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
 from store.store import in_transaction
 from store.sync.prepared import prepare
 from store.sync.writer import Written, write_prepared, write_session

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.errors import StoreError
-from store.readable import readable
 from store.sources import registry
 from store.sync import pool
 from store.sync.engine import Settings, Sync, nothing_excluded
@@ -22,6 +21,7 @@ from store.sync.problems import problems
 from store.sync.roots import units_of
 from store.sync.targets import Target
 from store.sync.units import Job
+from store.system.readable import readable
 from tests.bench import claude_corpus
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, LineSource, dump, write_lines
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.sources import registry
 from store.sync.engine import Settings, Sync
 from store.sync.targets import Target

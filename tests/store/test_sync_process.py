@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from store import schema
 from store.config import SourceSettings
-from store.database import open_database
+from store.engine import schema
+from store.engine.database import open_database
 from store.errors import StoreError
 from store.queries import originals
 from store.sources import registry

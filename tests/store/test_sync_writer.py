@@ -9,11 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.errors import Ambiguous, NotFound
 from store.ids import derived_session_id
 from store.queries import originals, sessions
-from store.sources.drafts import (
+from store.sources.base.drafts import (
     AttachmentDraft,
     LineageDraft,
     MessageDraft,

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from store.conversation.turns import starts_turn
 from store.queries import details, transcript
 from store.queries.counting import counts
 from store.queries.lineage import turn_counts, turn_number
-from store.turns import starts_turn
 from tests.store.talks import Talk
 from tui.transcript.skeleton import Skeleton
 

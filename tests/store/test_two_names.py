@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.sources.registry import source
 from store.sync.engine import Settings, Sync
 from store.sync.problems import problems

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.errors import Refused
 from store.store import in_transaction
 from store.verbs.log import beside_path

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.sources.claude_code import ClaudeCodeSource
 from store.sync import watch_readers
 from store.sync.engine import Settings, Sync

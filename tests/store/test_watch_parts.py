@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.errors import StoreError
-from store.silent import is_silent
+from store.sources.base.protocol import RunningSession
 from store.sources.claude_code import ClaudeCodeSource
-from store.sources.protocol import RunningSession
 from store.sync import engine, watch, watch_events, watch_pace
 from store.sync.batch import write_batch
 from store.sync.engine import Settings
@@ -25,6 +24,7 @@ from store.sync.watch import Watch
 from store.sync.watch_activity import ActivityBoard
 from store.sync.watch_events import Events
 from store.sync.watch_pace import Pace
+from store.system.silent import is_silent
 from tests.store.sync_fakes import LineSource, dump, line, write_lines
 
 PATIENCE_S = 120

@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 import orjson
 import pytest
 
-from store.activity import live_activities
-from store.clock import system_clock
-from store.database import open_database
+from store.activity.judgement import live_activities
+from store.engine.database import open_database
 from store.errors import StoreError
 from store.ids import derived_session_id
 from store.queries import activities
@@ -32,6 +31,7 @@ from store.sync.process import (
 )
 from store.sync.progress import Summary
 from store.sync.targets import Target
+from store.system.clock import system_clock
 from tests.store.sync_fakes import dump
 from tests.store.test_sync_live import LIVE, appends
 

@@ -8,7 +8,7 @@ import pytest
 from textual.notifications import Notification
 
 from tests.tui.idle import PATIENCE_S, patient_pilot
-from tui import clipboard
+from tui.kit import clipboard
 from tui.verbs import doing
 
 

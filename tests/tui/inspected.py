@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import zstandard
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 
 START = 1_700_000_000_000
 

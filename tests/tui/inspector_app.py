@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 
 from store.store import Store
 from tests.tui.inspected import Talk, part_id
-from tui.messages import SessionOpened
-from tui.panes.inspector import InspectorPane
-from tui.theme import OWN_THEMES
+from tui.inspector.pane import InspectorPane
+from tui.kit.theme import OWN_THEMES
+from tui.main.messages import SessionOpened
 
 
 class InspectorApp(App[None]):

@@ -12,22 +12,22 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.queries import activities, transcript
 from store.queries.counting import counts
 from store.queries.listing import ListRow
 from tests.store.talks import Talk, make_store
 from tests.tui.workers import workers_done
 from tui.app import BackscrollApp
-from tui.library import Library
-from tui.panes.sessions import SessionsPane
-from tui.panes.transcript import TranscriptPane
-from tui.quick_settings import QuickSettings
 from tui.sessions.model import build_model
+from tui.sessions.session_pane import SessionsPane
+from tui.start.library import Library
+from tui.start.quick_settings import QuickSettings
 from tui.transcript import search as search_text
 from tui.transcript.document import Document
 from tui.transcript.measures import estimates
 from tui.transcript.skeleton import Skeleton, build
+from tui.transcript.transcript_pane import TranscriptPane
 
 NOW = 1_800_000_000_000
 FORMS = ("own", "contract", "grida")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from store.database import open_database
+from store.engine.database import open_database
 
 START = 1_795_000_000_000
 SESSION = "ses_000000000000000000000000aa"

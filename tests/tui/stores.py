@@ -10,12 +10,12 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from store.database import open_database
+from store.engine.database import open_database
 from tests.tui.workers import workers_done
 from tui.app import BackscrollApp
-from tui.library import Library
-from tui.panes.sessions import SessionsPane
-from tui.quick_settings import QuickSettings
+from tui.sessions.session_pane import SessionsPane
+from tui.start.library import Library
+from tui.start.quick_settings import QuickSettings
 
 NOW = 1_795_000_000_000
 MINUTE = 60_000

@@ -7,9 +7,9 @@ import pytest
 from textual.widgets import Input, OptionList
 
 from tests.tui.stores import Told, browser, put, settled, some
-from tui.bars import Headline, Summary, TopLine
-from tui.screens.main import MainScreen
-from tui.text import cells
+from tui.kit.text import cells
+from tui.main.bars import Headline, Summary, TopLine
+from tui.main.screen import MainScreen
 
 SIX = [
     Told("ses_a", "Retry loop", "/w/api", age=5),

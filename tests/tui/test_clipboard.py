@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.terminals import on_a_terminal
-from tui.clipboard import MOST_OSC52, Clipboard
+from tui.kit.clipboard import MOST_OSC52, Clipboard
 
 SSH = {"SSH_CONNECTION": "1.2.3.4 5 6.7.8.9 22"}
 
@@ -127,7 +127,7 @@ def test_a_tmux_that_is_gone_gives_way_to_the_next(tmp_path: Path) -> None:
 
 APP = """
 from textual.app import App
-from tui import clipboard
+from tui.kit import clipboard
 class Copying(App):
     async def on_ready(self):
         await clipboard.copy(self, "over the wire")

@@ -6,9 +6,9 @@ import pytest
 
 from store.config import load_config
 from tests.tui.stores import browser, put, settled, some
-from tui.commands.declaration import Command
-from tui.config_check import mistakes_of
-from tui.panes.base import CommandPane
+from tui.keys.declaration import Command
+from tui.keys.pane import CommandPane
+from tui.start.config_check import mistakes_of
 
 TEXT = """[ui]
 theme = "mauve"
@@ -93,7 +93,7 @@ async def test_the_key_does_what_is_told(
 
 
 async def test_the_app_says_so(tmp_path: Path) -> None:
-    from store.locations import config_path
+    from store.system.locations import config_path
 
     config_path().parent.mkdir(parents=True, exist_ok=True)
     config_path().write_text(TEXT + '"x.y" = "q"\n')

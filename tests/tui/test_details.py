@@ -17,11 +17,11 @@ from tests.tui.workers import workers_done
 from tui.details.chart import Chart
 from tui.details.columns import cell_of, columns, horizontal
 from tui.details.measures import MEASURES
+from tui.details.screen import DetailsScreen
 from tui.details.table import TurnTable
-from tui.figures import moment
-from tui.messages import SessionOpened
-from tui.screens.details import DetailsScreen
-from tui.theme import OWN_THEMES
+from tui.kit.figures import moment
+from tui.kit.theme import OWN_THEMES
+from tui.main.messages import SessionOpened
 
 
 class DetailsApp(App[None]):

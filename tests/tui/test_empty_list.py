@@ -8,11 +8,11 @@ from store.queries.listing import ListQuery
 from store.queries.summary import Totals
 from tests.tui.stores import NOW, Told, browser, put, settled
 from tui.app import BackscrollApp
-from tui.library import Library
-from tui.quick_settings import QuickSettings
+from tui.kit.text import cells
 from tui.sessions.empty import empty_words
 from tui.sessions.header import ListTitle, Tally
-from tui.text import cells
+from tui.start.library import Library
+from tui.start.quick_settings import QuickSettings
 
 
 @pytest.mark.parametrize(

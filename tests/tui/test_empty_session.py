@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from store.database import open_database
+from store.engine.database import open_database
 from tests.tui.seeded import SESSION, START, Said, make_store, text
 from tests.tui.stores import browser, settled
 from tests.tui.verbs_app import MOST_PAUSES
-from tui.panes.inspector import InspectorPane
+from tui.inspector.pane import InspectorPane
 
 
 async def test_the_inspector_shows_no_part_of_the_session_before(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from textual.app import App
 
 from store.errors import Refused
 from tests.tui.terminals import on_a_terminal
-from tui import external
-from tui.screens.save import SaveScreen, file_name
+from tui.dialogs.save import SaveScreen, file_name
+from tui.kit import external
 
 
 def program(folder: Path, name: str, body: str = "") -> Path:
@@ -81,7 +81,7 @@ def test_a_terminal_that_cannot_be_handed_over_is_said(
 
 APP = """
 from textual.app import App
-from tui import external
+from tui.kit import external
 class Opening(App):
     def on_ready(self):
         external.open_in_pager(self, "evil\\x1b]0;title\\x07 text", ".txt")

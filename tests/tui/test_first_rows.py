@@ -16,12 +16,12 @@ from textual.screen import Screen
 from tests.tui.stores import NOW, put, settled, some
 from tests.tui.terminals import on_a_terminal
 from tui.app import BackscrollApp
-from tui.layout import LayoutState
-from tui.library import Library
-from tui.quick_settings import QuickSettings
-from tui.screens.first import ABOVE, BELOW, FirstScreen
-from tui.screens.main import MainScreen
-from tui.state import ViewState, load_state, save_state, state_path
+from tui.main.layout import LayoutState
+from tui.main.screen import MainScreen
+from tui.start.first_screen import ABOVE, BELOW, FirstScreen
+from tui.start.library import Library
+from tui.start.quick_settings import QuickSettings
+from tui.start.state import ViewState, load_state, save_state, state_path
 
 TURNS = re.compile(r"\d+ turns")
 """They are counted later, now and then before the main screen is painted."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tui.hangup import EXIT_CODE
+from tui.start.hangup import EXIT_CODE
 
 PACKAGES = Path(__file__).parents[2]
 IGNORING = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); "

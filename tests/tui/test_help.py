@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tests.tui.stores import browser, put, settled, some
-from tui.commands.registry import commands
-from tui.screens.help import KeyTable
-from tui.text import cells
+from tui.keys.help import KeyTable
+from tui.keys.registry import commands
+from tui.kit.text import cells
 
 
 @pytest.mark.parametrize("size", [(200, 60), (80, 24), (40, 24)])

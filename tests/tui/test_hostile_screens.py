@@ -15,9 +15,9 @@ from textual.widgets import Static
 from tests.hostile import ALL, NEVER, STEERING, controls, everything, hostile_store
 from tests.tui.stores import browser, settled
 from tests.tui.verbs_app import Running, drawn, running
-from tui.guard import Guard
-from tui.notifying import sequence
-from tui.text_line import TextLine
+from tui.kit.guard import Guard
+from tui.kit.text_line import TextLine
+from tui.live.notifying import sequence
 
 LIST = (
     "s b V V V w w / a escape N escape # escape * U d down end escape 1 T j N escape # escape l "

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from store.locations import log_path
+from store.system.locations import log_path
 from tests.store.making import add_message, add_part, add_session, contract, loose
 from tests.tui.stores import NOW, browser, settled
 from tui.app import BackscrollApp
-from tui.panes.inspector import InspectorPane
+from tui.inspector.pane import InspectorPane
 
 ODD_VALUES: list[Any] = ["text", "2026-11-28T10:00:00Z", b"\xff\x00", 1.5, -5, 10**18, 1e300]
 

@@ -8,8 +8,8 @@ from textual.app import App
 from store.queries.inspection import message_parts
 from store.store import Store
 from tests.tui.inspected import Talk, make_store, part_id
+from tui.dialogs.copy_as import CopyAsScreen
 from tui.inspector.choices import choices, code_blocks, message_markdown
-from tui.screens.copy_as import CopyAsScreen
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ async def test_a_letter_copies_its_line(
     async def copy(app: object, text: str) -> None:
         copied.append(text)
 
-    monkeypatch.setattr("tui.clipboard.copy", copy)
+    monkeypatch.setattr("tui.kit.clipboard.copy", copy)
     store = await Store.open(talk.db.path)
     app: App[None] = App()
     async with app.run_test(size=(100, 30)) as pilot:

@@ -6,8 +6,6 @@ import pytest
 from rich.cells import cell_len
 from rich.style import Style
 
-from tui.figures import duration, money, size, tokens
-from tui.glyphs import ASCII
 from tui.inspector.blocks import Columns, Fixed, Stack, Text
 from tui.inspector.lines import Line, Value, arrange, cut, middle_cut, set_width, width_of
 from tui.inspector.output import media_of, output_text, shrink_rulers
@@ -17,7 +15,9 @@ from tui.inspector.spent import bar
 from tui.inspector.tree import Node, matches, open_at_first, path_text, set_open, visible
 from tui.inspector.tree_block import Tree
 from tui.inspector.wrap import WrappedText
-from tui.palette import Palette
+from tui.kit.figures import duration, money, size, tokens
+from tui.kit.glyphs import ASCII
+from tui.kit.palette import Palette
 
 ALPHABETS = ("abc def\tghi", "漢字 仮名", "é̀ ñ 👩🏽 x", "a\u202eb\x1b[31mc")
 

@@ -14,9 +14,9 @@ from tests.tui.stores import Told, put
 from tests.tui.terminals import on_a_terminal
 from tests.tui.test_typed_ahead import OTHER, two_talks
 from tests.tui.verbs_app import Running, query, running
-from tui.screens.save import SaveScreen
+from tui.dialogs.save import SaveScreen
+from tui.keys.typed_ahead import _Way
 from tui.sessions.header import FilterInput
-from tui.typed_ahead import _Way
 
 NAMED = {"escape", "enter", "down", "home", "backspace"}
 PACES = range(14)

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from store import activity
-from store.changes import Moved, newest, since
+from store.activity import judgement as activity
 from store.config import NotifySettings
-from store.database import open_database
+from store.engine.changes import Moved, newest, since
+from store.engine.database import open_database
 from store.queries import activities
 from store.queries.listing import ListQuery
 from tests.store.talks import Talk, make_store
 from tests.tui.live import FORMS, check, live
 from tests.tui.live_writer import CHANGES
-from tui import problems
-from tui.glyphs import glyphs
-from tui.notifying import Notifier, sequence
-from tui.panes.transcript import TranscriptPane
+from tui.kit.glyphs import glyphs
+from tui.live.notifying import Notifier, sequence
 from tui.sessions.live import TOLD_AFTER
+from tui.start import problems
+from tui.transcript.transcript_pane import TranscriptPane
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from store import changes
+from store.engine import changes
 from tests.tui.live import check, live
 
 

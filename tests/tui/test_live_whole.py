@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from store.changes import Moved
+from store.engine.changes import Moved
 from tests.tui.seeded import SESSION, Said, message_id, text
 from tests.tui.test_transcript_pane import NOW, lines, press, running, settled
-from tui.panes.transcript import TranscriptPane
 from tui.transcript.reader import SessionReader
 from tui.transcript.standing import Standing
+from tui.transcript.transcript_pane import TranscriptPane
 
 NEW = "msg_zz0000000000000000000001"
 

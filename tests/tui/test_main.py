@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from store.errors import BackscrollError
-from store.locations import cache_dir, library_path
 from store.sources.registry import all_sources
 from store.sync.targets import classify
+from store.system.locations import cache_dir, library_path
 from tests.tui.stores import Told, browser, put, settled, some
-from tui import startup
 from tui.__main__ import Request, browser_request, main
 from tui.app import BackscrollApp
-from tui.making import Making
-from tui.quick_settings import QuickSettings
+from tui.start import startup
+from tui.start.making import Making
+from tui.start.quick_settings import QuickSettings
 
 
 @pytest.mark.parametrize(

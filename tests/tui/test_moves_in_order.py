@@ -21,7 +21,7 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
-from store.changes import Moved
+from store.engine.changes import Moved
 from store.queries.sessions import get
 from store.store import Store
 from tests.tui.seeded import (
@@ -34,8 +34,8 @@ from tests.tui.seeded import (
     text,
 )
 from tests.tui.test_transcript_pane import NOW, Harness, lines, quick_pilot, settled
-from tui.panes.transcript import TranscriptPane
 from tui.transcript import reader as reading
+from tui.transcript.transcript_pane import TranscriptPane
 
 assert quick_pilot
 OTHER = "ses_000000000000000000000000bb"

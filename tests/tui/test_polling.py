@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from store.copies import beside
-from store.database import open_database
+from store.engine.companions import beside
+from store.engine.database import open_database
 from store.queries import sessions
 from tests.tui.stores import NOW, put, some
-from tui.library import Library
-from tui.polling import FILE_EVERY, Health, Poller
+from tui.live.polling import FILE_EVERY, Health, Poller
+from tui.start.library import Library
 
 
 @dataclass

@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from store.errors import StoreError
-from store.locations import log_path
+from store.system.locations import log_path
 from tests.tui.stores import browser, put, some
-from tui import problems
-from tui.messages import ProblemOccurred
+from tui.main.messages import ProblemOccurred
+from tui.start import problems
 
 
 def test_reasons_are_one_harmless_line() -> None:

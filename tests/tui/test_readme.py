@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tui.cli import COMMANDS
-from tui.commands.registry import COMMANDS as APP_COMMANDS
+from tui.keys.registry import COMMANDS as APP_COMMANDS
 from tui.readme import filled
 
 ROOT = Path(__file__).parents[2]

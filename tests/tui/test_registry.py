@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.tui.stores import browser, put, some
-from tui.commands import registry
-from tui.commands.declaration import Command, Scope
-from tui.commands.keys import key_label, key_name
-from tui.commands.layouts import TWINS, with_twins
-from tui.panes.inspector import InspectorPane
-from tui.panes.sessions import SessionsPane
-from tui.panes.transcript import TranscriptPane
-from tui.screens.compare import CompareScreen
-from tui.screens.main import MainScreen
-from tui.screens.tree import TreeScreen
+from tui.compare.screen import CompareScreen
+from tui.inspector.pane import InspectorPane
+from tui.keys import registry
+from tui.keys.declaration import Command, Scope
+from tui.keys.layouts import TWINS, with_twins
+from tui.keys.names import key_label, key_name
+from tui.main.screen import MainScreen
+from tui.sessions.session_pane import SessionsPane
+from tui.transcript.transcript_pane import TranscriptPane
+from tui.tree.screen import TreeScreen
 
 OWNERS: dict[Scope, type] = {
     "app": MainScreen, "list": SessionsPane, "transcript": TranscriptPane,

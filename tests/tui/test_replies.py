@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from store.replies import approved_plan, reply_in
+from store.conversation.replies import approved_plan, reply_in
 from tests.sources.cases import case_drafts
 from tests.tui.test_transcript_layout import block_of, shown
 from tui.transcript.calls import describe

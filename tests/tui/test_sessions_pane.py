@@ -6,13 +6,13 @@ import pytest
 from textual import events
 from textual.strip import Strip
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.queries.listing import ListQuery
 from tests.tui.stores import NOW, Told, browser, put, settled, some
-from tui import clipboard
-from tui.panes.sessions import SessionsPane
+from tui.kit import clipboard
 from tui.sessions.header import ListLimit, ListTitle
 from tui.sessions.model import ListModel
+from tui.sessions.session_pane import SessionsPane
 from tui.sessions.view import SessionList
 
 THREADS = [

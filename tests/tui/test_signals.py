@@ -13,14 +13,14 @@ import pytest
 
 from tests.tui.stores import put, some
 from tests.tui.terminals import on_a_terminal
-from tui.state import load_state, state_path
+from tui.start.state import load_state, state_path
 
 MODES = re.compile(rb"\x1b\[\?(\d+)([hl])")
 AT_REST = {b"25": b"h", b"7": b"h"}
 """Modes that are set on a terminal at rest; all others are not."""
 ENDS = [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT]
 BUSY = (
-    "import sys, time, tui.hangup, tui.app; tui.hangup.GRACE_S = 0.2\n"
+    "import sys, time, tui.start.hangup, tui.app; tui.start.hangup.GRACE_S = 0.2\n"
     "tui.app.BackscrollApp.action_help_quit = lambda self: (self.bell(), time.sleep(600))\n"
     "from tui.__main__ import main; sys.exit(main(sys.argv[1:]))"
 )

@@ -14,7 +14,7 @@ from tests.tui.stores import put, some
 from tests.tui.terminals import on_a_terminal
 
 BREAKS = """
-import sys, tui.screens.main as main
+import sys, tui.main.screen as main
 from tui.__main__ import main as run
 
 def broken(*args, **kwargs):

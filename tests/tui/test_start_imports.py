@@ -12,15 +12,15 @@ import pytest
 
 from tests.tui.stores import put, some
 
-PRESENCE = "store.presence"
+PRESENCE = "store.activity.presence"
 SLOW = ("pydantic", "aiosqlite", "markdown_it", "pygments", "watchfiles", "zstandard", "pyperclip")
 
 FIRST_PAINT = """
 import asyncio, sys
 from pathlib import Path
 from tui.__main__ import browser_request
-from tui.quick_settings import quick_settings
-from tui.startup import open_library
+from tui.start.quick_settings import quick_settings
+from tui.start.startup import open_library
 from tui.app import BackscrollApp
 
 class Probe(BackscrollApp):

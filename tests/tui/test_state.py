@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from store.config import load_config
-from tui.layout import LayoutState
-from tui.quick_settings import quick_settings
-from tui.state import MOST_PLACES, ViewState, load_state, save_state, state_path
+from tui.main.layout import LayoutState
+from tui.start.quick_settings import quick_settings
+from tui.start.state import MOST_PLACES, ViewState, load_state, save_state, state_path
 
 
 def test_it_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_the_first_paint_knows_how_the_list_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "config.toml"
-    monkeypatch.setattr("tui.quick_settings.config_path", lambda: path)
+    monkeypatch.setattr("tui.start.quick_settings.config_path", lambda: path)
     path.write_text('[ui]\ngroup = "day"\nsort = "sideways"\n')
     settings = quick_settings()
     assert (settings.group, settings.sort) == ("day", "recent")
@@ -58,7 +58,7 @@ def test_keys_are_read_however_toml_lets_them_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "config.toml"
-    monkeypatch.setattr("tui.quick_settings.config_path", lambda: path)
+    monkeypatch.setattr("tui.start.quick_settings.config_path", lambda: path)
     path.write_text('[keys]\nlist.open = "x"\n"list.details" = ["i"]\napp.zoom = ["w"]\n')
     expected = {"list.open": ["x"], "list.details": ["i"], "app.zoom": ["w"]}
     assert quick_settings().keys == expected == load_config(path).keys

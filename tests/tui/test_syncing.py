@@ -8,9 +8,9 @@ from pathlib import Path
 
 import orjson
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.sync.process import Event, SyncProcess, Watching
-from tui.syncing import Syncing
+from tui.live.syncing import Syncing
 
 HERE = Path(__file__).parents[2]
 ROW = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui.text import (
+from tui.kit.text import (
     break_cells,
     cells,
     clean,
@@ -133,7 +133,8 @@ def test_the_locale_that_was_given_chooses_the_glyphs(
     said: dict[str, str], plain: bool
 ) -> None:
     told = subprocess.run(
-        [sys.executable, "-c", "from tui.glyphs import ASCII, glyphs; print(glyphs() is ASCII)"],
+        [sys.executable, "-c",
+         "from tui.kit.glyphs import ASCII, glyphs; print(glyphs() is ASCII)"],
         capture_output=True, check=True, text=True,
         env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **said},
     ).stdout.strip()

@@ -7,9 +7,9 @@ import pytest
 from textual.theme import BUILTIN_THEMES
 
 from tests.tui.stores import browser, put, some
-from tui.contrast import AA, blend, contrast, readable
-from tui.palette import Palette
-from tui.theme import PALETTES, default_theme, palette_from_theme, palette_of, text_pairs
+from tui.kit.contrast import AA, blend, contrast, readable
+from tui.kit.palette import Palette
+from tui.kit.theme import PALETTES, default_theme, palette_from_theme, palette_of, text_pairs
 
 
 def palettes() -> Iterator[tuple[str, Palette]]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.queries import transcript as queries
 from store.queries import windows
 from store.queries.transcript import Outline

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.transcript.cache import WeightedCache
+from tui.kit.cache import WeightedCache
 from tui.transcript.heights import Heights
 
 

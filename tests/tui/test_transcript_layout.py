@@ -290,7 +290,7 @@ def test_no_line_is_wider_than_its_room(width: int, level: Any) -> None:
 
 
 def test_long_code_is_coloured_at_its_start_and_whole() -> None:
-    from tui.transcript.highlight import code_lines
+    from tui.kit.highlight import code_lines
 
     code = "\n".join(f"value_{n} = 'text {n}'" for n in range(2000))
     lines = code_lines(code, "python")

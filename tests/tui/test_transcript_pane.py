@@ -11,15 +11,15 @@ from textual.app import App, ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
 
-from store.changes import Moved
+from store.engine.changes import Moved
 from store.queries import transcript as queries
 from store.queries.sessions import get
 from store.store import Store
 from tests.tui.seeded import SESSION, Said, long_talk, make_store, message_id, text, tool
 from tests.tui.workers import workers_done
-from tui.messages import InspectRequested, PartSelected, ProblemOccurred, SessionOpened
-from tui.panes.transcript import TranscriptPane
-from tui.theme import OWN_THEMES
+from tui.kit.theme import OWN_THEMES
+from tui.main.messages import InspectRequested, PartSelected, ProblemOccurred, SessionOpened
+from tui.transcript.transcript_pane import TranscriptPane
 
 NOW = 1_796_000_000_000
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.queries.context import context_ids
 from store.queries.filling import Filling
 from tests.tui.seeded import SESSION, START, Said, make_store, message_id, text, tool

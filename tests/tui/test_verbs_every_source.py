@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.resume.registry import AGENTS
 from store.sync.engine import Settings, Sync
 from tests.exports.claude_checker import check

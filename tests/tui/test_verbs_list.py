@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.store import Store
 from tests.tui.stores import Told, put, some
 from tests.tui.verbs_app import Running, query, running

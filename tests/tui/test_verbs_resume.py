@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from store.ids import derived_session_id
 from store.queries.sessions import get
 from store.resume.claude_code import plan
@@ -103,7 +103,7 @@ async def test_what_it_says_can_be_edited(
 ) -> None:
     install(places)
     path = store(places)
-    monkeypatch.setattr("tui.editing.edit_text", lambda app, given: "And now this")
+    monkeypatch.setattr("tui.kit.editing.edit_text", lambda app, given: "And now this")
     async with running(path) as run:
         await run.open(SESSION)
         await run.press("C", "e")

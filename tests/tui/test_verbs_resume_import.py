@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from store.database import open_database
-from store.imports import import_file
+from store.engine.database import open_database
+from store.imports.reading import import_file
 from tests.cli.hostile import session, write
 from tests.tui.test_verbs_resume import install, places
 from tests.tui.verbs_app import running

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from store.database import open_database
+from store.engine.database import open_database
 from tests.store.making import contract, grida
 from tests.tui.seeded import SESSION, START, Said, long_talk, make_store, message_id, text, tool
 from tests.tui.stores import NOW
@@ -97,7 +97,7 @@ async def test_fork_before_hands_the_text_over(
         await run.press("F")
         assert "Prompt 2" in run.dialog()
         assert "4 messages" in run.dialog()
-        monkeypatch.setattr("tui.editing.edit_text", lambda app, given: given + " now")
+        monkeypatch.setattr("tui.kit.editing.edit_text", lambda app, given: given + " now")
         await run.press("e")
         assert "Prompt 2 now" in run.dialog()
         await run.press("enter")

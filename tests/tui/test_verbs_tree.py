@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from store.clock import Clock
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.ids import IdMinter
 from store.queries import tree_facts
 from store.queries.compare import BranchTurn
+from store.system.clock import Clock
 from store.verbs.fork import fork
 from store.verbs.marks import label
 from store.verbs.shelf import archive
@@ -18,10 +18,10 @@ from store.verbs.undo import undo
 from tests.tui.seeded import SESSION, START, Said, make_store, message_id, text, tool
 from tests.tui.stores import NOW
 from tests.tui.verbs_app import Running, drawn, query, running
+from tui.compare.screen import CompareScreen
 from tui.compare.turns import turn_blocks
-from tui.screens import tree as tree_module
-from tui.screens.compare import CompareScreen
-from tui.screens.tree import TreeScreen
+from tui.tree import screen as tree_module
+from tui.tree.screen import TreeScreen
 
 USAGE = {"usage": {"input": 1000, "output": 200, "reasoning": 0, "cache_read": 0, "cache_write": 0}}
 

@@ -16,7 +16,7 @@ import pytest
 from tests.hostile import CORPUS
 from tests.tui.stores import Told, put
 from tests.tui.terminals import on_a_terminal
-from tui.text import cells, clean, fit
+from tui.kit.text import cells, clean, fit
 
 MIXED = (
     "abc", "漢字 かな カナ ｱｲｳ ｆｕｌｌ", "한국어 각",

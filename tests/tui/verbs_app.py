@@ -10,12 +10,12 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from tests.tui.stores import browser
 from tui.app import BackscrollApp
 from tui.dialogs.frame import Dialog
-from tui.panes.sessions import SessionsPane
-from tui.panes.transcript import TranscriptPane
+from tui.sessions.session_pane import SessionsPane
+from tui.transcript.transcript_pane import TranscriptPane
 
 MOST_PAUSES = 3_000
 

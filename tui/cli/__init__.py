@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
-from store.streams import NAMES, guard_streams, silence_streams
-from tui.glyphs import ascii_only
+from store.system.streams import NAMES, guard_streams, silence_streams
+from tui.kit.glyphs import ascii_only
 
 if TYPE_CHECKING:
     import argparse
@@ -239,15 +239,15 @@ def _is_no_text(argument: str) -> bool:
 def _explained(error: sqlite3.Error, store: str | None) -> Exception:
     from pathlib import Path
 
-    from store.database import explained
-    from store.locations import library_path
+    from store.engine.database import explained
+    from store.system.locations import library_path
 
     return explained(error, Path(store or library_path()))
 
 
 def _unforeseen(command: str, error: Exception) -> int:
     """Say in one line what nobody thought of; all of it goes to the log."""
-    from tui.problems import keep, reason
+    from tui.start.problems import keep, reason
 
     log = keep(f"{command} failed", error)
     where = f"; the log has more: {log}" if log else ""

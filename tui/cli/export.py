@@ -29,10 +29,10 @@ from pathlib import Path
 from store.errors import Refused
 from store.exports.reading import SessionReading, read_session
 from store.exports.registry import FORMATS, Format, file_name, writer
-from store.files import AlreadyThere, write_whole
-from store.locations import library_path
-from store.paths import expanded
 from store.queries.sessions import resolve
+from store.system.files import AlreadyThere, write_whole
+from store.system.locations import library_path
+from store.system.paths import expanded
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
 from tui.cli.output import note
 from tui.cli.stores import needs_store, store_for_reading
@@ -77,8 +77,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _remember(options: argparse.Namespace, kind: str, agent_id: str, session_id: str) -> None:
     """Let sync link what the agent goes on with; a store that cannot be written goes without."""
+    from store.engine.opening import open_target
     from store.exports.noting import note_export
-    from store.opening import open_target
     from store.store import in_transaction
 
     database = open_target(options.store or library_path(), write=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.sessions import resolve
 from store.rows import SessionRow
 from store.sync.forget import forget

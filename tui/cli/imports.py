@@ -17,8 +17,8 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from store.imports import Imported, import_file
-from store.paths import expanded
+from store.imports.reading import Imported, import_file
+from store.system.paths import expanded
 from tui.cli.output import Printer, note, print_json
 from tui.cli.stores import store_for_writing
 

@@ -23,7 +23,7 @@ import sys
 from types import FrameType
 from typing import NoReturn
 
-from store.database import Database
+from store.engine.database import Database
 from store.recorder.direct import DirectRecorder, insist
 from store.recorder.policy import SavePolicy
 from store.recorder.recording import Recording

@@ -23,15 +23,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from store.clock import system_clock
 from store.config import load_config
-from store.database import Database
+from store.engine.database import Database
 from store.queries import sessions
 from store.queries.summaries import Summary, summaries
-from store.streams import Painted
-from tui import figures
+from store.system.clock import system_clock
+from store.system.streams import Painted
 from tui.cli.output import Printer, home_path, local_time, note
 from tui.cli.stores import store_for_reading
+from tui.kit import figures
 from tui.sessions.states import STATE_WORDS
 
 _ABSOLUTE = re.compile(r"^(/|[A-Za-z]:\\|\\\\)")

@@ -14,10 +14,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from store.database import Database
-from tui import figures
+from store.engine.database import Database
 from tui.cli.output import Printer, home_path, local_time, print_json
 from tui.cli.stores import store_for_reading
+from tui.kit import figures
 
 Place = dict[str, Any]
 

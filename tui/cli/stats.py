@@ -15,10 +15,10 @@ from typing import Any
 
 from store.queries.sessions import resolve
 from store.queries.stats import GROUPINGS, KEYS, Spending, context_tokens, spending
-from store.streams import Painted
-from tui import figures
+from store.system.streams import Painted
 from tui.cli.output import Printer, home_path, print_json
 from tui.cli.stores import needs_store, store_for_reading
+from tui.kit import figures
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from store.database import Database
-from store.locations import library_path
-from store.opening import as_path, open_target
+from store.engine.database import Database
+from store.engine.opening import as_path, open_target
+from store.system.locations import library_path
 from tui.cli.output import note
 
 

@@ -29,10 +29,9 @@ import os
 import sys
 from pathlib import Path
 
+from store.engine.opening import NO_SERVER_STORE, as_path
 from store.errors import StoreError
-from store.locations import library_path
-from store.opening import NO_SERVER_STORE, as_path
-from store.sources.server_url import Root, as_root
+from store.sources.base.server_url import Root, as_root
 from store.sync.process import (
     Activity,
     Event,
@@ -44,8 +43,9 @@ from store.sync.process import (
     start_sync,
 )
 from store.sync.progress import Progress, Summary
-from tui import figures
+from store.system.locations import library_path
 from tui.cli.output import Printer, UsageError, note, print_json
+from tui.kit import figures
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from store.conversation.gone_marks import NO_LONGER, is_gone
+from store.conversation.speakers import speaker_of
 from store.exports.encoding import encode
 from store.exports.reading import MessageReading, Row
-from store.gone_marks import NO_LONGER, is_gone
 from store.rows import MessageRow, PartRow
-from store.speakers import speaker_of
-from store.streams import Painted, joined
+from store.system.streams import Painted, joined
 from tui.cli.output import Printer, local_time
-from tui.text import one_line
+from tui.kit.text import one_line
 from tui.transcript.call import Call, ended_in
 from tui.transcript.calls import describe
 from tui.transcript.data_lines import WORDED, data_lines

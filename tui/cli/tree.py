@@ -12,14 +12,14 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.lineage import FamilyNode, families, family, turn_counts, turn_number
 from store.queries.sessions import resolve
-from store.streams import Painted, joined
+from store.system.streams import Painted, joined
 from store.verbs.marks import user_marks
-from tui import figures
 from tui.cli.output import Printer, print_json
 from tui.cli.stores import needs_store, store_for_reading
+from tui.kit import figures
 
 GLYPHS = {"fork": "↱", "subagent": "↳", "continuation": "→", "unknown": "·", "root": ""}
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from store.queries.compare import BranchTurn
-from tui import figures
-from tui.glyphs import glyphs
 from tui.inspector.blocks import Block, Fixed
 from tui.inspector.lines import Line, Run
-from tui.text import one_line
+from tui.kit import figures
+from tui.kit.glyphs import glyphs
+from tui.kit.text import one_line
 from tui.transcript.calls import describe
 from tui.transcript.lines import Line as ProseLine
 from tui.transcript.markdown import layout, plain_lines

@@ -14,10 +14,10 @@ from textual.widget import Widget
 from store.queries.details import Turn
 from tui.details.columns import Columns, cell_of, columns
 from tui.details.measures import MEASURES
-from tui.glyphs import ASCII, glyphs
 from tui.inspector.paint import style_of
-from tui.palette import Palette
-from tui.theme import palette_of
+from tui.kit.glyphs import ASCII, glyphs
+from tui.kit.palette import Palette
+from tui.kit.theme import palette_of
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 ASCII_EIGHTHS = " ..::==##"

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from store.gone_marks import NO_LONGER, gone_messages
+from store.conversation.gone_marks import NO_LONGER, gone_messages
 from store.queries.details import Overview, Timeline, model_name
 from store.queries.inspection import Spent
-from store.stored_json import DamagedJson, loads
-from tui.figures import count_of, duration, moment, money, tokens
+from store.text.stored_json import DamagedJson, loads
 from tui.inspector.blocks import Block, Fixed
 from tui.inspector.lines import BLANK, Line, Link, Run, Value, heading, middle_cut, pair
 from tui.inspector.spent import bar_lines
 from tui.inspector.tree_block import Tree
-from tui.text import fit_path, one_line
+from tui.kit.figures import count_of, duration, moment, money, tokens
+from tui.kit.text import fit_path, one_line
 
 LABEL = 11
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from store.queries.details import Turn
-from tui.figures import duration, money, tokens
 from tui.inspector.spent import BUCKETS
+from tui.kit.figures import duration, money, tokens
 
 Stacked = tuple[tuple[float, str], ...]
 """Amounts with the palette roles of their colours, from the bottom."""

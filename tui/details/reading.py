@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from store.errors import NotFound
 from store.queries import details, originals
 from store.queries.details import Timeline
-from store.stored_json import DamagedJson, loads
+from store.text.stored_json import DamagedJson, loads
 
 if TYPE_CHECKING:
     from store.store import Store

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from store.queries.details import Turn
 from tui.details.columns import horizontal
 from tui.details.measures import Measure
-from tui.figures import count_of, duration, moment, money, tokens
 from tui.inspector.blocks import Spot
 from tui.inspector.lines import Line, Link, Run, cut, set_width
 from tui.inspector.spent import BUCKETS
-from tui.text import one_line
+from tui.kit.figures import count_of, duration, moment, money, tokens
+from tui.kit.text import one_line
 
 SHORT = {"cache_read": "read", "cache_write": "write", "input": "in", "output": "out",
          "reasoning": "think"}

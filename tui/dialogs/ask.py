@@ -9,8 +9,8 @@ from textual.widgets import Input
 
 from tui.dialogs.frame import Dialog
 from tui.dialogs.notes import Notes, words
-from tui.text_line import TextLine, editable
-from tui.theme import palette_of
+from tui.kit.text_line import TextLine, editable
+from tui.kit.theme import palette_of
 
 
 class AskDialog(Dialog[str]):

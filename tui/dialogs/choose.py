@@ -9,13 +9,13 @@ from typing import Any
 from textual import events
 from textual.widget import Widget
 
-from tui.commands.layouts import TWINS
 from tui.dialogs.frame import Dialog
 from tui.dialogs.notes import Notes
 from tui.inspector.blocks import Block, Fixed
 from tui.inspector.lines import Line, Link, Run
 from tui.inspector.view import LineView
-from tui.text import one_line
+from tui.keys.layouts import TWINS
+from tui.kit.text import one_line
 
 MOVES = {"down": 1, "up": -1, "j": 1, "k": -1, "ctrl+n": 1, "ctrl+p": -1,
          "pagedown": 10, "pageup": -10, "home": -10_000_000, "end": 10_000_000}

@@ -12,12 +12,12 @@ from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from tui.bars import BottomLine, Hint
 from tui.inspector.bar import MARGIN, LineBar
 from tui.inspector.blocks import Block
 from tui.inspector.lines import Line
-from tui.text import one_line
-from tui.theme import palette_of
+from tui.kit.text import one_line
+from tui.kit.theme import palette_of
+from tui.main.bars import BottomLine, Hint
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from tui.inspector.bar import MARGIN
 from tui.inspector.blocks import Block, Fixed, Stack, Text
 from tui.inspector.lines import BLANK, Line, Run, cut
 from tui.inspector.paint import strip_of, style_of
-from tui.theme import palette_of
+from tui.kit.theme import palette_of
 
 NAME_CELLS = 12
 

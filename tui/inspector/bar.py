@@ -7,7 +7,7 @@ from textual.widget import Widget
 
 from tui.inspector.lines import BLANK, Line
 from tui.inspector.paint import strip_of, style_of
-from tui.theme import palette_of
+from tui.kit.theme import palette_of
 
 MARGIN = 1
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from store.gone_marks import NO_LONGER, is_gone
-from store.replies import Reply, reply_in
-from tui.figures import clock, count_of, duration, moment, size
+from store.conversation.gone_marks import NO_LONGER, is_gone
+from store.conversation.replies import Reply, reply_in
 from tui.inspector.blocks import (
     Block,
     Columns,
@@ -21,7 +20,8 @@ from tui.inspector.spent import session_lines, turn_lines
 from tui.inspector.subject import Subject
 from tui.inspector.tree import as_json
 from tui.inspector.tree_block import STRING_ROWS, Tree
-from tui.text import one_line, without_colour
+from tui.kit.figures import clock, count_of, duration, moment, size
+from tui.kit.text import one_line, without_colour
 from tui.transcript.diff import DiffLine, tally
 
 WIDE = 100

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.reading import decoded
 from store.rows import PartRow, SessionRow
-from tui.figures import count_of
-from tui.text import one_line
+from tui.kit.figures import count_of
+from tui.kit.text import one_line
 from tui.transcript.calls import describe
 from tui.transcript.plain import output_text
 

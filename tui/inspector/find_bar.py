@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tui.text_line import TextLine, tell_above
+from tui.kit.text_line import TextLine, tell_above
 
 
 class FindBar(Horizontal):

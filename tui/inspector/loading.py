@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries import originals
 from tui.inspector.records import Records
 

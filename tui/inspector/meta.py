@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.gone_marks import NO_LONGER, is_gone
+from store.conversation.gone_marks import NO_LONGER, is_gone
 from store.queries.inspection import spent_of
-from tui.figures import count_of, moment, money, size
 from tui.inspector.blocks import Block, Fixed, Text
 from tui.inspector.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
 from tui.inspector.spent import BUCKETS
 from tui.inspector.subject import Subject
 from tui.inspector.tree_block import Tree
-from tui.text import one_line
+from tui.kit.figures import count_of, moment, money, size
+from tui.kit.text import one_line
 
 LABEL = 11
 _OWN_SECTIONS = ("usage", "model")

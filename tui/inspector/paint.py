@@ -8,10 +8,10 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.glyphs import ASCII, ascii_only, glyphs
 from tui.inspector.lines import Line, Run, arrange
-from tui.palette import Palette
-from tui.text import clean
+from tui.kit.glyphs import ASCII, ascii_only, glyphs
+from tui.kit.palette import Palette
+from tui.kit.text import clean
 
 RAISED = ("raised", "focus", "hit", "added", "removed")
 _ASCII_BLOCKS = str.maketrans("█▉▊▋▌▍▎▏■▪", "#########*")

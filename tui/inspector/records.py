@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from store.neutral import with_escapes
-from store.stored_json import DamagedJson, loads
-from tui.figures import count_of, size
+from store.text.neutral import with_escapes
+from store.text.stored_json import DamagedJson, loads
 from tui.inspector.blocks import Block, Fixed, Text, plain
 from tui.inspector.lines import BLANK, Value, heading
 from tui.inspector.subject import Subject
 from tui.inspector.tree_block import Tree
+from tui.kit.figures import count_of, size
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from store.queries.inspection import Spent
-from tui.figures import count_of, money, tokens
 from tui.inspector.lines import BLANK, Line, Run, cut, heading
 from tui.inspector.subject import Subject
+from tui.kit.figures import count_of, money, tokens
 
 BUCKETS = (
     ("cache_read", "cache read", "tool"),

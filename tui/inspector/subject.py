@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from store.conversation.speakers import speaker_of
 from store.queries.inspection import PartDetail
 from store.queries.reading import decoded
-from store.speakers import speaker_of
 from tui.inspector.tree import Node, open_at_first
-from tui.text import one_line
+from tui.kit.text import one_line
 from tui.transcript.call import Call
 from tui.transcript.calls import describe
 

@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from rich.cells import cell_len
 
-from store.neutral import with_escapes
+from store.text.neutral import with_escapes
 from tui.inspector.lines import Line, Run, Value
 from tui.inspector.tree import (
     Node,
@@ -19,7 +19,7 @@ from tui.inspector.tree import (
     visible,
 )
 from tui.inspector.wrap import WrappedText
-from tui.text import clean, one_line
+from tui.kit.text import clean, one_line
 
 LONGEST_HEAD = 2000
 """Characters of a long string that its own line can show."""

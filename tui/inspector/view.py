@@ -17,7 +17,7 @@ from tui.inspector.lines import BLANK, Line
 from tui.inspector.paint import strip_of, style_of
 from tui.inspector.selecting import selected_strip, selected_text
 from tui.inspector.tree import Node
-from tui.theme import palette_of
+from tui.kit.theme import palette_of
 
 MARKS = ("▸", "▾", "…")
 

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from rich.cells import cached_cell_len
 
-from tui.text import clean, wrap
+from tui.kit.text import clean, wrap
 
 LONGEST_WIDE_LINE = 1_000_000
 """Characters of a source line beyond which text that is not ASCII is not wrapped."""

@@ -11,12 +11,12 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from store.queries.listing import ListQuery, ListRow
-from tui.glyphs import glyphs
-from tui.guard import filtered
+from tui.kit.glyphs import glyphs
+from tui.kit.guard import filtered
+from tui.kit.theme import palette_of
 from tui.sessions.empty import message
 from tui.sessions.model import ListModel
 from tui.sessions.painter import Entry, RowPainter, blank, row_height
-from tui.theme import palette_of
 
 CACHED_ROWS = 4_096
 DRAWN_FOR_MS = 1_000

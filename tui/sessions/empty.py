@@ -9,12 +9,12 @@ from textual.strip import Strip
 
 from store.queries.listing import ListQuery
 from store.queries.summary import Totals
-from tui.figures import count_of
-from tui.glyphs import glyphs
-from tui.palette import Palette
+from tui.kit.figures import count_of
+from tui.kit.glyphs import glyphs
+from tui.kit.palette import Palette
+from tui.kit.text import fit_path, one_line, wrap
 from tui.sessions.painter import blank, style
 from tui.sessions.wording import folder
-from tui.text import fit_path, one_line, wrap
 
 MOST_PATH = 60
 

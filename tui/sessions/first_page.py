@@ -7,9 +7,9 @@ from typing import NamedTuple
 from store.queries import activities, list_keys, listing
 from store.queries.list_keys import ListKeys
 from store.queries.listing import ListQuery, ListRow
-from tui.library import Library
 from tui.sessions.model import ListModel, build_model
-from tui.state import ViewState
+from tui.start.library import Library
+from tui.start.state import ViewState
 
 FIRST_PAGE = 64
 READ_WHOLE_UP_TO = 3_000

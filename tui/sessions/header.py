@@ -14,14 +14,14 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from store.queries.listing import ListQuery
-from tui.commands.keys import key_label, key_name
-from tui.commands.registry import BY_ID, keys_of
-from tui.glyphs import glyphs
+from tui.keys.names import key_label, key_name
+from tui.keys.registry import BY_ID, keys_of
+from tui.kit.glyphs import glyphs
+from tui.kit.text import cells, fit, fit_path
+from tui.kit.text_line import TextLine
+from tui.kit.theme import palette_of
 from tui.sessions.painter import style
 from tui.sessions.wording import FILTER_WORDS, GROUP_NAMES, SHELF_NAMES, SORT_NAMES, folder
-from tui.text import cells, fit, fit_path
-from tui.text_line import TextLine
-from tui.theme import palette_of
 from tui.verbs.doing import shown_app
 
 ONLY, ALL_FOLDERS = " only ", "all folders"

@@ -8,12 +8,12 @@ from typing import Any
 
 from textual.timer import Timer
 
-from store.activity import OPEN_STATES
-from store.changes import Moved
+from store.activity.judgement import OPEN_STATES
+from store.engine.changes import Moved
 from store.errors import StoreError
 from store.queries import activities
 from store.queries.listing import ListRow, Sort
-from tui.messages import ProblemOccurred
+from tui.main.messages import ProblemOccurred
 from tui.sessions.pane import SessionListPane
 from tui.sessions.view import PREFETCH, SessionList
 

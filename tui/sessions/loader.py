@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from store.clock import Clock
-from store.database import Database, open_database
+from store.engine.database import Database, open_database
 from store.queries import activities, listing, listing_filter
 from store.queries.list_keys import ListKeys
 from store.queries.listing import ListQuery
+from store.system.clock import Clock
 from tui.sessions.model import ListModel, build_model
 
 T = TypeVar("T")

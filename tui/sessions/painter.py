@@ -11,13 +11,13 @@ from rich.style import Style
 from textual.strip import Strip
 
 from store.queries.listing import ListQuery, ListRow
-from tui import figures
-from tui.glyphs import Glyphs
-from tui.palette import Palette
+from tui.kit import figures
+from tui.kit.glyphs import Glyphs
+from tui.kit.palette import Palette
+from tui.kit.text import cells, fit, fit_path, one_line
 from tui.sessions.model import GroupSpan, ListModel
 from tui.sessions.states import STATE_WORDS
 from tui.sessions.wording import age, folder, heading, model_name, short_kind
-from tui.text import cells, fit, fit_path, one_line
 
 Piece = tuple[str, Style]
 GUTTER = 3

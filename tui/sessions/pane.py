@@ -14,10 +14,10 @@ from textual.worker import Worker, WorkerError
 from store.queries import activities, listing
 from store.queries.listing import ListQuery
 from store.queries.summary import totals
-from tui.commands.registry import BY_ID
-from tui.library import Library
-from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
-from tui.panes.base import CommandPane
+from tui.keys.pane import CommandPane
+from tui.keys.registry import BY_ID
+from tui.kit.text import one_line
+from tui.main.messages import ProblemOccurred, SessionHighlighted, SessionOpened
 from tui.sessions.empty import empty_words, making_words
 from tui.sessions.first_page import read_first_page
 from tui.sessions.header import ListHeader, ListOrder, ListTitle, Tally, _Facts
@@ -25,8 +25,8 @@ from tui.sessions.loader import ListLoader
 from tui.sessions.model import ListModel
 from tui.sessions.turn_counts import TurnCounts
 from tui.sessions.view import SessionList
-from tui.state import ViewState
-from tui.text import one_line
+from tui.start.library import Library
+from tui.start.state import ViewState
 
 COUNTED_AT_ONCE = 12
 

@@ -11,7 +11,7 @@ from tui.verbs.doing import ask_store, shown_app
 from tui.verbs.sessions import SessionVerbs
 
 if TYPE_CHECKING:
-    from tui.panes.sessions import SessionsPane
+    from tui.sessions.session_pane import SessionsPane
 
 
 class ListVerbs(SessionVerbs):
@@ -85,7 +85,7 @@ class ListVerbs(SessionVerbs):
 
     def do_tree(self) -> None:
         """Show the family of the selected session."""
-        from tui.screens.tree import TreeScreen
+        from tui.tree.screen import TreeScreen
 
         session_id = self.current_session()
         if session_id is not None:

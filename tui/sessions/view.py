@@ -10,7 +10,7 @@ from textual.geometry import Size
 from textual.message import Message
 
 from store.queries.listing import ListQuery, ListRow
-from tui.scrollbar import ThinScrollBar
+from tui.kit.scrollbar import ThinScrollBar
 from tui.sessions.drawn import CACHED_ROWS, DrawnList
 from tui.sessions.model import HEADING_LINES, ListModel
 

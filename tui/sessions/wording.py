@@ -7,8 +7,8 @@ import time
 from datetime import date
 
 from store.queries.listing import Group, Shelf, Sort
-from tui import figures
-from tui.text import one_line
+from tui.kit import figures
+from tui.kit.text import one_line
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 _DATED = re.compile(r"[-@]20(\d{6}|\d\d-\d\d-\d\d)$|-latest$")

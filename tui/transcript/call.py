@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tui import figures
-from tui.text import one_line
+from tui.kit import figures
+from tui.kit.text import one_line
 
 Status = Literal["running", "waiting", "ok", "failed", "denied", "interrupted", "pending"]
 BodyKind = Literal["text", "diff", "todo", "markdown", "code"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from store.replies import reply_in
-from tui.text import one_line, one_row
+from store.conversation.replies import reply_in
+from tui.kit.text import one_line, one_row
 from tui.transcript.call import Call, shortened
 from tui.transcript.plain import as_dict, output_text, readable
 from tui.transcript.tools import SPECIAL

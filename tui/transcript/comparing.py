@@ -11,7 +11,7 @@ import asyncio
 import time
 from functools import partial
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.transcript import Keyset, outline_range
 from tui.transcript.document import Document
 from tui.transcript.reader import SessionReader

@@ -10,8 +10,8 @@ from store.queries.context import context_ids
 from store.queries.filling import KINDS, Filling, Kind
 from store.queries.transcript import Keyset, Outline
 from store.store import Store
-from tui import figures
-from tui.glyphs import glyphs
+from tui.kit import figures
+from tui.kit.glyphs import glyphs
 from tui.transcript.document import Document
 from tui.transcript.heights import Heights
 from tui.transcript.item import Setting

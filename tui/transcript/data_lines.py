@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from store.stored_json import readable_json
-from tui import figures
-from tui.glyphs import glyphs
-from tui.text import clean, one_line, one_row
+from store.text.stored_json import readable_json
+from tui.kit import figures
+from tui.kit.glyphs import glyphs
+from tui.kit.text import clean, one_line, one_row
 from tui.transcript import diff
 from tui.transcript.call import shortened
 from tui.transcript.item import Item, Setting

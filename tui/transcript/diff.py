@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tui.glyphs import glyphs
-from tui.text import clean
+from tui.kit.glyphs import glyphs
+from tui.kit.text import clean
 from tui.transcript.lines import Line, fitted, wrapped
 from tui.transcript.plain import as_dict, as_list
 

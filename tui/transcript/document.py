@@ -11,7 +11,7 @@ from typing import Any
 
 from store.queries.transcript import Outline
 from store.rows import MessageRow, PartRow
-from tui.transcript.cache import WeightedCache
+from tui.kit.cache import WeightedCache
 from tui.transcript.heights import Heights
 from tui.transcript.item import Item, Level, Setting
 from tui.transcript.layout import lay_out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tui.glyphs import glyphs
+from tui.kit.glyphs import glyphs
 from tui.transcript.document import Key
 from tui.transcript.lines import Run
 from tui.transcript.running import RunningPane

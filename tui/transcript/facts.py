@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from store.queries.inspection import spent_of
-from tui import figures
+from tui.kit import figures
 from tui.sessions.wording import model_name
 from tui.transcript.plain import as_dict
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from textual.timer import Timer
 
-from store.activity import OPEN_STATES, Activity
-from store.changes import Moved
+from store.activity.judgement import OPEN_STATES, Activity
+from store.engine.changes import Moved
 from store.errors import StoreError
 from store.queries import transcript as queries
 from store.queries.inspection import context_size
-from tui.messages import ProblemOccurred
+from tui.main.messages import ProblemOccurred
 from tui.transcript import rereading
 from tui.transcript.comparing import differs
 from tui.transcript.document import Document

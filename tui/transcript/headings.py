@@ -11,15 +11,15 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from store.activity import Activity
+from store.activity.judgement import Activity
 from store.rows import SessionRow
-from tui import figures
-from tui.glyphs import glyphs
-from tui.guard import filtered
-from tui.palette import Palette
+from tui.kit import figures
+from tui.kit.glyphs import glyphs
+from tui.kit.guard import filtered
+from tui.kit.palette import Palette
+from tui.kit.text import cells, fit, one_line
+from tui.kit.theme import palette_of
 from tui.sessions.wording import folder, model_name
-from tui.text import cells, fit, one_line
-from tui.theme import palette_of
 from tui.transcript.document import Document
 from tui.transcript.lines import Line, Run, fitted, width_of
 from tui.transcript.minimap import minimap

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from store.activity import RUNNING_FOR_MS, WAITING_STATES, Activity
+from store.activity.judgement import RUNNING_FOR_MS, WAITING_STATES, Activity
 from store.queries.transcript import Child
 from store.rows import MessageRow, PartRow
 

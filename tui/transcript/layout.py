@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.speakers import speaker_of
-from tui.glyphs import glyphs
-from tui.text import clean, one_line
+from store.conversation.speakers import speaker_of
+from tui.kit.glyphs import glyphs
+from tui.kit.text import clean, one_line
 from tui.transcript.calls import describe
 from tui.transcript.data_lines import data_lines, divider
 from tui.transcript.facts import clock_time, day, message_facts

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tui.text import Span, break_cells, cells, fit, wrap
+from tui.kit.text import Span, break_cells, cells, fit, wrap
 
 Run = tuple[str, str]
 """Text and ink."""

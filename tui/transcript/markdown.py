@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tui.glyphs import glyphs
-from tui.text import cells, clean, fit
-from tui.transcript.highlight import code_lines
+from tui.kit.glyphs import glyphs
+from tui.kit.highlight import code_lines
+from tui.kit.text import cells, clean, fit
 from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 
-from tui.glyphs import glyphs
+from tui.kit.glyphs import glyphs
 from tui.transcript.heights import Heights
 from tui.transcript.lines import Run
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from store.queries import transcript as queries
 from store.queries.inspection import context_size
 from store.rows import SessionRow
-from tui.glyphs import glyphs
-from tui.messages import ProblemOccurred
-from tui.text import one_line
+from tui.kit.glyphs import glyphs
+from tui.kit.highlight import warm as warm_highlighting
+from tui.kit.text import one_line
+from tui.main.messages import ProblemOccurred
 from tui.transcript.document import Document
-from tui.transcript.highlight import warm as warm_highlighting
 from tui.transcript.lines import Line
 from tui.transcript.markdown import parser as parser_of_markdown
 from tui.transcript.moving import MovingPane

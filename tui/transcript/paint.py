@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.segment import Segment
 from rich.style import Style
 
-from tui.glyphs import glyphs
-from tui.palette import Palette
+from tui.kit.glyphs import glyphs
+from tui.kit.palette import Palette
 
 RAISED_GROUNDS = frozenset({"raised", "focus", "hit", "added", "removed"})
 _FAINTER = {"text": "muted", "muted": "faint"}

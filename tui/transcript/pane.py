@@ -9,12 +9,12 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 
-from store.activity import Activity
+from store.activity.judgement import Activity
 from store.rows import SessionRow
-from tui.glyphs import glyphs
-from tui.messages import NothingSelected, PartSelected
-from tui.panes.base import CommandPane
-from tui.text import one_line
+from tui.keys.pane import CommandPane
+from tui.kit.glyphs import glyphs
+from tui.kit.text import one_line
+from tui.main.messages import NothingSelected, PartSelected
 from tui.transcript.document import Document
 from tui.transcript.facts import message_facts
 from tui.transcript.headings import FactLines, header_lines, status_line
@@ -29,7 +29,7 @@ from tui.transcript.view import TranscriptView
 
 
 class TranscriptBase(CommandPane, Vertical):
-    """Shows one session; see ``tui.panes.transcript`` for what its keys do."""
+    """Shows one session; see ``tui.transcript.transcript_pane`` for what its keys do."""
 
     SCOPE = "transcript"
     DEFAULT_CSS = """

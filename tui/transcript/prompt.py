@@ -14,7 +14,7 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tui.text_line import TextLine, tell_above
+from tui.kit.text_line import TextLine, tell_above
 from tui.transcript.document import Document
 
 PromptKind = Literal["find", "goto"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from tui import figures
-from tui.glyphs import glyphs
-from tui.text import one_line
+from tui.kit import figures
+from tui.kit.glyphs import glyphs
+from tui.kit.text import one_line
 from tui.transcript.item import Item, Setting
 from tui.transcript.lines import Line, Run, fitted, width_of
 from tui.transcript.markdown import layout, plain_lines

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from store.activity import Activity, current
-from store.database import Database
+from store.activity.judgement import Activity, current
+from store.engine.database import Database
 from store.queries import transcript as queries
 from store.queries import windows
 from store.queries.transcript import Keyset

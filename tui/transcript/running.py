@@ -5,8 +5,8 @@ from __future__ import annotations
 from textual.timer import Timer
 
 from store.rows import PartRow
-from tui.glyphs import glyphs
-from tui.text import one_line
+from tui.kit.glyphs import glyphs
+from tui.kit.text import one_line
 from tui.transcript.calls import describe
 from tui.transcript.lines import Line
 from tui.transcript.opening import OpeningPane

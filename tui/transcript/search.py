@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.transcript import matches
-from tui.text import clean
+from tui.kit.text import clean
 from tui.transcript.calls import describe
 from tui.transcript.document import Key
 from tui.transcript.plain import as_dict, decode, readable

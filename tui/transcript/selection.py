@@ -8,7 +8,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.strip import Strip
 
-from tui.text import cells
+from tui.kit.text import cells
 from tui.transcript.document import Document
 from tui.transcript.strips import GUTTER
 

@@ -10,9 +10,9 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
+from store.conversation.turns import NO_TURN
 from store.queries.reading import number
 from store.queries.transcript import Outline
-from store.turns import NO_TURN
 
 HIDDEN, QUEUED, INHERITED, TURN, CANCELLED = 1, 2, 4, 8, 16
 NONE, UNSETTLED, SETTLED, FAILED, DENIED, WAITING = range(6)

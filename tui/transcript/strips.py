@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.segment import Segment
 from textual.strip import Strip
 
-from tui.glyphs import glyphs
-from tui.text import Span, cells, column_offset
+from tui.kit.glyphs import glyphs
+from tui.kit.text import Span, cells, column_offset
 from tui.transcript.item import Setting
 from tui.transcript.lines import Block, Line, Run, slice_runs, width_of
 from tui.transcript.paint import Paint

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 
 from store.queries.transcript import child_of
-from tui import figures
-from tui.glyphs import glyphs
-from tui.text import cells, clean, fit, fit_path
+from tui.kit import figures
+from tui.kit.glyphs import glyphs
+from tui.kit.highlight import code_lines
+from tui.kit.text import cells, clean, fit, fit_path
 from tui.transcript import diff
 from tui.transcript.call import Call, ended_in
-from tui.transcript.highlight import code_lines
 from tui.transcript.item import Item, Level, Setting
 from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
 from tui.transcript.markdown import layout, plain_lines

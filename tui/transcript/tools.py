@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from store.replies import approved_plan
-from tui import figures
-from tui.text import one_line
+from store.conversation.replies import approved_plan
+from tui.kit import figures
+from tui.kit.text import one_line
 from tui.transcript import diff
 from tui.transcript.call import PATHS, Call, shortened
 from tui.transcript.diff import DiffLine

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
-from tui.text import one_line
+from tui.kit.text import one_line
 from tui.transcript.headings import FactLines
 from tui.transcript.lines import Run
 from tui.transcript.plain import as_dict, decode
 from tui.verbs.doing import asking, open_now, shown_app
 
 if TYPE_CHECKING:
-    from tui.panes.transcript import TranscriptPane
     from tui.transcript.context import Meter
+    from tui.transcript.transcript_pane import TranscriptPane
 
 
 class TranscriptVerbs:
@@ -125,7 +125,7 @@ class TranscriptVerbs:
 
     def do_tree(self) -> None:
         """Show the family of the session."""
-        from tui.screens.tree import TreeScreen
+        from tui.tree.screen import TreeScreen
 
         self._pane.app.push_screen(TreeScreen(self.session_id))
 
@@ -134,7 +134,7 @@ class TranscriptVerbs:
         await self.flow(self._compare())
 
     async def _compare(self) -> None:
-        from tui.screens.compare import CompareScreen
+        from tui.compare.screen import CompareScreen
         from tui.verbs.branches import choose_branch
 
         session_id = self.session_id

@@ -16,10 +16,10 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.guard import filtered
-from tui.text import Span
-from tui.theme import palette_of
-from tui.transcript.cache import WeightedCache
+from tui.kit.cache import WeightedCache
+from tui.kit.guard import filtered
+from tui.kit.text import Span
+from tui.kit.theme import palette_of
 from tui.transcript.document import Document
 from tui.transcript.item import Setting
 from tui.transcript.lines import Action, Block, Hits, Line

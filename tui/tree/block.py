@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from store.queries.lineage import FamilyNode, LineageKind
 from store.queries.tree_facts import Label, NodeFacts
-from tui import figures
-from tui.glyphs import glyphs
 from tui.inspector.blocks import Spot
 from tui.inspector.lines import Line, Link, Run, cut
+from tui.kit import figures
+from tui.kit.glyphs import glyphs
+from tui.kit.text import one_line
 from tui.sessions.wording import age
-from tui.text import one_line
 
 DEEPEST = 12
 """Levels whose rails are drawn; deeper ones stand as deep."""

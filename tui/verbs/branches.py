@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from store.database import Database
+from store.engine.database import Database
 from store.queries.lineage import siblings
 from store.queries.sessions import get
 from store.rows import SessionRow
-from tui import figures
 from tui.dialogs.choose import ChooseDialog, Option
+from tui.kit import figures
 from tui.sessions.wording import age
 from tui.verbs.doing import ask_store
 

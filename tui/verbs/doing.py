@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 from weakref import WeakSet
 
 from store.errors import BackscrollError, NotFound, Refused
-from tui.held_key import let_go
-from tui.messages import SessionOpened
-from tui.text import fit, one_line
+from tui.keys.held_key import let_go
+from tui.kit.text import fit, one_line
+from tui.main.messages import SessionOpened
 
 if TYPE_CHECKING:
     from textual.app import App

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import BackscrollError
 from store.verbs.fork import ForkPreview, fork, preview_fork
 from store.verbs.guards import refuse_while_running
 from tui.dialogs.choose import ChooseDialog
 from tui.dialogs.notes import facts, gap, paragraph, words
 from tui.inspector.blocks import Block, Text
-from tui.text import one_line
+from tui.kit.text import one_line
 from tui.verbs.doing import counted, perform, quoted, refuse, told
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ async def fork_at(
     app.main.sessions.go_to(made)
     app.main.go_into(made)
     if before and draft:
-        from tui.clipboard import copy
+        from tui.kit.clipboard import copy
 
         await copy(app, draft)
         told(app, f"forked {quoted(preview.title)}, C continues with the text")
@@ -72,7 +72,7 @@ async def fork_at(
 
 
 def _edited(app: BackscrollApp, text: str) -> str:
-    from tui.editing import edit_text
+    from tui.kit.editing import edit_text
 
     try:
         return edit_text(app, text)

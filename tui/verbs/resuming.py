@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from textual.app import SuspendNotSupported
 from textual.geometry import Size
 
-from store.database import Database
+from store.engine.database import Database
 from store.errors import BackscrollError, NotFound, Refused
 from store.ids import derived_session_id
 from store.queries.sessions import get
@@ -20,7 +20,7 @@ from tui.dialogs.choose import ChooseDialog
 from tui.dialogs.frame import room_for_notes
 from tui.dialogs.notes import facts, gap, paragraph, words
 from tui.inspector.blocks import Block, Text
-from tui.text import one_line
+from tui.kit.text import one_line
 from tui.verbs.doing import ask_store, refuse
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _environment(made: ResumePlan) -> str:
 
 def _view(app: BackscrollApp, made: ResumePlan) -> None:
     """Show in the pager what the dialog has room for the beginning of."""
-    from tui.external import open_in_pager
+    from tui.kit.external import open_in_pager
 
     pieces = [f"folder: {made.shown_cwd}", f"environment: {_environment(made)}",
               *(f"new file: {made.path}" for _ in range(_writes(made))),
@@ -133,7 +133,7 @@ def _missing(made: ResumePlan) -> str | None:
 
 
 def _with_edited(app: BackscrollApp, made: ResumePlan) -> ResumePlan:
-    from tui.editing import edit_text
+    from tui.kit.editing import edit_text
 
     try:
         return with_prompt(made, edit_text(app, made.prompt or ""))
@@ -153,7 +153,7 @@ async def _written(app: BackscrollApp, session_id: str, made: ResumePlan) -> Non
 
 
 async def _copy_command(app: BackscrollApp, session_id: str, made: ResumePlan) -> None:
-    from tui.clipboard import copy
+    from tui.kit.clipboard import copy
 
     await _written(app, session_id, made)
     await copy(app, made.shown())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from store.database import Database
+from store.engine.database import Database
 from store.verbs.guards import refuse_while_running
 from store.verbs.rewind import (
     RewindPreview,
@@ -16,10 +16,10 @@ from store.verbs.rewind import (
     rewind,
     rewind_again,
 )
-from tui import figures
 from tui.dialogs.choose import ChooseDialog, Option
 from tui.dialogs.notes import words
-from tui.rewound import Rewound
+from tui.kit import figures
+from tui.main.rewound import Rewound
 from tui.transcript.facts import clock_time, day
 from tui.verbs.doing import ask_store, counted, perform, told
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from store.clock import system_clock
 from store.exports.agent_file import written
 from store.exports.calls import CallIds
 from store.exports.codex.items import Item, call_items, content_items, is_tag
@@ -18,6 +17,7 @@ from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, Row, SessionReading
 from store.exports.steps import as_aside, handed_over, is_aside, is_tool, with_file_texts
 from store.exports.typed import typed
+from store.system.clock import system_clock
 
 VERSION = "0.171.0"
 """The newest version whose resume the recipe was tested with."""

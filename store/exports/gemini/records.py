@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from store.database import Database
+from store.conversation.wrapping import wrapped
+from store.engine.database import Database
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading
 from store.exports.steps import (
@@ -24,7 +25,6 @@ from store.exports.steps import (
     is_tool,
     steps_of,
 )
-from store.wrapping import wrapped
 
 Record = dict[str, Any]
 PROMPT = "backscroll-prompt"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from store.database import Database
+from store.engine.database import Database
 from store.exports.kept_records import KeptRecords
 from store.exports.pi.blocks import content_block
 from store.exports.reading import MessageReading

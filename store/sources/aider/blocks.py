@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from store.sources.values import iso_ms
+from store.sources.base.values import iso_ms
 
 Kind = Literal["start", "user", "tool", "assistant"]
 _TYPED_AT = re.compile(r"^# (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?)\s*$")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from store.sources.aider.regions import Region
 from store.sources.aider.session import source_id
-from store.sources.protocol import Fact, Library
+from store.sources.base.protocol import Fact, Library
 
 START = "start:"
 """Fact: that a session began at a time, and in which file."""

@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from store.paths import open_regular
-from store.sources.json_lines import CHUNK
-from store.sources.values import plausible_ms
+from store.sources.base.json_lines import CHUNK
+from store.sources.base.values import plausible_ms
+from store.system.paths import open_regular
 
 HEADER = re.compile(rb"^# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)[ \t\r]*$", re.M)
 _LONGEST_HEADER = 256

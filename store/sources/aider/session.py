@@ -10,9 +10,9 @@ from typing import Any
 
 from store.sources.aider.blocks import Block, blocks_of
 from store.sources.aider.regions import Region
-from store.sources.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
-from store.sources.plain_parts import text_part
-from store.sources.titles import first_prompt
+from store.sources.base.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
+from store.sources.base.plain_parts import text_part
+from store.sources.base.titles import first_prompt
 
 KIND = "aider"
 _COUNT = r"([\d.,]+)([kM]?)"

@@ -10,15 +10,15 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from store.paths import expanded, open_regular
 from store.sources.aider.blocks import typed_at
 from store.sources.aider.identity import known_as, told
 from store.sources.aider.regions import HEADER, Region, Regions
 from store.sources.aider.session import KIND, session_draft
-from store.sources.drafts import SessionDraft
-from store.sources.file_forms import form_of
-from store.sources.growing import SIDE_FILE_LIMIT, stamp_of
-from store.sources.protocol import FileStamp, Library, NoLibrary, Problem, Reading, Unit
+from store.sources.base.drafts import SessionDraft
+from store.sources.base.file_forms import form_of
+from store.sources.base.growing import SIDE_FILE_LIMIT, stamp_of
+from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Reading, Unit
+from store.system.paths import expanded, open_regular
 
 HISTORY = ".aider.chat.history.md"
 INPUT = ".aider.input.history"
@@ -28,7 +28,7 @@ _LEAD = 16
 
 
 class AiderSource:
-    """Fulfils ``store.sources.protocol.Source``; reads the two history files only.
+    """Fulfils ``store.sources.base.protocol.Source``; reads the two history files only.
 
     aider has no folder of its own: a history lies in each repository. Found are those that
     the environment names, of the folder one stands in and of home; others are added in the

@@ -1,6 +1,6 @@
 """The Claude Code source: session files from version 0.2.126 on.
 
-``ClaudeCodeSource`` fulfils ``store.sources.protocol.Source``. A live follower keeps the
+``ClaudeCodeSource`` fulfils ``store.sources.base.protocol.Source``. A live follower keeps the
 ``SessionReader`` that ``source.reader(unit)`` gives: ``reader.transcript(path).push(bytes)``
 for what was appended to a ``.jsonl`` file, ``reader.restart(path).push(bytes)`` when it was
 replaced or cut, ``reader.side.take(path)`` for any other file of the unit, then

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from store.sources.base.drafts import AttachmentDraft, SessionDraft
 from store.sources.claude_code.costs import add_costs
 from store.sources.claude_code.ending import activity_of
 from store.sources.claude_code.messages import Thread
@@ -14,7 +15,6 @@ from store.sources.claude_code.queue import waiting_messages
 from store.sources.claude_code.rows import Row, mapping, string
 from store.sources.claude_code.transcript import Transcript
 from store.sources.claude_code.tree import abandoned
-from store.sources.drafts import AttachmentDraft, SessionDraft
 
 KIND = "claude-code"
 CATALOGUE = "tool-catalogue.json"

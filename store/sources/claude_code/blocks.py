@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from store.sources.base.drafts import PartDraft
+from store.sources.base.plain_parts import data_part, text_part
 from store.sources.claude_code.rows import mapping, number, string
-from store.sources.drafts import PartDraft
-from store.sources.plain_parts import data_part, text_part
 
 _FILES = ("image", "document")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from store.sources.base.drafts import MessageDraft
+from store.sources.base.plain_parts import data_part
 from store.sources.claude_code.rows import Row, mapping, number, string, text_of
-from store.sources.drafts import MessageDraft
-from store.sources.plain_parts import data_part
 
 
 def compaction_message(row: Row) -> MessageDraft:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from store.sources.base.drafts import SessionDraft
 from store.sources.claude_code.rows import mapping
-from store.sources.drafts import SessionDraft
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,15 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from store.paths import open_regular, resolved
+from store.sources.base.json_lines import LineError, parse_line
+from store.sources.base.one_file import is_one_file, name_order
+from store.sources.base.prompt_history import NAME
+from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.sources.claude_code.agents import AGENT, DEPTH, FOLDER, META, ROWS
 from store.sources.claude_code.rows import string
 from store.sources.claude_code.sidefiles import ARCHIVED, RESULTS, TITLE
 from store.sources.claude_code.typed import is_history
-from store.sources.json_lines import LineError, parse_line
-from store.sources.one_file import is_one_file, name_order
-from store.sources.prompt_history import NAME
-from store.sources.protocol import FileStamp, Problem, Unit
+from store.system.paths import open_regular, resolved
 
 _SESSION_ID = re.compile(rb'"sessionId"\s*:\s*"([^"]{1,200})"')
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from store.sources.drafts import MessageDraft
-from store.sources.guesses import may_go_on
-from store.sources.values import mapping
+from store.sources.base.drafts import MessageDraft
+from store.sources.base.guesses import may_go_on
+from store.sources.base.values import mapping
 
 _GOES_ON = ("tool_use", "pause_turn")
 _OPEN = ("input-streaming", "input-available", "approval-requested")

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from store.sources.base.drafts import MessageDraft
+from store.sources.base.notices import told_parts
+from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.requests import prompt_parts
 from store.sources.claude_code.blocks import plain_part
 from store.sources.claude_code.origins import origin_details
 from store.sources.claude_code.rows import (
@@ -14,10 +18,6 @@ from store.sources.claude_code.rows import (
     string,
     text_of,
 )
-from store.sources.drafts import MessageDraft
-from store.sources.notices import told_parts
-from store.sources.plain_parts import data_part, text_part
-from store.sources.requests import prompt_parts
 
 ENVELOPE = frozenset(
     [

@@ -10,13 +10,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from store.paths import open_regular
+from store.sources.base.collection import paused_collection
+from store.sources.base.json_lines import CHUNK
+from store.sources.base.protocol import FileStamp, Problem, Reading, Unit
 from store.sources.claude_code.agents import ROWS
 from store.sources.claude_code.reader import SessionReader
 from store.sources.claude_code.sidefiles import RESULTS
-from store.sources.collection import paused_collection
-from store.sources.json_lines import CHUNK
-from store.sources.protocol import FileStamp, Problem, Reading, Unit
+from store.system.paths import open_regular
 
 CHECKED = 4096
 """Bytes before the place that was read to, which must be as they were."""
@@ -54,7 +54,7 @@ class _State:
 
 
 class SessionFollower:
-    """Fulfils ``store.sources.protocol.Follower``."""
+    """Fulfils ``store.sources.base.protocol.Follower``."""
 
     def __init__(self, make_reader: Callable[[Unit], SessionReader]) -> None:
         """Start with nothing read.

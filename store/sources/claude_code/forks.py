@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from store.sources.base.drafts import LineageDraft, LineageKind, MessageDraft
 from store.sources.claude_code.messages import Thread
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.rows import Row, mapping, string
 from store.sources.claude_code.tree import is_queued_prompt
 from store.sources.claude_code.usage import is_zeroed, larger
-from store.sources.drafts import LineageDraft, LineageKind, MessageDraft
 
 
 @dataclass(slots=True)

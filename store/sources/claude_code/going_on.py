@@ -15,8 +15,20 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from store.paths import open_regular
-from store.sources import stretches
+from store.sources.base import stretches
+from store.sources.base.collection import paused_collection
+from store.sources.base.drafts import LineageDraft, SessionDraft
+from store.sources.base.json_lines import CHUNK
+from store.sources.base.protocol import FileStamp, Known, Place, Problem, Reading, Step, Unit
+from store.sources.base.stretches import (
+    CannotGoOn,
+    Mark,
+    Stretch,
+    in_steps,
+    read_end,
+    read_stretch,
+)
+from store.sources.base.values import mapping
 from store.sources.claude_code.agents import ROWS, RUN_MARK, agent_source_id
 from store.sources.claude_code.forks import marked_origin
 from store.sources.claude_code.neighbours import SUMMARIES_UNTIL, version_of
@@ -25,19 +37,7 @@ from store.sources.claude_code.reader import Earlier, SessionReader
 from store.sources.claude_code.references import later_references
 from store.sources.claude_code.sidefiles import ARCHIVED, RESULTS, TITLE
 from store.sources.claude_code.transcript import Transcript
-from store.sources.collection import paused_collection
-from store.sources.drafts import LineageDraft, SessionDraft
-from store.sources.json_lines import CHUNK
-from store.sources.protocol import FileStamp, Known, Place, Problem, Reading, Step, Unit
-from store.sources.stretches import (
-    CannotGoOn,
-    Mark,
-    Stretch,
-    in_steps,
-    read_end,
-    read_stretch,
-)
-from store.sources.values import mapping
+from store.system.paths import open_regular
 
 if TYPE_CHECKING:
     from store.sources.claude_code.source import ClaudeCodeSource

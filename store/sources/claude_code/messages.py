@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from store.sources.base.drafts import ApiAnswer, MessageDraft, PartDraft
+from store.sources.base.notices import is_context, told_parts
+from store.sources.base.plain_parts import data_part
+from store.sources.base.requests import prompt_parts, without_context
 from store.sources.claude_code.blocks import plain_part, reasoning_part
 from store.sources.claude_code.compaction import (
     add_summary,
@@ -28,10 +32,6 @@ from store.sources.claude_code.tools import call_part, result_text, settle
 from store.sources.claude_code.tree import is_queued_prompt
 from store.sources.claude_code.turns import Answer, Turns
 from store.sources.claude_code.usage import SYNTHETIC, larger, usage_of
-from store.sources.drafts import ApiAnswer, MessageDraft, PartDraft
-from store.sources.notices import is_context, told_parts
-from store.sources.plain_parts import data_part
-from store.sources.requests import prompt_parts, without_context
 
 _PLACE = (("git_branch", "gitBranch"), ("cwd", "cwd"), ("version", "version"))
 _ASSISTANT = {

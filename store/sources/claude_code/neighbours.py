@@ -15,14 +15,14 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from store.paths import open_regular
+from store.sources.base.drafts import MessageDraft
+from store.sources.base.json_lines import LineError, parse_line
+from store.sources.base.protocol import Library, NoLibrary
 from store.sources.claude_code.discovery import claimed_id
 from store.sources.claude_code.relatives import Outline, nearest_parent, outline_in, outline_of
 from store.sources.claude_code.rows import Row, epoch_ms, mapping, string
 from store.sources.claude_code.usage import larger, usage_of
-from store.sources.drafts import MessageDraft
-from store.sources.json_lines import LineError, parse_line
-from store.sources.protocol import Library, NoLibrary
+from store.system.paths import open_regular
 
 _SUMMARY = b'"leafUuid"'
 _MESSAGE_ID = re.compile(rb'"id"\s*:\s*"(msg_[^"]{1,200})"')

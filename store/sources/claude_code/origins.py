@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from store.sources.base.requests import CONTINUED, request_of
 from store.sources.claude_code.rows import Row, mapping
-from store.sources.requests import CONTINUED, request_of
 
 INTERRUPTED = "[Request interrupted by user"
 _STARTS = (

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from store.sources import stretches
+from store.sources.base import stretches
+from store.sources.base.drafts import MessageDraft
+from store.sources.base.requests import words_of
 from store.sources.claude_code.costs import CostNote
 from store.sources.claude_code.references import defined_by, named_by
 from store.sources.claude_code.rows import Row, mapping
 from store.sources.claude_code.transcript import Transcript
 from store.sources.claude_code.tree import abandoned
 from store.sources.claude_code.usage import SYNTHETIC
-from store.sources.drafts import MessageDraft
-from store.sources.requests import words_of
 
 MOST_TRIED = 200
 """Rows that are looked at before it is given up."""

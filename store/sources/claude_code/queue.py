@@ -16,10 +16,10 @@ from typing import Any
 
 import orjson
 
+from store.sources.base.drafts import MessageDraft
 from store.sources.claude_code.blocks import plain_part
 from store.sources.claude_code.origins import is_notification
 from store.sources.claude_code.rows import Row, content_blocks, epoch_ms, mapping, string, text_of
-from store.sources.drafts import MessageDraft
 
 _TAKEN_BY_TURN = (None, "", "absorbed_mid_turn")
 """Reasons of a ``remove`` whose prompt the running turn took in."""

@@ -10,6 +10,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from store.sources.base.drafts import LineageDraft, SessionDraft
+from store.sources.base.json_lines import LINE_LIMIT
+from store.sources.base.protocol import Fact, Problem
+from store.sources.base.titles import first_prompt, shortened
 from store.sources.claude_code.agents import RUN_MARK, agent_key, agent_source_id, helper_of
 from store.sources.claude_code.assemble import ThreadBuilder, add_notes, build_thread, session_draft
 from store.sources.claude_code.forks import find_origin, mark_inherited
@@ -21,10 +25,6 @@ from store.sources.claude_code.sidefiles import SideFiles
 from store.sources.claude_code.telling import told, wanted
 from store.sources.claude_code.titles import is_name_taken_back, title_of
 from store.sources.claude_code.transcript import Transcript
-from store.sources.drafts import LineageDraft, SessionDraft
-from store.sources.json_lines import LINE_LIMIT
-from store.sources.protocol import Fact, Problem
-from store.sources.titles import first_prompt, shortened
 
 
 class _Calls:

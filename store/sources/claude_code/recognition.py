@@ -7,11 +7,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from store.paths import open_regular
+from store.sources.base.json_lines import records_of
+from store.sources.base.prompt_history import NAME
 from store.sources.claude_code.rows import string
 from store.sources.claude_code.typed import is_history
-from store.sources.json_lines import records_of
-from store.sources.prompt_history import NAME
+from store.system.paths import open_regular
 
 FILES_LOOKED_AT = 20
 _NOTES = frozenset(

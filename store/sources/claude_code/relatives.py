@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from store.sources.base.json_lines import LineError, parse_line
 from store.sources.claude_code.rows import Row, epoch_ms
-from store.sources.json_lines import LineError, parse_line
 
 
 @dataclass(slots=True, frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from store.sources.values import NO_OBJECT, epoch_ms, mapping, number, string
+from store.sources.base.values import NO_OBJECT, epoch_ms, mapping, number, string
 
 __all__ = [
     "NO_OBJECT", "Row", "content_blocks", "epoch_ms", "make_row", "mapping", "number", "string",

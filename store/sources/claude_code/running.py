@@ -16,9 +16,9 @@ from typing import Any
 
 import orjson
 
-from store.paths import open_regular
+from store.sources.base.protocol import RunningSession
 from store.sources.claude_code.rows import string
-from store.sources.protocol import RunningSession
+from store.system.paths import open_regular
 
 MOST_BYTES = 64 * 1024
 STATES = {"busy": "running", "shell": "running", "idle": "idle"}

@@ -8,11 +8,11 @@ from typing import Any
 
 import orjson
 
-from store.paths import open_regular
+from store.sources.base.drafts import AttachmentDraft
+from store.sources.base.protocol import Problem
 from store.sources.claude_code.agents import META, agent_key
 from store.sources.claude_code.rows import epoch_ms, string
-from store.sources.drafts import AttachmentDraft
-from store.sources.protocol import Problem
+from store.system.paths import open_regular
 
 TITLE = "custom-title.json"
 ARCHIVED = "archived.json"

@@ -6,7 +6,23 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from store.paths import expanded, open_regular
+from store.sources.base.collection import paused_collection
+from store.sources.base.drafts import MessageDraft
+from store.sources.base.json_lines import CHUNK, LINE_LIMIT
+from store.sources.base.prompt_history import KEY, NAME, HistoryFollower, PromptHistory
+from store.sources.base.protocol import (
+    FileStamp,
+    Follower,
+    Known,
+    Library,
+    NoLibrary,
+    Place,
+    Problem,
+    Reading,
+    RunningSession,
+    Step,
+    Unit,
+)
 from store.sources.claude_code.agents import AGENT, META, ROWS, session_folder
 from store.sources.claude_code.assemble import KIND, build_thread
 from store.sources.claude_code.discovery import Discovery, SessionFiles, claimed_id, stamp_of
@@ -20,27 +36,11 @@ from store.sources.claude_code.sidechains import split_sidechains
 from store.sources.claude_code.touched import touched_sessions
 from store.sources.claude_code.transcript import Transcript
 from store.sources.claude_code.typed import is_history, typed_line
-from store.sources.collection import paused_collection
-from store.sources.drafts import MessageDraft
-from store.sources.json_lines import CHUNK, LINE_LIMIT
-from store.sources.prompt_history import KEY, NAME, HistoryFollower, PromptHistory
-from store.sources.protocol import (
-    FileStamp,
-    Follower,
-    Known,
-    Library,
-    NoLibrary,
-    Place,
-    Problem,
-    Reading,
-    RunningSession,
-    Step,
-    Unit,
-)
+from store.system.paths import expanded, open_regular
 
 
 class ClaudeCodeSource:
-    """Fulfils ``store.sources.protocol.Source``; reads only, and only known file names."""
+    """Fulfils ``store.sources.base.protocol.Source``; reads only, and only known file names."""
 
     kind = KIND
     label = "Claude Code"

@@ -2,7 +2,7 @@
 
 A summary, a parent, the first part of an old resume may stand in a file that comes later, or
 is gone by the time: these facts bring the two together, in whatever order they come
-(``store.sources.protocol.Fact``). Each value begins with the folder, as sessions of one
+(``store.sources.base.protocol.Fact``). Each value begins with the folder, as sessions of one
 folder only have to do with each other in these ways.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
+from store.sources.base.protocol import SESSION_FACT, Fact
 from store.sources.claude_code.neighbours import (
     FORKS_MARKED_FROM,
     NEW_FILES_UNTIL,
@@ -18,7 +19,6 @@ from store.sources.claude_code.neighbours import (
     version_of,
 )
 from store.sources.claude_code.rows import Row
-from store.sources.protocol import SESSION_FACT, Fact
 
 ROW, ANSWER, LEAF, SUMMARIES = "row:", "api:", "leaf:", "summaries:"
 """Facts: a row that a fork may begin with, an API message of an old version, a row that a

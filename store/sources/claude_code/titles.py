@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from store.sources.base.drafts import MessageDraft
+from store.sources.base.titles import first_prompt
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.rows import Row, string
 from store.sources.claude_code.transcript import Transcript
-from store.sources.drafts import MessageDraft
-from store.sources.titles import first_prompt
 
 
 def title_of(

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from store.sources.base.drafts import PartDraft
 from store.sources.claude_code.blocks import file_data
 from store.sources.claude_code.rows import Row, mapping, string
-from store.sources.drafts import PartDraft
 
 _EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d+)")
 _SIDE_FILE = re.compile(r"tool-results[/\\]([^/\\\s\"'<>]+)")

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from store.sources.base.protocol import Problem
 from store.sources.claude_code.agents import AGENT, ROWS
 from store.sources.claude_code.discovery import Discovery, holds_sessions, stamp_of
-from store.sources.protocol import Problem
 
 
 def touched_sessions(

@@ -7,12 +7,12 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any
 
-from store.paths import open_regular
+from store.sources.base.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record, parse_line
+from store.sources.base.protocol import Problem
 from store.sources.claude_code.costs import CostNote, cost_note
 from store.sources.claude_code.queue import PromptQueue
 from store.sources.claude_code.rows import Row, make_row, string
-from store.sources.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record, parse_line
-from store.sources.protocol import Problem
+from store.system.paths import open_regular
 
 UNREAD_NOTES = (b'{"type":"api-request', b'{"type":"file-history-snapshot"')
 """Beginnings of notes that nothing here needs; the first are the largest lines there are."""

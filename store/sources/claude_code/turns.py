@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from store.sources.base.drafts import MessageDraft
 from store.sources.claude_code.rows import Row, string
 from store.sources.claude_code.usage import usage_of
-from store.sources.drafts import MessageDraft
 
 _INPUT = ("input", "cache_read", "cache_write")
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from store.sources.base.prompt_history import TypedLine, is_log
 from store.sources.claude_code.origins import is_local_name
 from store.sources.claude_code.rows import epoch_ms, mapping, string
-from store.sources.prompt_history import TypedLine, is_log
 
 _PASTED = re.compile(r"\[(?:Pasted text|\.\.\.Truncated text) #(\d{1,9})[^\]\n]{0,40}\]")
 _KEYS = ("display", "timestamp")

@@ -7,6 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from store.sources.base.drafts import LineageDraft, MessageDraft, SessionDraft
+from store.sources.base.requests import request_of
+from store.sources.base.titles import first_prompt, shortened
+from store.sources.base.values import mapping, string
 from store.sources.codex.copies import Resolve, began_at, copied_from
 from store.sources.codex.discovery import home_of
 from store.sources.codex.facts import Facts
@@ -16,10 +20,6 @@ from store.sources.codex.names import rollout_name
 from store.sources.codex.queue import queued_messages
 from store.sources.codex.rollout import Rollout
 from store.sources.codex.setting import Setting
-from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
-from store.sources.requests import request_of
-from store.sources.titles import first_prompt, shortened
-from store.sources.values import mapping, string
 
 KIND = "codex"
 LOCKS = "thread-writer-locks"

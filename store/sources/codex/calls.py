@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from store.sources.base.drafts import MessageDraft, PartDraft
 from store.sources.codex.lineage import Entry
 from store.sources.codex.tools import enrich, is_open, settle
-from store.sources.drafts import MessageDraft, PartDraft
 
 Records = tuple[int, ...]
 _OF_CALLS = ("CommandExecution", "FileChange", "McpToolCall", "CollabAgentToolCall")

@@ -15,9 +15,9 @@ from typing import Any
 
 import orjson
 
+from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.codex.names import uuid7_ms
 from store.sources.codex.rollout import Line, Rollout
-from store.sources.values import epoch_ms, mapping, string
 
 Resolve = Callable[[str], Rollout | None]
 """Finds a rollout by its physical key."""

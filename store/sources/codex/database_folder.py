@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from store.paths import expanded, open_regular, resolved
+from store.sources.base.values import string
 from store.sources.codex.facts import newest
-from store.sources.values import string
-from store.toml_text import NotToml, parse_toml
+from store.system.paths import expanded, open_regular, resolved
+from store.text.toml_text import NotToml, parse_toml
 
 CONFIG = "config.toml"
 _CONFIG_LIMIT = 1 << 20

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from store.sources.base.one_file import is_one_file, name_order
+from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.sources.codex.facts import Facts
 from store.sources.codex.names import rollout_name
-from store.sources.one_file import is_one_file, name_order
-from store.sources.protocol import FileStamp, Problem, Unit
 
 IN_USE, ARCHIVED = "sessions", "archived_sessions"
 DEEPEST = 5

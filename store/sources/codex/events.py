@@ -6,13 +6,13 @@ from typing import Any
 
 import orjson
 
+from store.sources.base.drafts import PartDraft
+from store.sources.base.json_lines import LineError, parse_value
+from store.sources.base.notices import review_text
+from store.sources.base.plain_parts import data_part
+from store.sources.base.values import mapping, string
 from store.sources.codex.items import message_text
 from store.sources.codex.rollout import Line
-from store.sources.drafts import PartDraft
-from store.sources.json_lines import LineError, parse_value
-from store.sources.notices import review_text
-from store.sources.plain_parts import data_part
-from store.sources.values import mapping, string
 
 _ERRORS = frozenset(["error"])
 _RETRIES = frozenset(["stream_error"])

@@ -19,15 +19,15 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from store.access import open_for_reading, read_header
-from store.copies import signature
+from store.engine.access import open_for_reading, read_header
+from store.engine.companions import signature
 from store.errors import StoreError
-from store.paths import open_regular, real_path
+from store.sources.base.json_lines import JsonLines
+from store.sources.base.protocol import Fact, FileStamp, Library, Problem
+from store.sources.base.values import string
 from store.sources.codex.names import rollout_name
 from store.sources.codex.queue import Queued, read_queue
-from store.sources.json_lines import JsonLines
-from store.sources.protocol import Fact, FileStamp, Library, Problem
-from store.sources.values import string
+from store.system.paths import open_regular, real_path
 
 INDEX = "session_index.jsonl"
 STAMP = "#facts"

@@ -10,14 +10,14 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from store.paths import open_regular
+from store.sources.base.collection import paused_collection
+from store.sources.base.json_lines import CHUNK
+from store.sources.base.protocol import FileStamp, Problem, Reading, Unit
 from store.sources.codex.facts import STAMP, Facts
 from store.sources.codex.names import DOCUMENT, PACKED
 from store.sources.codex.reader import ThreadReader
 from store.sources.codex.reading import read_rollout
-from store.sources.collection import paused_collection
-from store.sources.json_lines import CHUNK
-from store.sources.protocol import FileStamp, Problem, Reading, Unit
+from store.system.paths import open_regular
 
 CHECKED = 4096
 """Bytes before the place that was read to, which must be as they were."""
@@ -40,7 +40,7 @@ class _Grown:
 
 
 class ThreadFollower:
-    """Fulfils ``store.sources.protocol.Follower``."""
+    """Fulfils ``store.sources.base.protocol.Follower``."""
 
     def __init__(
         self, make_reader: Callable[[], ThreadReader], facts: Callable[[Unit], Facts | None]

@@ -14,18 +14,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from store.paths import open_regular
-from store.sources import stretches
-from store.sources.codex.copies import base_of, copied_from
-from store.sources.codex.facts import STAMP
-from store.sources.codex.names import DOCUMENT, PACKED
-from store.sources.codex.reader import Earlier, ThreadReader
-from store.sources.codex.rollout import Line, Rollout
-from store.sources.collection import paused_collection
-from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
-from store.sources.json_lines import CHUNK
-from store.sources.protocol import Known, Place, Problem, Reading, Step, Unit
-from store.sources.stretches import (
+from store.sources.base import stretches
+from store.sources.base.collection import paused_collection
+from store.sources.base.drafts import LineageDraft, MessageDraft, SessionDraft
+from store.sources.base.json_lines import CHUNK
+from store.sources.base.protocol import Known, Place, Problem, Reading, Step, Unit
+from store.sources.base.stretches import (
     CannotGoOn,
     Mark,
     Stretch,
@@ -33,7 +27,13 @@ from store.sources.stretches import (
     read_end,
     read_stretch,
 )
-from store.sources.values import mapping
+from store.sources.base.values import mapping
+from store.sources.codex.copies import base_of, copied_from
+from store.sources.codex.facts import STAMP
+from store.sources.codex.names import DOCUMENT, PACKED
+from store.sources.codex.reader import Earlier, ThreadReader
+from store.sources.codex.rollout import Line, Rollout
+from store.system.paths import open_regular
 
 if TYPE_CHECKING:
     from store.sources.codex.source import CodexSource

@@ -6,10 +6,10 @@ import os
 import re
 from typing import Any
 
-from store.sources.drafts import PartDraft
-from store.sources.plain_parts import data_part, text_part
-from store.sources.values import mapping, string
-from store.wrapping import bare_aside, unwrapped_file
+from store.conversation.wrapping import bare_aside, unwrapped_file
+from store.sources.base.drafts import PartDraft
+from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.values import mapping, string
 
 _IMAGE_OPEN = re.compile(
     r"<image(?: name=(?:\[(?P<label>[^\]]*)\]|[^ >]*))?(?: path=\"(?P<path>[^\"]*)\")?>"

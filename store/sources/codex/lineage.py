@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from store.sources.base.values import number
 from store.sources.codex.copies import Resolve, base_of, began_at, copied_lines
 from store.sources.codex.items import message_text
 from store.sources.codex.names import rollout_name
 from store.sources.codex.origins import origin_of
 from store.sources.codex.rollout import Line, Rollout
-from store.sources.values import number
 
 ENDLESS = 1 << 62
 MOST_BASES = 1000

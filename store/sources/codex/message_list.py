@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from store.sources.base.drafts import ApiAnswer, MessageDraft, Role
+from store.sources.base.values import string
 from store.sources.codex.lineage import Entry
 from store.sources.codex.rollout import Line
-from store.sources.drafts import ApiAnswer, MessageDraft, Role
-from store.sources.values import string
 
 
 @dataclass(slots=True)

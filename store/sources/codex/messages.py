@@ -6,6 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from store.sources.base.drafts import MessageDraft, PartDraft
+from store.sources.base.notices import is_context, review, told_parts
+from store.sources.base.plain_parts import data_part
+from store.sources.base.requests import prompt_parts
+from store.sources.base.values import mapping, string
 from store.sources.codex import events
 from store.sources.codex.calls import Calls
 from store.sources.codex.items import message_parts, message_text, reasoning_part
@@ -13,11 +18,6 @@ from store.sources.codex.lineage import Entry
 from store.sources.codex.origins import kinds_of, origin_details, origin_of
 from store.sources.codex.responses import Responses
 from store.sources.codex.tools import CALLS, HOSTED, call_part, hosted_part, is_open, item_of
-from store.sources.drafts import MessageDraft, PartDraft
-from store.sources.notices import is_context, review, told_parts
-from store.sources.plain_parts import data_part
-from store.sources.requests import prompt_parts
-from store.sources.values import mapping, string
 
 _TURNS = {"task_started": "running", "turn_aborted": "interrupted", "error": "error"}
 """What events say of a turn; versions before 0.100 tell only of those that failed."""

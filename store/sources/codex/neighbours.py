@@ -13,13 +13,13 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from store.sources.base.protocol import Fact, Library, NoLibrary
 from store.sources.codex.discovery import home_of, rollout_stamps
 from store.sources.codex.lineage import history_of
 from store.sources.codex.messages import Thread
 from store.sources.codex.names import rollout_name
 from store.sources.codex.reading import read_rollout
 from store.sources.codex.rollout import Rollout
-from store.sources.protocol import Fact, Library, NoLibrary
 
 KEPT = 12
 """Rollouts that are kept parsed, the last ones used."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from store.sources.base.requests import request_of, without_context
+from store.sources.base.values import mapping
 from store.sources.codex.rollout import Line
-from store.sources.requests import request_of, without_context
-from store.sources.values import mapping
 
 _STARTS = (
     ("<environment_context>", "meta"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from store.sources.values import mapping
+from store.sources.base.values import mapping
 
 Hunk = dict[str, Any]
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")

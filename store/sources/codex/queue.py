@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from store.sources.databases import columns, decoded, record_bytes, rows
-from store.sources.drafts import MessageDraft, PartDraft
-from store.sources.plain_parts import data_part, text_part
-from store.sources.values import mapping, number, string
+from store.sources.base.databases import columns, decoded, record_bytes, rows
+from store.sources.base.drafts import MessageDraft, PartDraft
+from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.values import mapping, number, string
 
 _TABLE = "queued_items"
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from store.sources.base.drafts import LineageDraft, SessionDraft
+from store.sources.base.json_lines import LINE_LIMIT
+from store.sources.base.protocol import Fact, Problem
 from store.sources.codex import facts as side_files
 from store.sources.codex.assemble import session_draft, thread_id_of
 from store.sources.codex.facts import Facts
 from store.sources.codex.neighbours import ROLLOUT, Neighbours, told
 from store.sources.codex.rollout import Rollout
-from store.sources.drafts import LineageDraft, SessionDraft
-from store.sources.json_lines import LINE_LIMIT
-from store.sources.protocol import Fact, Problem
 
 
 @dataclass(slots=True)

@@ -8,13 +8,13 @@ from typing import BinaryIO
 
 import orjson
 
-from store.compression import unpacked_limit
-from store.paths import open_regular
+from store.sources.base.json_lines import CHUNK, LINE_LIMIT, LineError, parse_line
+from store.sources.base.protocol import FileStamp, Problem
+from store.sources.base.values import mapping
 from store.sources.codex.names import DOCUMENT, PACKED
 from store.sources.codex.rollout import Rollout
-from store.sources.json_lines import CHUNK, LINE_LIMIT, LineError, parse_line
-from store.sources.protocol import FileStamp, Problem
-from store.sources.values import mapping
+from store.system.paths import open_regular
+from store.text.compression import unpacked_limit
 
 
 def read_rollout(rollout: Rollout, problems: list[Problem]) -> FileStamp | None:

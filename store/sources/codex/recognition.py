@@ -6,13 +6,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from store.paths import open_regular
+from store.sources.base.json_lines import LINE_LIMIT, LineError, parse_line, records_of
+from store.sources.base.prompt_history import NAME
+from store.sources.base.values import mapping, string
 from store.sources.codex.discovery import ARCHIVED, IN_USE, rollout_stamps
 from store.sources.codex.names import DOCUMENT, PACKED, rollout_name
 from store.sources.codex.typed import is_history
-from store.sources.json_lines import LINE_LIMIT, LineError, parse_line, records_of
-from store.sources.prompt_history import NAME
-from store.sources.values import mapping, string
+from store.system.paths import open_regular
 
 FILES_LOOKED_AT = 20
 _HEAD = 262_144

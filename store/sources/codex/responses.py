@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from store.sources.base.drafts import ApiAnswer, MessageDraft
+from store.sources.base.values import string
 from store.sources.codex.lineage import Entry
 from store.sources.codex.message_list import MessageList
 from store.sources.codex.setting import Setting
 from store.sources.codex.usage import Counting, Usage
 from store.sources.codex.words import Words
-from store.sources.drafts import ApiAnswer, MessageDraft
-from store.sources.values import string
 
 
 @dataclass(slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from store.sources.base.json_lines import LINE_LIMIT, JsonLines, Record, parse_line
+from store.sources.base.protocol import Problem
+from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.codex.names import rollout_name
-from store.sources.json_lines import LINE_LIMIT, JsonLines, Record, parse_line
-from store.sources.protocol import Problem
-from store.sources.values import epoch_ms, mapping, string
 
 _ITEMS = frozenset(
     ["message", "reasoning", "function_call", "function_call_output", "local_shell_call",

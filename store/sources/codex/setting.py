@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.sources.values import mapping, string
+from store.sources.base.values import mapping, string
 
 
 @dataclass(slots=True)

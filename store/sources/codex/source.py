@@ -6,6 +6,21 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from store.sources.base.collection import paused_collection
+from store.sources.base.json_lines import LINE_LIMIT
+from store.sources.base.prompt_history import KEY, NAME, HistoryFollower, PromptHistory
+from store.sources.base.protocol import (
+    FileStamp,
+    Follower,
+    Known,
+    Library,
+    NoLibrary,
+    Place,
+    Problem,
+    Reading,
+    Step,
+    Unit,
+)
 from store.sources.codex.assemble import KIND
 from store.sources.codex.database_folder import database_folder, named_home
 from store.sources.codex.discovery import ARCHIVED, IN_USE, home_of, thread_files, thread_of
@@ -18,25 +33,10 @@ from store.sources.codex.reader import ThreadReader
 from store.sources.codex.reading import read_rollout
 from store.sources.codex.recognition import recognise
 from store.sources.codex.typed import is_history, typed_line
-from store.sources.collection import paused_collection
-from store.sources.json_lines import LINE_LIMIT
-from store.sources.prompt_history import KEY, NAME, HistoryFollower, PromptHistory
-from store.sources.protocol import (
-    FileStamp,
-    Follower,
-    Known,
-    Library,
-    NoLibrary,
-    Place,
-    Problem,
-    Reading,
-    Step,
-    Unit,
-)
 
 
 class CodexSource:
-    """Fulfils ``store.sources.protocol.Source``; reads only, and only known file names."""
+    """Fulfils ``store.sources.base.protocol.Source``; reads only, and only known file names."""
 
     kind = KIND
     label = "Codex"

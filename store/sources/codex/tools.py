@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from store.sources.base.drafts import PartDraft
+from store.sources.base.json_lines import LineError, parse_value
+from store.sources.base.values import mapping, number, string
 from store.sources.codex.items import file_data
 from store.sources.codex.patches import structured_patch
 from store.sources.codex.rollout import Line
-from store.sources.drafts import PartDraft
-from store.sources.json_lines import LineError, parse_value
-from store.sources.values import mapping, number, string
 
 CALLS = {
     "function_call": "arguments",

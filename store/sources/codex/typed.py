@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.sources.prompt_history import TypedLine, is_log
-from store.sources.values import string, utc_ms
+from store.sources.base.prompt_history import TypedLine, is_log
+from store.sources.base.values import string, utc_ms
 
 _KEYS = ("session_id", "ts", "text")
 

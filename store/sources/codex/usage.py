@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.sources.values import mapping, number, string
+from store.sources.base.values import mapping, number, string
 
 Usage = dict[str, int]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from store.sources.base.drafts import MessageDraft, PartDraft
+from store.sources.base.plain_parts import text_part
+from store.sources.base.values import mapping, string
 from store.sources.codex.items import message_text, reasoning_part
 from store.sources.codex.rollout import Line
-from store.sources.drafts import MessageDraft, PartDraft
-from store.sources.plain_parts import text_part
-from store.sources.values import mapping, string
 
 Records = tuple[int, ...]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from store.sources.base.drafts import MessageDraft
+from store.sources.base.plain_parts import data_part
+from store.sources.base.values import number, string
 from store.sources.copilot.event import Event
 from store.sources.copilot.usage import compaction_usage, unanswered
-from store.sources.drafts import MessageDraft
-from store.sources.plain_parts import data_part
-from store.sources.values import number, string
 
 
 def compaction_messages(event: Event) -> list[MessageDraft]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from store.sources.json_lines import Record
-from store.sources.values import epoch_ms, mapping, string
+from store.sources.base.json_lines import Record
+from store.sources.base.values import epoch_ms, mapping, string
 
 QUIET_STARTS = (
     "session.",

@@ -15,16 +15,16 @@ from typing import Any
 
 import orjson
 
-from store.access import open_for_reading, read_header
+from store.engine.access import open_for_reading, read_header
 from store.errors import StoreError
-from store.paths import real_path
+from store.sources.base.drafts import MessageDraft, SessionDraft
+from store.sources.base.plain_parts import text_part
+from store.sources.base.protocol import Problem
+from store.sources.base.titles import shortened
+from store.sources.base.values import epoch_ms, number, string
 from store.sources.copilot.session import KIND
 from store.sources.copilot.usage import buckets
-from store.sources.drafts import MessageDraft, SessionDraft
-from store.sources.plain_parts import text_part
-from store.sources.protocol import Problem
-from store.sources.titles import shortened
-from store.sources.values import epoch_ms, number, string
+from store.system.paths import real_path
 
 NAME = "session-store.db"
 _TABLES = {"sessions", "turns"}

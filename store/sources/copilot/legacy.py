@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from store.sources.base.json_lines import LineError, parse_value
+from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.copilot.event import Event
-from store.sources.json_lines import LineError, parse_value
-from store.sources.values import epoch_ms, mapping, string
 
 
 def legacy_events(event: Event) -> Iterator[Event]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from store.sources.base.drafts import PartDraft
+from store.sources.base.plain_parts import data_part
 from store.sources.copilot.event import Event
-from store.sources.drafts import PartDraft
-from store.sources.plain_parts import data_part
 
 
 def error_part(event: Event) -> PartDraft:

@@ -6,13 +6,13 @@ import re
 from itertools import islice
 from typing import Any
 
+from store.sources.base.drafts import LineageDraft, MessageDraft, SessionDraft
+from store.sources.base.json_lines import Record
+from store.sources.base.titles import first_prompt, shortened
+from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.copilot.event import Event, EventReader
 from store.sources.copilot.thread import Thread
 from store.sources.copilot.usage import TYPES, Spent, unanswered
-from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
-from store.sources.json_lines import Record
-from store.sources.titles import first_prompt, shortened
-from store.sources.values import epoch_ms, mapping, string
 
 KIND = "copilot"
 _TURNS = {

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from store.sources.base.drafts import MessageDraft
+from store.sources.base.plain_parts import text_part
+from store.sources.base.values import mapping, string
 from store.sources.copilot.event import Event
-from store.sources.drafts import MessageDraft
-from store.sources.plain_parts import text_part
-from store.sources.values import mapping, string
 
 
 def typed(event: Event) -> MessageDraft:

@@ -8,21 +8,21 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from store.paths import expanded
-from store.sources.copilot.index import NAME, indexed_drafts, is_index
-from store.sources.copilot.session import KIND, Session, session_drafts
-from store.sources.copilot.workspace import parse_workspace
-from store.sources.drafts import SessionDraft
-from store.sources.file_source import FileSource, first_record
-from store.sources.growing import (
+from store.sources.base.drafts import SessionDraft
+from store.sources.base.file_source import FileSource, first_record
+from store.sources.base.growing import (
     LINES,
     UnitFiles,
     UnitFollower,
     entries_of,
     stamp_of,
 )
-from store.sources.protocol import FileStamp, Follower, Problem, Reading, Unit
-from store.sources.values import string
+from store.sources.base.protocol import FileStamp, Follower, Problem, Reading, Unit
+from store.sources.base.values import string
+from store.sources.copilot.index import NAME, indexed_drafts, is_index
+from store.sources.copilot.session import KIND, Session, session_drafts
+from store.sources.copilot.workspace import parse_workspace
+from store.system.paths import expanded
 
 EVENTS = "events.jsonl"
 WORKSPACE = "workspace.yaml"
@@ -31,7 +31,7 @@ _FOLDERS_LOOKED_AT = 50
 
 
 class CopilotSource(FileSource):
-    """Fulfils ``store.sources.protocol.Source``; reads only, and only known file names."""
+    """Fulfils ``store.sources.base.protocol.Source``; reads only, and only known file names."""
 
     kind = KIND
     label = "Copilot CLI"

@@ -9,6 +9,10 @@ import hashlib
 from dataclasses import replace
 from typing import Any
 
+from store.sources.base.drafts import MessageDraft, PartDraft
+from store.sources.base.early_results import EarlyResults
+from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.values import mapping, string
 from store.sources.copilot import shell
 from store.sources.copilot.compaction import compaction_messages
 from store.sources.copilot.event import QUIET_STARTS, Event
@@ -24,10 +28,6 @@ from store.sources.copilot.tools import (
     settle,
 )
 from store.sources.copilot.usage import Spent
-from store.sources.drafts import MessageDraft, PartDraft
-from store.sources.early_results import EarlyResults
-from store.sources.plain_parts import data_part, text_part
-from store.sources.values import mapping, string
 
 _NOTICES = ("session.info", "session.warning", "session.truncation", "session.handoff")
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from store.sources.base.diffs import hunks_of
+from store.sources.base.drafts import PartDraft
+from store.sources.base.values import mapping, string
 from store.sources.copilot.event import Event
-from store.sources.diffs import hunks_of
-from store.sources.drafts import PartDraft
-from store.sources.values import mapping, string
 
 _DENIED_CODES = ("denied", "rejected")
 _BROKEN_OFF_CODES = ("interrupted", "aborted", "cancelled")

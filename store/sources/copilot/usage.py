@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from store.sources.base.drafts import MessageDraft
+from store.sources.base.values import mapping, number, string
 from store.sources.copilot.event import Event
-from store.sources.drafts import MessageDraft
-from store.sources.values import mapping, number, string
 
 TYPES = ("session.usage_record", "assistant.usage")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from store.sources.drafts import MessageDraft, PartDraft
-from store.sources.guesses import may_go_on
-from store.sources.values import mapping
+from store.sources.base.drafts import MessageDraft, PartDraft
+from store.sources.base.guesses import may_go_on
+from store.sources.base.values import mapping
 
 
 def activity_of(messages: Sequence[MessageDraft]) -> dict[str, Any] | None:

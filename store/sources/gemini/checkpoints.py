@@ -14,13 +14,13 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
-from store.paths import open_regular
-from store.sources.drafts import AttachmentDraft, MessageDraft, SessionDraft
+from store.sources.base.drafts import AttachmentDraft, MessageDraft, SessionDraft
+from store.sources.base.growing import entries_of, stamped
+from store.sources.base.json_lines import LineError, parse_value
+from store.sources.base.protocol import FileStamp, Problem
+from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.gemini.content import text_of
-from store.sources.growing import entries_of, stamped
-from store.sources.json_lines import LineError, parse_value
-from store.sources.protocol import FileStamp, Problem
-from store.sources.values import epoch_ms, mapping, string
+from store.system.paths import open_regular
 
 _SAVED = re.compile(r"checkpoint-(.+)\.json")
 _TYPED = re.compile(r"/(?:chat|resume)\s+save\s+(\S.*?)\s*$")

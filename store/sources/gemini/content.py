@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.sources.values import mapping, string
+from store.sources.base.values import mapping, string
 
 CONTEXT = "<session_context>"
 SNAPSHOT = "<state_snapshot>"

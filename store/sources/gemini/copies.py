@@ -13,9 +13,9 @@ from typing import Any
 
 import orjson
 
+from store.sources.base.values import epoch_ms, mapping
 from store.sources.gemini.content import CONTEXT, SNAPSHOT, parts_of, text_of
 from store.sources.gemini.entry import Entry
-from store.sources.values import epoch_ms, mapping
 
 _AT_ONCE_MS = 20
 _TOLD = ("user", "gemini")

@@ -15,8 +15,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from store.paths import open_regular
-from store.sources.growing import entries_of
+from store.sources.base.growing import entries_of
+from store.system.paths import open_regular
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _PATH = re.compile(rb'(?<![\w.~/-])/[^"\\\x00-\x1f*?<>|:]{1,600}')

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from store.paths import open_regular
+from store.sources.base.growing import LINES, entries_of
+from store.sources.base.json_lines import LineError, parse_line
+from store.sources.base.values import mapping, string
 from store.sources.gemini.content import kind_of
-from store.sources.growing import LINES, entries_of
-from store.sources.json_lines import LineError, parse_line
-from store.sources.values import mapping, string
+from store.system.paths import open_regular
 
 TURNS = ("user", "gemini")
 _HEAD = 1 << 18

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.gemini.content import SNAPSHOT, kind_of, parts_of, text_of
 from store.sources.gemini.copies import originals, without_context, written_at_once
 from store.sources.gemini.entry import Entry, Key
-from store.sources.values import epoch_ms, mapping, string
 
 _RICH = ("tokens", "thoughts", "model", "toolCalls", "displayContent")
 """What a turn loses when its history is written again."""

@@ -18,14 +18,14 @@ from itertools import chain
 
 import orjson
 
-from store.paths import open_regular
+from store.sources.base.growing import entries_of
+from store.sources.base.protocol import Fact, Library
 from store.sources.gemini.content import text_of
 from store.sources.gemini.entry import Entry
 from store.sources.gemini.heads import TURNS, Head, Heads
 from store.sources.gemini.history import History
 from store.sources.gemini.places import CHATS, SUFFIXES, projects
-from store.sources.growing import entries_of
-from store.sources.protocol import Fact, Library
+from store.system.paths import open_regular
 
 _IMPORTED = re.compile(r"session-\d{12,14}-.+\.jsonl?")
 _NOTICE = "Imported session from"

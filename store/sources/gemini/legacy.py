@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
+from store.sources.base.json_values import LineError, parse_json
+from store.sources.base.values import string
 from store.sources.gemini.session import Log
-from store.sources.json_values import LineError, parse_json
-from store.sources.values import string
 
 
 class NoSession(Exception):

@@ -7,16 +7,16 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from store.sources.drafts import MessageDraft, PartDraft
-from store.sources.early_results import EarlyResults
+from store.conversation.wrapping import unwrapped
+from store.sources.base.drafts import MessageDraft, PartDraft
+from store.sources.base.early_results import EarlyResults
+from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.values import mapping, number, string
 from store.sources.gemini.content import parts_of, text_of
 from store.sources.gemini.entry import Entry, Key
 from store.sources.gemini.history import History
 from store.sources.gemini.ledger import Ledger
 from store.sources.gemini.tools import call_part, file_data, open_call, settle_by_response
-from store.sources.plain_parts import data_part, text_part
-from store.sources.values import mapping, number, string
-from store.wrapping import unwrapped
 
 PROVIDER = "google"
 _EXPORTED = re.compile(r"(msg_[0-9A-Za-z]{26})(?:\.\d+)?")

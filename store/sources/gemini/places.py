@@ -13,14 +13,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from store.paths import open_regular
-from store.sources.file_forms import form_of
+from store.sources.base.file_forms import form_of
+from store.sources.base.growing import FACT, entries_of, stamped
+from store.sources.base.json_lines import LineError, parse_value, records_of
+from store.sources.base.protocol import FileStamp, Problem, Unit
+from store.sources.base.values import mapping, string
 from store.sources.gemini.checkpoints import saved_by_session
 from store.sources.gemini.hashed import is_hash, path_of_hash
-from store.sources.growing import FACT, entries_of, stamped
-from store.sources.json_lines import LineError, parse_value, records_of
-from store.sources.protocol import FileStamp, Problem, Unit
-from store.sources.values import mapping, string
+from store.system.paths import open_regular
 
 CHATS = "chats"
 OUTPUTS = "tool-outputs"

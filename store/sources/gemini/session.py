@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.sources.drafts import (
+from store.sources.base.drafts import (
     AttachmentDraft,
     LineageDraft,
     MessageDraft,
     PartDraft,
     SessionDraft,
 )
+from store.sources.base.titles import first_prompt, shortened
+from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.gemini.activity import activity_of
 from store.sources.gemini.content import text_of
 from store.sources.gemini.history import History
 from store.sources.gemini.messages import Messages
-from store.sources.titles import first_prompt, shortened
-from store.sources.values import epoch_ms, mapping, string
 
 KIND = "gemini"
 _WORKSPACE = re.compile(r"\*\*Workspace Directories:\*\*\s*\n\s*- (\S[^\n]*)")

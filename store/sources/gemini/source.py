@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from store.paths import expanded
-from store.sources.drafts import LineageDraft, SessionDraft
-from store.sources.file_source import FileSource
+from store.sources.base.drafts import LineageDraft, SessionDraft
+from store.sources.base.file_source import FileSource
+from store.sources.base.growing import LINES, Depends, UnitFiles, UnitFollower, stamp_of
+from store.sources.base.json_lines import LINE_LIMIT
+from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Unit
 from store.sources.gemini import places
 from store.sources.gemini.checkpoints import (
     POINTS,
@@ -33,13 +35,11 @@ from store.sources.gemini.session import (
     by_session,
     link_agent,
 )
-from store.sources.growing import LINES, Depends, UnitFiles, UnitFollower, stamp_of
-from store.sources.json_lines import LINE_LIMIT
-from store.sources.protocol import FileStamp, Library, NoLibrary, Problem, Unit
+from store.system.paths import expanded
 
 
 class GeminiSource(FileSource):
-    """Fulfils ``store.sources.protocol.Source``; reads only, and only known file names."""
+    """Fulfils ``store.sources.base.protocol.Source``; reads only, and only known file names."""
 
     kind = KIND
     label = "Gemini CLI"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from store.sources.diffs import hunks_of
-from store.sources.drafts import PartDraft
+from store.sources.base.diffs import hunks_of
+from store.sources.base.drafts import PartDraft
+from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.gemini.content import parts_of
-from store.sources.values import epoch_ms, mapping, string
 
 SHELL = "run_shell_command"
 _EXIT_CODE = re.compile(r"^Exit Code: (-?\d{1,9})\s*$", re.M)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.sources.drafts import MessageDraft, PartDraft, Role
+from store.sources.base.drafts import MessageDraft, PartDraft, Role
+from store.sources.base.values import mapping, ms_or_0, number, string
 from store.sources.hub.parts import data_part, parts_of, steps_of
 from store.sources.hub.stored import StoredMessage, StoredPart
-from store.sources.values import mapping, ms_or_0, number, string
 
 _ASSISTANT = {"finish": "finish_reason", "parentID": "answers"}
 _USER = {"tools": "tools", "format": "format"}

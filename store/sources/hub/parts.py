@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.sources.drafts import PartDraft
+from store.sources.base.drafts import PartDraft
+from store.sources.base.stated_calls import call_data, file_data, own_word
+from store.sources.base.values import mapping, ms_or_0, string
 from store.sources.hub.stored import StoredMessage, StoredPart
-from store.sources.stated_calls import call_data, file_data, own_word
-from store.sources.values import mapping, ms_or_0, string
 
 _SILENT = "step-finish"
 """Tells of its message; it is no part of it."""

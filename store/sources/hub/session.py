@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.sources.drafts import MessageDraft, PartDraft, SessionDraft
+from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
+from store.sources.base.values import mapping, string, utc_ms
 from store.sources.hub.messages import message_draft, model_of
 from store.sources.hub.stored import StoredMessage, StoredSession
-from store.sources.values import mapping, string, utc_ms
 
 KIND = "hub"
 _STATES = {"idle": "idle", "busy": "running", "retry": "retrying", "archived": "ended"}

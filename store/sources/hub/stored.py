@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.sources.databases import decoded, record_bytes
-from store.sources.ordering import in_order
-from store.sources.protocol import Problem
-from store.sources.row_reader import Row, RowReader
-from store.sources.values import mapping, ms_or_0, string, utc_ms
+from store.sources.base.databases import decoded, record_bytes
+from store.sources.base.ordering import in_order
+from store.sources.base.protocol import Problem
+from store.sources.base.row_reader import Row, RowReader
+from store.sources.base.values import mapping, ms_or_0, string, utc_ms
 
 
 @dataclass(slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from store.sources.base.values import mapping, string
 from store.sources.lionagi.stored import StoredBranch, StoredMessage, StoredSession, parent_of
-from store.sources.values import mapping, string
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from store.sources.databases import decoded, stamp_of_rows
+from store.sources.base.databases import decoded, stamp_of_rows
+from store.sources.base.protocol import Problem, Unit
+from store.sources.base.row_reader import Row, RowReader, bound_ids
+from store.sources.base.server_url import Root
+from store.sources.base.values import string, utc_ms
 from store.sources.lionagi.stored import in_sequence
-from store.sources.protocol import Problem, Unit
-from store.sources.row_reader import Row, RowReader, bound_ids
-from store.sources.server_url import Root
-from store.sources.values import string, utc_ms
 
 _LAST = 2
 """Messages at the end of a session that are looked at where not all are."""

@@ -6,12 +6,12 @@ from typing import Any
 
 import orjson
 
-from store.sources.drafts import MessageDraft, PartDraft, Role
-from store.sources.early_results import EarlyResults
-from store.sources.json_lines import LineError, parse_value
+from store.sources.base.drafts import MessageDraft, PartDraft, Role
+from store.sources.base.early_results import EarlyResults
+from store.sources.base.json_lines import LineError, parse_value
+from store.sources.base.values import mapping, number, string
 from store.sources.lionagi.history import Turn
 from store.sources.lionagi.stored import StoredMessage, StoredSession
-from store.sources.values import mapping, number, string
 
 _PRUNED = "lion_content_pruned"
 _ROLES: dict[str, Role] = {

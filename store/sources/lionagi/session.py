@@ -10,13 +10,13 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from store.sources.databases import Row, decoded
-from store.sources.drafts import LineageDraft, LineageKind, MessageDraft, SessionDraft
+from store.sources.base.databases import Row, decoded
+from store.sources.base.drafts import LineageDraft, LineageKind, MessageDraft, SessionDraft
+from store.sources.base.titles import first_prompt
+from store.sources.base.values import mapping, number, string, utc_ms
 from store.sources.lionagi.history import Turn, first_thread, history, is_fork
 from store.sources.lionagi.messages import Conversation
 from store.sources.lionagi.stored import StoredBranch, StoredSession, parent_of, plain_row
-from store.sources.titles import first_prompt
-from store.sources.values import mapping, number, string, utc_ms
 
 KIND = "lionagi"
 _TITLE = 160

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
-from store.paths import expanded
-from store.sources.database_source import DatabaseSource
-from store.sources.databases import SqliteRows
+from store.sources.base.database_source import DatabaseSource
+from store.sources.base.databases import SqliteRows
+from store.sources.base.protocol import Problem, Reading, Unit
+from store.sources.base.row_reader import RowReader
+from store.sources.base.server_url import ServerUrl, server_url
+from store.sources.base.servers.source import XMIN, ServerRows
 from store.sources.lionagi.listing import Signs, list_units
 from store.sources.lionagi.session import KIND, session_drafts
 from store.sources.lionagi.stored import read_stored
-from store.sources.protocol import Problem, Reading, Unit
-from store.sources.row_reader import RowReader
-from store.sources.server_url import ServerUrl, server_url
-from store.sources.servers.source import XMIN, ServerRows
+from store.system.paths import expanded
 
 _COLUMNS = {
     "sessions": frozenset({"id", "progression_id", "updated_at"}),

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.sources.databases import decoded, record_bytes
-from store.sources.protocol import Problem
-from store.sources.row_reader import Row, RowReader, bound_ids
-from store.sources.values import mapping, string, utc_ms
+from store.sources.base.databases import decoded, record_bytes
+from store.sources.base.protocol import Problem
+from store.sources.base.row_reader import Row, RowReader, bound_ids
+from store.sources.base.values import mapping, string, utc_ms
 
 _SECRET = ("chat_model", "parse_model")
 _LEFT_OUT = "embedding"

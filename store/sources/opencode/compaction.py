@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.sources.drafts import MessageDraft
+from store.sources.base.drafts import MessageDraft
+from store.sources.base.values import mapping, string
 from store.sources.opencode.stored import StoredMessage
-from store.sources.values import mapping, string
 
 
 def mark_compactions(messages: list[StoredMessage], drafts: list[MessageDraft]) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from store.sources.databases import decoded, rows
+from store.sources.base.databases import decoded, rows
+from store.sources.base.values import mapping, ms_or_0, string
 from store.sources.opencode.opening import columns, order_of
 from store.sources.opencode.second_engine import read_second_engine, read_waiting
 from store.sources.opencode.stored import (
@@ -18,7 +19,6 @@ from store.sources.opencode.stored import (
     StoredSession,
     in_order,
 )
-from store.sources.values import mapping, ms_or_0, string
 
 _JSON = ("revert", "permission", "model", "metadata", "summary_diffs")
 _NAMES = {

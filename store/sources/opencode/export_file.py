@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from store.paths import open_regular, read_regular
+from store.sources.base.values import mapping, ms_or_0, string
 from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession, in_order, parsed
-from store.sources.values import mapping, ms_or_0, string
+from store.system.paths import open_regular, read_regular
 
 _HEAD = 4096
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.sources.values import mapping, string
+from store.sources.base.values import mapping, string
 
 Data = dict[str, Any]
 _STATES = {"call": "running", "partial-call": "pending", "result": "completed"}

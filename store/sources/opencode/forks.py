@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from store.sources.base.protocol import Fact, Library
+from store.sources.base.values import mapping, ms_or_0
 from store.sources.opencode.stored import StoredMessage, StoredSession
-from store.sources.protocol import Fact, Library
-from store.sources.values import mapping, ms_or_0
 
 BEGAN = "began:"
 """Begins the fact of when a session's first message was written; it says when the session was."""

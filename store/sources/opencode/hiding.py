@@ -6,9 +6,9 @@ their place that counts, not their ids, which have wrapped.
 
 from __future__ import annotations
 
-from store.sources.drafts import MessageDraft
+from store.sources.base.drafts import MessageDraft
+from store.sources.base.values import mapping, ms_or_0, string
 from store.sources.opencode.stored import StoredSession
-from store.sources.values import mapping, ms_or_0, string
 
 
 def hide_reverted(stored: StoredSession, drafts: list[MessageDraft]) -> list[MessageDraft]:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from store.paths import read_regular
+from store.sources.base.protocol import FileStamp, Problem, Unit
+from store.sources.base.values import mapping, ms_or_0
 from store.sources.opencode.first_form import is_first_form, later_form
 from store.sources.opencode.folders import Folders
 from store.sources.opencode.stored import (
@@ -22,8 +23,7 @@ from store.sources.opencode.stored import (
     in_order,
     parsed,
 )
-from store.sources.protocol import FileStamp, Problem, Unit
-from store.sources.values import mapping, ms_or_0
+from store.system.paths import read_regular
 
 _LAST = 2
 """Messages at the end whose parts are each asked for their time when sessions are listed."""

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from store.sources.base.protocol import FileStamp, Problem, Unit
+from store.sources.base.values import ms_or_0, number
 from store.sources.opencode.opening import columns, order_of
-from store.sources.protocol import FileStamp, Problem, Unit
-from store.sources.values import ms_or_0, number
 
 _ROW = (
     "parent_id", "directory", "title", "version", "share_url", "cost", "tokens_input",

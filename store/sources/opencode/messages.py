@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from store.sources.drafts import MessageDraft, PartDraft, Role
+from store.conversation.wrapping import unwrapped_file
+from store.sources.base.drafts import MessageDraft, PartDraft, Role
+from store.sources.base.values import mapping, ms_or_0, string
 from store.sources.opencode.parts import data_part, part_of
 from store.sources.opencode.stored import StoredMessage, StoredPart
 from store.sources.opencode.usage import usage_of
-from store.sources.values import mapping, ms_or_0, string
-from store.wrapping import unwrapped_file
 
 _ASSISTANT = {
     "finish": "finish_reason",

@@ -6,8 +6,8 @@ import sqlite3
 from pathlib import Path
 
 from store.errors import StoreError
-from store.sources.databases import Databases as Databases
-from store.sources.databases import columns as columns
+from store.sources.base.databases import Databases as Databases
+from store.sources.base.databases import columns as columns
 
 TABLES = frozenset({"session", "message", "part"})
 COLUMNS = frozenset({"id", "project_id", "directory", "title", "version", "time_created"})

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.sources.drafts import PartDraft
+from store.conversation.wrapping import bare_aside, unwrapped_file
+from store.sources.base.drafts import PartDraft
+from store.sources.base.stated_calls import file_data
+from store.sources.base.values import mapping, ms_or_0, string
 from store.sources.opencode.stored import StoredPart
 from store.sources.opencode.tools import tool_part
-from store.sources.stated_calls import file_data
-from store.sources.values import mapping, ms_or_0, string
-from store.wrapping import bare_aside, unwrapped_file
 
 _IDS = ("id", "sessionID", "messageID", "type")
 

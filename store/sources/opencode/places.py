@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from store.paths import expanded
 from store.sources.opencode.folders import Folders
 from store.sources.opencode.opening import is_opencode_database
+from store.system.paths import expanded
 
 DATABASES = "opencode*.db"
 STORAGE = "storage"

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from store.paths import read_regular
+from store.sources.base.values import mapping, ms_or_0, number, string
 from store.sources.opencode.first_form import is_first_form, later_form
 from store.sources.opencode.folders import Folders
 from store.sources.opencode.forks import Candidate
 from store.sources.opencode.stored import StoredSession, parsed
-from store.sources.values import mapping, ms_or_0, number, string
+from store.system.paths import read_regular
 
 
 class Call(NamedTuple):

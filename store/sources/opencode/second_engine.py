@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from store.sources.databases import decoded
+from store.sources.base.databases import decoded
+from store.sources.base.values import epoch_ms, mapping, ms_or_0, string
 from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession
-from store.sources.values import epoch_ms, mapping, ms_or_0, string
 
 Data = dict[str, Any]
 

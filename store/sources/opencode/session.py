@@ -6,15 +6,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-from store.paths import read_regular
-from store.sources.drafts import AttachmentDraft, LineageDraft, MessageDraft, SessionDraft
+from store.sources.base.drafts import AttachmentDraft, LineageDraft, MessageDraft, SessionDraft
+from store.sources.base.values import mapping, ms_or_0, number, string
 from store.sources.opencode.compaction import mark_compactions
 from store.sources.opencode.forks import Origin, copies_of
 from store.sources.opencode.hiding import hide_reverted
 from store.sources.opencode.messages import digest_of, message_draft, model_of
 from store.sources.opencode.relatives import Call
 from store.sources.opencode.stored import StoredMessage, StoredSession
-from store.sources.values import mapping, ms_or_0, number, string
+from store.system.paths import read_regular
 
 KIND = "opencode"
 _PLACEHOLDER = re.compile(r"(?:New|Child) [Ss]ession - \d{4}-\d\d-\d\dT")

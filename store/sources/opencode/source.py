@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from store.errors import StoreError
-from store.sources.drafts import SessionDraft
+from store.sources.base.drafts import SessionDraft
+from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Reading, Unit
 from store.sources.opencode.database import read_session
 from store.sources.opencode.export_file import read_export
 from store.sources.opencode.folders import Folders
@@ -31,14 +32,13 @@ from store.sources.opencode.relatives import (
 )
 from store.sources.opencode.session import KIND, session_draft
 from store.sources.opencode.stored import StoredSession
-from store.sources.protocol import FileStamp, Library, NoLibrary, Problem, Reading, Unit
 
 _EXPORT, _JSON = "export", "json"
 _DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 
 
 class OpencodeSource:
-    """Fulfils ``store.sources.protocol.Source`` and ``FollowedSource``; reads only."""
+    """Fulfils ``store.sources.base.protocol.Source`` and ``FollowedSource``; reads only."""
 
     kind = KIND
     label = "opencode"
@@ -175,7 +175,7 @@ class OpencodeSource:
 
 
 class SessionFollower:
-    """Fulfils ``store.sources.protocol.Follower``."""
+    """Fulfils ``store.sources.base.protocol.Follower``."""
 
     def __init__(self, source: OpencodeSource, root: Path) -> None:
         """Start with nothing read."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.sources.databases import record_bytes
-from store.sources.json_lines import LineError, parse_value
-from store.sources.ordering import in_order as in_order
-from store.sources.protocol import Problem
+from store.sources.base.databases import record_bytes
+from store.sources.base.json_lines import LineError, parse_value
+from store.sources.base.ordering import in_order as in_order
+from store.sources.base.protocol import Problem
 
 
 @dataclass(slots=True)

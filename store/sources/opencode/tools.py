@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from store.sources.drafts import PartDraft
+from store.sources.base.drafts import PartDraft
+from store.sources.base.stated_calls import call_data, own_word
+from store.sources.base.values import mapping, ms_or_0, string
 from store.sources.opencode.stored import StoredPart
-from store.sources.stated_calls import call_data, own_word
-from store.sources.values import mapping, ms_or_0, string
 
 _DENIED = re.compile(
     r"(?:The user rejected permission|The user has specified a rule which prevents|"

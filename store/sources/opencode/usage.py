@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from store.sources.base.values import mapping, number
 from store.sources.opencode.stored import StoredMessage
-from store.sources.values import mapping, number
 
 Usage = dict[str, int]
 

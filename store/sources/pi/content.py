@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from store.sources.diffs import hunks_of
-from store.sources.drafts import PartDraft
+from store.sources.base.diffs import hunks_of
+from store.sources.base.drafts import PartDraft
+from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.values import mapping, number, string
 from store.sources.pi.tree import Entry
-from store.sources.plain_parts import data_part, text_part
-from store.sources.values import mapping, number, string
 
 _EXIT_CODE = re.compile(r"Command exited with code (\d{1,9})\s*$")
 _ABORTED = re.compile(r"(?:Command|Operation) aborted\s*$")

@@ -6,15 +6,15 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from store.sources.drafts import MessageDraft, PartDraft
-from store.sources.early_results import EarlyResults
+from store.conversation.wrapping import bare_aside, unwrapped_file
+from store.sources.base.drafts import MessageDraft, PartDraft
+from store.sources.base.early_results import EarlyResults
+from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.values import mapping, number, string
 from store.sources.pi.content import blocks_of, part_of, settle, text_of
 from store.sources.pi.prompts import Prompts
 from store.sources.pi.tree import Entry, Tree
 from store.sources.pi.usage import cost_of, usage_of
-from store.sources.plain_parts import data_part, text_part
-from store.sources.values import mapping, number, string
-from store.wrapping import bare_aside, unwrapped_file
 
 QUIET = frozenset(
     ["model_change", "thinking_level_change", "label", "session_info", "custom", "leaf"]

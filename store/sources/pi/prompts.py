@@ -11,9 +11,9 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
+from store.sources.base.values import mapping
 from store.sources.pi.content import text_of
 from store.sources.pi.tree import Entry
-from store.sources.values import mapping
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,15 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.sources.drafts import LineageDraft, MessageDraft, SessionDraft
-from store.sources.growing import Depends
-from store.sources.json_lines import Record
+from store.sources.base.drafts import LineageDraft, MessageDraft, SessionDraft
+from store.sources.base.growing import Depends
+from store.sources.base.json_lines import Record
+from store.sources.base.protocol import SESSION_FACT
+from store.sources.base.titles import first_prompt, shortened
+from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.pi.messages import Messages
 from store.sources.pi.siblings import Siblings
 from store.sources.pi.tree import Tree
-from store.sources.protocol import SESSION_FACT
-from store.sources.titles import first_prompt, shortened
-from store.sources.values import epoch_ms, mapping, string
 
 KIND = "pi"
 EXPORTED = "backscroll"

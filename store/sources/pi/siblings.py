@@ -12,11 +12,11 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from store.paths import open_regular
-from store.sources.growing import LINES, entries_of
-from store.sources.json_lines import LineError, parse_line
-from store.sources.protocol import Fact, Library, NoLibrary
-from store.sources.values import string
+from store.sources.base.growing import LINES, entries_of
+from store.sources.base.json_lines import LineError, parse_line
+from store.sources.base.protocol import Fact, Library, NoLibrary
+from store.sources.base.values import string
+from store.system.paths import open_regular
 
 _HEAD = 65536
 _FILES_KEPT = 4

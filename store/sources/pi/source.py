@@ -13,10 +13,9 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from store.paths import expanded
-from store.sources.drafts import SessionDraft
-from store.sources.file_source import FileSource, first_record
-from store.sources.growing import (
+from store.sources.base.drafts import SessionDraft
+from store.sources.base.file_source import FileSource, first_record
+from store.sources.base.growing import (
     LINES,
     Depends,
     UnitFiles,
@@ -25,18 +24,19 @@ from store.sources.growing import (
     stamp_of,
     stamped,
 )
-from store.sources.json_lines import LINE_LIMIT
+from store.sources.base.json_lines import LINE_LIMIT
+from store.sources.base.protocol import FileStamp, Library, Problem, Unit
+from store.sources.base.values import string
 from store.sources.pi.session import KIND, Kept, session_draft
 from store.sources.pi.siblings import Siblings
-from store.sources.protocol import FileStamp, Library, Problem, Unit
-from store.sources.values import string
+from store.system.paths import expanded
 
 _FILES_LOOKED_AT = 20
 _FOLDERS_LOOKED_AT = 200
 
 
 class PiSource(FileSource):
-    """Fulfils ``store.sources.protocol.Source``; reads session files only."""
+    """Fulfils ``store.sources.base.protocol.Source``; reads session files only."""
 
     kind = KIND
     label = "pi"

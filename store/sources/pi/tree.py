@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.sources.json_lines import Record
-from store.sources.values import epoch_ms, mapping, string
+from store.sources.base.json_lines import Record
+from store.sources.base.values import epoch_ms, mapping, string
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ Source: the pi section of the format page, and pi's own description of its messa
 
 from __future__ import annotations
 
-from store.sources.values import mapping, number
+from store.sources.base.values import mapping, number
 
 
 def usage_of(usage: object) -> dict[str, int] | None:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from store.sources.growing import GrowingFile
-from store.sources.values import epoch_ms, mapping, string
+from store.sources.base.growing import GrowingFile
+from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.viben.settings import snake
 
 _SAME = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from store.sources.drafts import MessageDraft, PartDraft
-from store.sources.early_results import EarlyResults
-from store.sources.values import mapping, string
+from store.sources.base.drafts import MessageDraft, PartDraft
+from store.sources.base.early_results import EarlyResults
+from store.sources.base.values import mapping, string
 from store.sources.viben.lines import Event
 
 _STEPS = {"failed": "cancelled"}

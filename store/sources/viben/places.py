@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from store.paths import open_regular
-from store.sources.growing import entries_of, stamped
-from store.sources.json_lines import LineError
-from store.sources.protocol import FileStamp, Problem, Unit
-from store.sources.values import string
+from store.sources.base.growing import entries_of, stamped
+from store.sources.base.json_lines import LineError
+from store.sources.base.protocol import FileStamp, Problem, Unit
+from store.sources.base.values import string
 from store.sources.viben.settings import parse_object, parse_settings
+from store.system.paths import open_regular
 
 CONFIG, UI, ROLLOUT, AGENT = (
     "config.yaml", "messages.ui.jsonl", "messages.rollout.jsonl", "messages.agent.jsonl",

@@ -7,14 +7,14 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from store.sources.databases import record_bytes
-from store.sources.drafts import AttachmentDraft, MessageDraft, PartDraft, SessionDraft
-from store.sources.growing import GrowingFile, UnitFiles
-from store.sources.json_lines import LineError
-from store.sources.protocol import Problem, Unit
-from store.sources.requests import request_of
-from store.sources.titles import first_prompt, shortened
-from store.sources.values import epoch_ms, mapping, string
+from store.sources.base.databases import record_bytes
+from store.sources.base.drafts import AttachmentDraft, MessageDraft, PartDraft, SessionDraft
+from store.sources.base.growing import GrowingFile, UnitFiles
+from store.sources.base.json_lines import LineError
+from store.sources.base.protocol import Problem, Unit
+from store.sources.base.requests import request_of
+from store.sources.base.titles import first_prompt, shortened
+from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.viben.lines import Event, events_of, older_events
 from store.sources.viben.messages import Thread
 from store.sources.viben.places import AGENT, BOARD, CONFIG, META, ROLLOUT, TASK, UI

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from store.sources.json_lines import LineError, parse_line, parse_value
+from store.sources.base.json_lines import LineError, parse_line, parse_value
 
 _LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*:(?:\s+(.*))?$")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")

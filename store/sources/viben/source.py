@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from store.sources.drafts import SessionDraft
-from store.sources.file_source import FileSource
-from store.sources.growing import UnitFiles, UnitFollower, entries_of
-from store.sources.json_lines import LINE_LIMIT
-from store.sources.protocol import Problem, Unit
+from store.sources.base.drafts import SessionDraft
+from store.sources.base.file_source import FileSource
+from store.sources.base.growing import UnitFiles, UnitFollower, entries_of
+from store.sources.base.json_lines import LINE_LIMIT
+from store.sources.base.protocol import Problem, Unit
 from store.sources.viben.places import (
     SESSIONS,
     Shelf,
@@ -28,7 +28,7 @@ _STAMPED = re.compile(r"\d{14}_")
 
 
 class VibenSource(FileSource):
-    """Fulfils ``store.sources.protocol.Source`` and ``FollowedSource``; reads only."""
+    """Fulfils ``store.sources.base.protocol.Source`` and ``FollowedSource``; reads only."""
 
     kind = KIND
     label = "viben"

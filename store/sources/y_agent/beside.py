@@ -6,11 +6,11 @@ from typing import Any
 
 import orjson
 
-from store.sources.databases import record_bytes
-from store.sources.drafts import AttachmentDraft, MessageDraft, PartDraft, SessionDraft
-from store.sources.json_lines import LineError, parse_value
-from store.sources.protocol import Problem
-from store.sources.values import mapping, number, string, utc_ms
+from store.sources.base.databases import record_bytes
+from store.sources.base.drafts import AttachmentDraft, MessageDraft, PartDraft, SessionDraft
+from store.sources.base.json_lines import LineError, parse_value
+from store.sources.base.protocol import Problem
+from store.sources.base.values import mapping, number, string, utc_ms
 from store.sources.y_agent.messages import usage_of
 from store.sources.y_agent.stored import Trace
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import orjson
 
-from store.sources.drafts import MessageDraft, PartDraft, Role
-from store.sources.early_results import EarlyResults
-from store.sources.json_lines import LineError, parse_value
-from store.sources.plain_parts import text_part
-from store.sources.values import mapping, number, string, utc_ms
+from store.sources.base.drafts import MessageDraft, PartDraft, Role
+from store.sources.base.early_results import EarlyResults
+from store.sources.base.json_lines import LineError, parse_value
+from store.sources.base.plain_parts import text_part
+from store.sources.base.values import mapping, number, string, utc_ms
 
 COMPACTION = "compaction_summary"
 _ROLES: dict[str, Role] = {

@@ -12,13 +12,13 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from store.sources.databases import record_bytes
-from store.sources.drafts import LineageDraft, LineageKind, MessageDraft, SessionDraft
-from store.sources.growing import GrowingFile
-from store.sources.plain_parts import text_part
-from store.sources.protocol import Problem
-from store.sources.titles import first_prompt
-from store.sources.values import mapping, number, string, utc_ms
+from store.sources.base.databases import record_bytes
+from store.sources.base.drafts import LineageDraft, LineageKind, MessageDraft, SessionDraft
+from store.sources.base.growing import GrowingFile
+from store.sources.base.plain_parts import text_part
+from store.sources.base.protocol import Problem
+from store.sources.base.titles import first_prompt
+from store.sources.base.values import mapping, number, string, utc_ms
 from store.sources.y_agent.beside import add_file_history, add_traces
 from store.sources.y_agent.messages import Transcript
 from store.sources.y_agent.stored import StoredSession

@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from store.errors import StoreError
-from store.paths import open_regular
-from store.sources.database_source import DatabaseSource
-from store.sources.databases import Row, columns, rows, stamp_of_rows
-from store.sources.growing import (
+from store.sources.base.database_source import DatabaseSource
+from store.sources.base.databases import Row, columns, rows, stamp_of_rows
+from store.sources.base.growing import (
     GrowingFile,
     UnitFiles,
     entries_of,
     stamp_of,
     stamped,
 )
-from store.sources.json_lines import LineError, parse_value
-from store.sources.protocol import (
+from store.sources.base.json_lines import LineError, parse_value
+from store.sources.base.protocol import (
     SESSION_FACT,
     FileStamp,
     Library,
@@ -29,9 +28,10 @@ from store.sources.protocol import (
     Reading,
     Unit,
 )
-from store.sources.values import mapping, string, utc_ms
+from store.sources.base.values import mapping, string, utc_ms
 from store.sources.y_agent.session import KIND, Files, display_path, message_ids, session_draft
 from store.sources.y_agent.stored import StoredSession, read_stored
+from store.system.paths import open_regular
 
 _COLUMNS = frozenset({"id", "session_type", "state", "transcript_path", "root_id"})
 _SNAPSHOTS, _HUB = "_snapshots.json", "session-hub.json"
@@ -57,7 +57,7 @@ class _Parent(NamedTuple):
 
 
 class YAgentSource(DatabaseSource):
-    """Fulfils ``store.sources.protocol.Source`` and ``FollowedSource``; reads only."""
+    """Fulfils ``store.sources.base.protocol.Source`` and ``FollowedSource``; reads only."""
 
     kind = KIND
     label = "y-agent"
@@ -196,7 +196,7 @@ class YAgentSource(DatabaseSource):
 
 
 class YAgentFollower:
-    """Fulfils ``store.sources.protocol.Follower``: reads only what transcripts have more."""
+    """Fulfils ``store.sources.base.protocol.Follower``: reads only what transcripts have more."""
 
     def __init__(self, source: YAgentSource) -> None:
         """Start with nothing read."""

@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 
-from store.sources.databases import Row, columns, decoded, rows
-from store.sources.values import string
+from store.sources.base.databases import Row, columns, decoded, rows
+from store.sources.base.values import string
 
 _SECRET = re.compile(r"authorization|api[-_]?key|access[-_]?token|secret|cookie", re.IGNORECASE)
 

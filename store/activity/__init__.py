@@ -1,0 +1,1 @@
+"""What a session is doing now, and which process is doing it."""

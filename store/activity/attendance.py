@@ -1,0 +1,305 @@
+"""Which processes may be running a session whose agent does not say so itself.
+
+A process belongs to a session when it has the session's file open, or when it is the
+session's program and runs in its folder. On Linux ``/proc`` tells; elsewhere ``ps`` and
+``lsof`` are asked, where they are installed. Nothing is asked of the agents.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from store.errors import Refused
+from store.system import processes as system
+from store.system.paths import resolved
+from store.system.processes import PS_TIMEOUT_S, has_proc
+from store.system.programs import CommandLine, run
+from store.system.silent import is_silent
+
+
+class Program(NamedTuple):
+    """How a program's processes are known.
+
+    Attributes:
+        names: What its command is called.
+        packages: Folders of the packages that it is installed in, for programs that are run
+            by an interpreter.
+        shares_file: Whether all its sessions are in one file, so that a process that has it
+            open may run any of them.
+    """
+
+    names: frozenset[str]
+    packages: tuple[str, ...] = ()
+    shares_file: bool = False
+
+
+PROGRAMS: dict[str, Program] = {
+    "claude-code": Program(
+        frozenset({"claude"}), ("/@anthropic-ai/claude-code/", "/claude-agent-sdk/")
+    ),
+    "codex": Program(frozenset({"codex"}), ("/@openai/codex/",)),
+    "opencode": Program(
+        frozenset({"opencode", "opencode-cli"}), ("/opencode-ai/",), shares_file=True
+    ),
+    "gemini": Program(frozenset({"gemini"}), ("/@google/gemini-cli/",)),
+    "pi": Program(frozenset({"pi"}), ("/pi-coding-agent/",)),
+    "copilot": Program(frozenset({"copilot"}), ("/@github/copilot/",)),
+    "aider": Program(frozenset({"aider"})),
+}
+"""By the kind of a source."""
+QUIET_MS = 2_000
+"""A session that no process can be running, and that wrote nothing for so long, is over."""
+QUIET_ELSEWHERE_MS = 15_000
+"""The same where its folder is not on this machine: the agent may be in a container."""
+_ARGUMENTS = 4
+"""Words of a command line among which a program's name is looked for."""
+_OURS = ("backscroll", "store.sync")
+_ENDINGS = (".js", ".mjs", ".cjs", ".py", ".exe")
+
+
+@dataclass(slots=True)
+class Seen:
+    """A process that was seen.
+
+    Attributes:
+        words: The beginning of its command line.
+    """
+
+    pid: int
+    words: Sequence[str]
+    _cwd: str | None = None
+    _files: frozenset[tuple[int, int]] | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is a process of this program."""
+        return self.pid == os.getpid() or any(
+            ours in os.path.basename(word) for word in self.words for ours in _OURS
+        )
+
+    def is_of(self, program: Program) -> bool:
+        """Say whether it is a process of a program."""
+        for word in self.words:
+            name = os.path.basename(word.rstrip("/"))
+            for ending in _ENDINGS:
+                name = name.removesuffix(ending)
+            if name in program.names or any(part in word for part in program.packages):
+                return True
+        return False
+
+    @property
+    def cwd(self) -> str:
+        """The folder that it runs in; "" where the system does not tell."""
+        if self._cwd is None:
+            try:
+                self._cwd = os.path.realpath(system.PROC / str(self.pid) / "cwd", strict=True)
+            except OSError:
+                self._cwd = ""
+        return self._cwd
+
+    def runs_in(self, folder: str) -> bool:
+        """Say whether it runs in a folder or below it."""
+        return bool(self.cwd) and _is_in(self.cwd, resolved(folder))
+
+    def may_work_in(self, folder: str) -> bool:
+        """Say whether it runs in a folder, below or above it, or in one that is not known."""
+        return not self.cwd or self.runs_in(folder) or _is_in(resolved(folder), self.cwd)
+
+    def has_open(self, files: Iterable[tuple[int, int]]) -> bool:
+        """Say whether it has one of some files open, by device and inode."""
+        if self._files is None:
+            self._files = frozenset(_open_files(self.pid))
+        return not self._files.isdisjoint(files)
+
+    def take_told(self, cwd: str, paths: Iterable[str]) -> None:
+        """Take what ``lsof`` told of it."""
+        self._cwd = resolved(cwd) if cwd else ""
+        self._files = frozenset(_identities(paths))
+
+
+class Candidate(NamedTuple):
+    """A process that may run a session.
+
+    Attributes:
+        is_sure: False where nothing but a file that other sessions share speaks for it.
+    """
+
+    pid: int
+    is_sure: bool
+
+
+@dataclass(slots=True)
+class Processes:
+    """The processes of this machine, as they were at one moment.
+
+    Attributes:
+        known: False where the system does not tell.
+    """
+
+    seen: list[Seen] = field(default_factory=list)
+    known: bool = True
+
+    def of_session(
+        self, kind: str, workspace: str | None, paths: Sequence[str],
+        others: Collection[int] = (), newer: int = 0,
+    ) -> list[Candidate]:
+        """Return the processes that may run a session, the likeliest first.
+
+        Args:
+            kind: The kind of its source.
+            workspace: Its folder.
+            paths: Its files.
+            others: Processes that are known to run other sessions.
+            newer: How many sessions of the program in that folder were written later; as many
+                of its processes there run those.
+        """
+        files, program = set(_identities(paths)), PROGRAMS.get(kind)
+        if program is None:
+            return []
+        with_file, in_folder = [], []
+        for one in self.seen:
+            if one.is_ours or one.pid in others:
+                continue
+            named = workspace is not None and one.is_of(program) and one.runs_in(workspace)
+            if files and one.has_open(files):
+                with_file.append(Candidate(one.pid, named or not program.shares_file))
+            elif named:
+                in_folder.append(Candidate(one.pid, True))
+        if not program.shares_file and len(in_folder) <= newer:
+            in_folder = []
+        return sorted([*with_file, *in_folder], key=lambda one: not one.is_sure)
+
+    def is_over(
+        self, kind: str, workspace: str | None, path: str, quiet_for_ms: int,
+        others: Collection[int] = (), newer: int = 0,
+    ) -> bool:
+        """Say whether it is known that nothing runs a session that seems to run.
+
+        Args:
+            kind: The kind of its source.
+            workspace: Its folder.
+            path: Its file.
+            quiet_for_ms: How long ago it was written.
+            others: Processes that are known to run other sessions.
+            newer: How many sessions of the program in that folder were written later.
+        """
+        here = workspace is not None and os.path.isdir(workspace)
+        if quiet_for_ms <= (QUIET_MS if here else QUIET_ELSEWHERE_MS) or is_silent(Path(path)):
+            return False
+        program = PROGRAMS.get(kind)
+        if not self.known or program is None or not os.path.lexists(path):
+            return False
+        # One that serves all sessions of a file may have been started anywhere.
+        anywhere = program.shares_file or not here
+        may = [
+            one for one in self.seen
+            if not one.is_ours and one.pid not in others and one.is_of(program)
+            and (anywhere or one.may_work_in(workspace or ""))
+        ]  # fmt: skip
+        of_newer = not anywhere and len(may) <= newer and all(
+            one.runs_in(workspace or "") for one in may
+        )  # fmt: skip
+        return not may or of_newer
+
+    def any_of(self, kind: str) -> bool:
+        """Say whether any process of a kind's program runs, wherever."""
+        program = PROGRAMS.get(kind)
+        return program is not None and any(one.is_of(program) for one in self.seen)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def running_processes(kinds: Iterable[str] = PROGRAMS) -> Processes:
+    """Return the processes that run now.
+
+    Args:
+        kinds: Kinds of sources; of other programs' processes less is asked where that costs.
+    """
+    if has_proc():
+        return Processes([*_by_proc()])
+    return _by_ps([PROGRAMS[kind] for kind in kinds if kind in PROGRAMS])
+
+
+def _by_proc() -> Iterable[Seen]:
+    for name in os.listdir(system.PROC):
+        if not name.isdecimal():
+            continue
+        folder = system.PROC / name
+        try:
+            words = folder.joinpath("cmdline").read_bytes()[:4096].split(b"\0")
+            title = folder.joinpath("comm").read_bytes().strip()
+        except OSError:
+            continue
+        if not words[0]:
+            continue  # the system's own, or one that has ended
+        yield Seen(int(name), [os.fsdecode(word) for word in [title, *words[:_ARGUMENTS]]])
+
+
+def _open_files(pid: int) -> Iterable[tuple[int, int]]:
+    folder = system.PROC / str(pid) / "fd"
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    yield from _identities(str(folder / name) for name in names)
+
+
+def _identities(paths: Iterable[str]) -> Iterable[tuple[int, int]]:
+    for path in paths:
+        try:
+            stat = os.stat(path)
+        except (OSError, ValueError):
+            continue
+        yield stat.st_dev, stat.st_ino
+
+
+def _by_ps(programs: Sequence[Program]) -> Processes:
+    """List processes without ``/proc``; only those of some programs are asked for more."""
+    told = _output(CommandLine.of("ps", "-a", "-x", "-o", "pid=", "-o", "command="))
+    if told is None:
+        return Processes(known=False)
+    found = Processes()
+    for line in told.splitlines():
+        number, _, command = line.strip().partition(" ")
+        if number.isdecimal():
+            found.seen.append(Seen(int(number), command.split()[:_ARGUMENTS], "", frozenset()))
+    named = {
+        one.pid: one for one in found.seen if any(one.is_of(program) for program in programs)
+    }
+    if named:
+        numbers = ",".join(map(str, named))
+        lsof = CommandLine.of("lsof", "-w", "-n", "-P", "-Fpfn", "-p").bare_operand(numbers)
+        _take_lsof(named, _output(lsof) or "")
+    return found
+
+
+def _take_lsof(seen: dict[int, Seen], told: str) -> None:
+    """Take folders and open files from ``lsof -F``: a field a line, its letter first."""
+    pid, descriptor, cwd = 0, "", ""
+    paths: list[str] = []
+    for line in [*told.splitlines(), "p0"]:
+        letter, value = line[:1], line[1:]
+        if letter == "p":
+            if pid in seen:
+                seen[pid].take_told(cwd, paths)
+            pid, cwd, paths = int(value) if value.isdecimal() else 0, "", []
+        elif letter == "f":
+            descriptor = value
+        elif letter == "n" and descriptor == "cwd":
+            cwd = value
+        elif letter == "n" and Path(value).is_absolute():
+            paths.append(value)
+
+
+def _output(command: CommandLine) -> str | None:
+    try:
+        done = run(command, given=b"", timeout_s=PS_TIMEOUT_S)
+    except (Refused, TimeoutError):
+        return None
+    return done.output.decode("utf-8", "surrogateescape")

@@ -1,0 +1,1 @@
+"""What messages are: who speaks, what a turn is, what a reply says, how messages are marked."""

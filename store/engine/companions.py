@@ -1,0 +1,112 @@
+"""The files beside a database, what tells that they moved, and private copies of them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+from store.errors import StoreError
+from store.system.processes import is_alive
+
+Way = Literal["live", "immutable", "copy"]
+"""How a database is opened for reading; ``store.engine.access`` says when which."""
+Signature = tuple[int, ...]
+
+_COPY_ATTEMPTS = 5
+
+
+def beside(path: Path, ending: str) -> Path:
+    """Return the file that SQLite keeps beside a database."""
+    return path.with_name(path.name + ending)
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes of a file, -1 where it is missing."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
+
+
+def signature(path: Path, way: Way) -> Signature:
+    """Return what changes when a file must be opened again for reading.
+
+    A ``live`` connection sees every write; only a file that took its place is news to it,
+    or another ``-wal`` that took the place of its own.
+    Empty where the file cannot be looked at.
+    """
+    try:
+        main = path.stat()
+        if way == "live":
+            return (main.st_dev, main.st_ino, _inode(beside(path, "-wal")))
+        signs = [main.st_dev, main.st_ino, main.st_size, main.st_mtime_ns]
+        for ending in ("-wal", "-journal"):
+            try:
+                status = beside(path, ending).stat()
+            except FileNotFoundError:
+                signs += [-1, -1]
+            else:
+                signs += [status.st_size, status.st_mtime_ns]
+    except OSError:
+        return ()
+    return tuple(signs)
+
+
+def _inode(path: Path) -> int:
+    """Return the number of a file, -1 where it is missing."""
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return -1
+
+
+def same_file(one: Signature, other: Signature) -> bool:
+    """Say whether two signatures are of one main file, whatever lies beside it."""
+    return one[:2] == other[:2]
+
+
+def copy_aside(path: Path) -> tuple[Signature, Path]:
+    """Copy a database with its ``-wal`` or ``-journal`` into a private folder.
+
+    Returns:
+        The signature of what was copied, and the folder, 0700.
+
+    Raises:
+        StoreError: The file kept changing, or could not be copied.
+    """
+    from store.system.locations import private_folder, scratch_dir
+
+    copies = private_folder(scratch_dir() / "copies")
+    _sweep(copies)
+    scratch = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=copies))
+    try:
+        for _ in range(_COPY_ATTEMPTS):
+            before = signature(path, "copy")
+            for ending in ("", "-wal", "-journal"):
+                copy = beside(scratch / path.name, ending)
+                copy.unlink(missing_ok=True)
+                if beside(path, ending).exists():
+                    shutil.copyfile(beside(path, ending), copy)
+            if before and signature(path, "copy") == before:
+                return before, scratch
+    except OSError as error:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise StoreError(f"{path} cannot be copied to be read: {error}") from error
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    shutil.rmtree(scratch, ignore_errors=True)
+    raise StoreError(f"{path} kept changing while it was copied to be read; try again")
+
+
+def _sweep(copies: Path) -> None:
+    """Remove the copies of processes that are gone."""
+    for folder in copies.iterdir():
+        owner = folder.name.partition("-")[0]
+        if not owner.isdigit():
+            continue
+        if is_alive({"pid": int(owner)}) is False:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,303 @@
+"""A SQLite file that holds the three tables, opened for reading or for writing.
+
+Everything here is synchronous and light, so that the first page of sessions can be read
+before aiosqlite is imported; ``store.store`` runs the same functions on its threads.
+
+Files of our own (by ``application_id``) are made, migrated and indexed. A host's file, of
+the contract's plain form or of Grida's, is opened as it is and stays so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from store.engine import schema
+from store.engine.access import (
+    Header,
+    Opened,
+    connect,
+    damaged,
+    open_for_reading,
+    read_header,
+)
+from store.engine.companions import Signature, beside, signature, size_of
+from store.engine.form import Form, FormName, detect_form
+from store.engine.rebuilt import not_ordinary, open_rebuilt
+from store.errors import StoreError
+from store.system.paths import real_path
+
+__all__ = ["Database", "Form", "FormName", "detect_form", "explained", "open_database"]
+
+READING = "opened for reading only"
+
+
+@dataclass(slots=True)
+class Database:
+    """One open connection with the form of its file.
+
+    Attributes:
+        read_only: Why nothing may be written on this connection, or None when it may.
+        file_read_only: Why nothing may be written to the file at all, or None.
+        opened: How it was opened for reading; None for a writing connection.
+        written_as: What a file is known by that is open for writing.
+    """
+
+    path: Path
+    connection: sqlite3.Connection
+    form: Form
+    read_only: str | None = None
+    file_read_only: str | None = None
+    opened: Opened | None = None
+    written_as: Signature = ()
+
+    def moved(self) -> bool:
+        """Say whether the file must be opened again to see what is in it now.
+
+        Costs one to three ``stat`` calls. A live connection sees later writes by itself;
+        see ``store.engine.access`` for the others. A file that is gone has not moved, unless it is
+        open for writing: what is written to it would be lost.
+        """
+        if self.opened is None:
+            return signature(real_path(self.path), "live") != self.written_as
+        now = signature(self.opened.path, self.opened.way)
+        return bool(now) and now != self.opened.signature
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self.opened is not None:
+            self.opened.close()
+        else:
+            self.connection.close()
+
+
+def open_database(path: Path, *, create: bool = False, write: bool = True) -> Database:
+    """Open a store file.
+
+    A file of a newer version than we know, or one that may not be written, is opened for
+    reading though ``write`` is asked for; ``read_only`` then says why.
+
+    Args:
+        path: The SQLite file.
+        create: Make the file (0600, its folder 0700) with our schema where it is missing
+            or empty.
+        write: False opens it for reading alone.
+
+    Raises:
+        StoreError: The file is missing, or is no store; the message says which, and the
+            way out.
+    """
+    path = path.absolute()
+    try:
+        if create:
+            _create(path)
+        header = read_header(path)
+        database = _open_reading(path, header)
+        if database.form.name == "own" and database.form.version < schema.CURRENT_VERSION:
+            database = _bring_up_to_date(database, header)
+        if not write or database.file_read_only:
+            return database
+        database.close()
+        return _open_writing(path)
+    except sqlite3.Error as error:
+        raise explained(error, path) from error
+
+
+def _open_reading(path: Path, header: Header) -> Database:
+    real = real_path(path)
+    _refuse_truncated(path, header)
+    forms: list[Form] = []
+    damage: list[str] = []
+
+    def prepare(connection: sqlite3.Connection) -> None:
+        try:
+            schema.apply_pragmas(connection)
+            forms.append(detect_form(connection, path))
+        except sqlite3.DatabaseError as error:
+            if not str(error).startswith("malformed database schema"):
+                raise
+            # SQLite then passes over what it cannot parse; nothing is written here.
+            connection.execute("PRAGMA writable_schema = ON")
+            schema.apply_pragmas(connection)
+            forms.append(detect_form(connection, path))
+            damage.append(str(error))
+
+    ours = header.application_id == schema.APPLICATION_ID
+    opened = open_for_reading(real, header, ours=ours, prepare=prepare)
+    form = forms[-1]
+    reason = _why_read_only(path, form)
+    if damage:
+        reason = f"the schema of {path} is damaged ({damage[-1]}), so it is {READING}"
+    elif form.name != "own" and (odd := not_ordinary(opened.connection)):
+        reason = f"{', '.join(odd)} of {path}: no ordinary table, so the file is {READING}"
+        opened.close()
+        opened = open_rebuilt(real)
+        schema.apply_pragmas(opened.connection)
+    if opened.no_space and reason is None:
+        reason = f"{_no_space(path)}, so it is {READING}; free some space to change it"
+    return Database(path, opened.connection, form, reason or READING, reason, opened)
+
+
+def _open_writing(path: Path) -> Database:
+    connection = connect(real_path(path), "mode=rw")
+    try:
+        schema.apply_pragmas(connection)
+        form = detect_form(connection, path)
+        return Database(path, connection, form, written_as=signature(real_path(path), "live"))
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _bring_up_to_date(database: Database, header: Header) -> Database:
+    """Migrate a file of ours that is of an older version, and open it again."""
+    path = database.path
+    version = database.form.version
+    if database.file_read_only:
+        database.close()
+        way_out = "" if database.opened and database.opened.no_space else (
+            "; copy it to a folder of yours and open the copy"
+        )
+        raise StoreError(
+            f"{path} is a store of the older version {version} and cannot be brought up to"
+            f" date: {database.file_read_only}{way_out}"
+        )
+    database.close()
+    _on_connection(path, schema.migrate)
+    return _open_reading(path, header)
+
+
+def _on_connection(path: Path, work: Callable[[sqlite3.Connection], None]) -> None:
+    connection = connect(real_path(path), "mode=rw")
+    try:
+        schema.apply_pragmas(connection)
+        work(connection)
+    finally:
+        connection.close()
+
+
+def _create(path: Path) -> None:
+    """Make a store where the file is missing, empty, or a SQLite file without any table."""
+    try:
+        if not path.exists():
+            _make(real_path(path))
+        if path.is_file() and path.stat().st_size == 0:
+            _on_connection(path, schema.migrate)
+            return
+    except OSError as error:
+        raise StoreError(cannot_be_made(path, error)) from error
+    header = read_header(path)
+    if header.application_id == 0 and header.user_version == 0 and os.access(path, os.W_OK):
+        _on_connection(path, _migrate_if_bare)
+
+
+_WRITE_VERSION, _READ_VERSION, _WAL = 18, 19, 2
+"""Where a SQLite file says that it is in WAL mode (sqlite.org/fileformat.html, 1.3.3)."""
+
+
+def _make(path: Path) -> None:
+    """Put a whole new store into its place, so that no process ever sees half of one."""
+    from store.system.files import AlreadyThere, write_whole
+    from store.system.locations import private_folder
+
+    private_folder(path.parent)
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        schema.migrate(connection)
+        image = bytearray(connection.serialize())
+    finally:
+        connection.close()
+    image[_WRITE_VERSION], image[_READ_VERSION] = _WAL, _WAL
+    # Another process may have made it meanwhile, which is as good.
+    with contextlib.suppress(AlreadyThere):
+        write_whole(path, [bytes(image)])
+
+
+def _migrate_if_bare(connection: sqlite3.Connection) -> None:
+    if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None:
+        schema.migrate(connection)
+
+
+def _refuse_truncated(path: Path, header: Header) -> None:
+    real = real_path(path)
+    if any(size_of(beside(real, ending)) > 0 for ending in ("-wal", "-journal")):
+        return
+    size = size_of(real)
+    if size < header.promised_bytes:
+        raise StoreError(damaged(path, f"cut off: {size} of {header.promised_bytes} bytes"))
+
+
+def _why_read_only(path: Path, form: Form) -> str | None:
+    if form.is_newer:
+        newer = "a newer Backscroll" if form.name == "own" else "a newer Grida"
+        return (
+            f"{path} was written by {newer} (version {form.version}, known up to"
+            f" {form.newest_known}), so it is opened for reading only; update Backscroll to"
+            " write to it"
+        )
+    if not os.access(path, os.W_OK):
+        return f"{path} may not be written by you, so it is opened for reading only"
+    if not os.access(real_path(path).parent, os.W_OK):
+        return f"the folder of {path} may not be written by you, so it is opened for reading only"
+    return None
+
+
+_LEAST_FREE = 64 << 10
+_READ_FAILED = {
+    sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_FSTAT,
+    sqlite3.SQLITE_IOERR_CORRUPTFS,
+}  # fmt: skip
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+
+
+def explained(error: sqlite3.Error, path: Path) -> StoreError:
+    """Return one line for the user on what SQLite says of a file, with the way out."""
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    primary = code & 0xFF
+    if primary in _LOCKED:
+        return StoreError(
+            f"{path} is locked by another program; wait until it is done, or close it there,"
+            " and try again"
+        )
+    if primary in _DAMAGED:
+        return StoreError(damaged(path, str(error)))
+    if primary == sqlite3.SQLITE_FULL or (primary == sqlite3.SQLITE_IOERR and is_full(path)):
+        return StoreError(f"the disk of {path} is full; free some space and try again")
+    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+        return StoreError(f"{path} may not be written by you; check its permissions")
+    if primary == sqlite3.SQLITE_IOERR:
+        what = "read" if code in _READ_FAILED else "written"
+        return StoreError(f"{path} cannot be {what}: SQLite says {str(error)!r}; check its disk")
+    if primary == sqlite3.SQLITE_CANTOPEN:
+        return StoreError(
+            f"{path} cannot be opened; check the permissions of the file and its folder"
+        )
+    return StoreError(f"{path} cannot be used as a store: SQLite says {str(error)!r}")
+
+
+def cannot_be_made(path: Path, error: OSError) -> str:
+    """Return the line for a store that cannot be made, with the way out."""
+    return (
+        f"{path} cannot be made: {error.strerror or error}; name a place that you may write to"
+        " with --store, or set XDG_DATA_HOME"
+    )
+
+
+def is_full(path: Path) -> bool:
+    """Say whether the disk of a file has no room for a page and SQLite's index of it."""
+    try:
+        return shutil.disk_usage(real_path(path).parent).free < _LEAST_FREE
+    except OSError:
+        return False
+
+
+def _no_space(path: Path) -> str:
+    if is_full(path):
+        return f"the disk of {path} is full"
+    return f"SQLite cannot make its files beside {path}"

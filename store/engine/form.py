@@ -1,0 +1,179 @@
+"""Which columns a store file has, and the SQL that reads a fact whatever they are."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+from store.conversation.turns import NO_TURN
+from store.engine import schema
+from store.errors import StoreError
+
+FormName = Literal["own", "contract", "grida"]
+
+GRIDA_VERSION = 3
+"""The newest ``user_version`` of Grida's form that we know."""
+
+
+
+class Form(NamedTuple):
+    """Which columns a file has, and the SQL that reads a fact whatever the form is.
+
+    Attributes:
+        name: ``own`` carries our application id; ``contract`` has the contract's tables;
+            ``grida`` has Grida's extra columns.
+        version: ``PRAGMA user_version``.
+        title_column: Whether ``chat_sessions.title`` exists.
+        hidden_column: Whether ``chat_messages.hidden_at`` exists.
+        columns: The column names of each of the three tables, in their order.
+    """
+
+    name: FormName
+    version: int
+    title_column: bool
+    hidden_column: bool
+    columns: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+
+    @property
+    def newest_known(self) -> int | None:
+        """The newest version that we know; None where a version says nothing to us."""
+        known: dict[FormName, int] = {"own": schema.CURRENT_VERSION, "grida": GRIDA_VERSION}
+        return known.get(self.name)
+
+    @property
+    def is_newer(self) -> bool:
+        """Whether the file is of a version that is newer than we know."""
+        return self.newest_known is not None and self.version > self.newest_known
+
+    def fact(self, table: str, path: str) -> str:
+        """Return the SQL expression for a value in ``metadata_json`` (NULL when unset).
+
+        Rows of others may hold what is no JSON, on which SQLite's JSON functions fail.
+
+        Args:
+            table: The table's alias.
+            path: As in ``user.title``.
+        """
+        column = f"{table}.metadata_json"
+        return f"CASE WHEN json_valid({column}) THEN json_extract({column}, '$.{path}') END"
+
+    def rare_fact(self, table: str, path: str) -> str:
+        """Return the same as ``fact``: parsing costs less than looking for the key first."""
+        return self.fact(table, path)
+
+    def title(self, table: str) -> str:
+        """Return the SQL expression for a session's title (NULL when unset).
+
+        The user's own wins, then the title column, then ``metadata_json.title``.
+        """
+        users = f"nullif({self.fact(table, 'user.title')}, '')"
+        given = f"{table}.title, " if self.title_column else ""
+        return f"coalesce({users}, {given}{self.fact(table, 'title')})"
+
+    def source_kind(self, table: str) -> str:
+        """Return the SQL expression for where a session came from (NULL when unknown)."""
+        return self.fact(table, "source.kind")
+
+    def source_id(self, table: str) -> str:
+        """Return the SQL expression for a session's id at its source."""
+        return self.fact(table, "source.id")
+
+    def answer_name(self, table: str) -> str:
+        """Return the SQL expression for what names an answer wherever it is stored.
+
+        Sync's own name for it, else the message that it was copied from; NULL without both.
+        """
+        named = f"json_extract({table}.metadata_json, '$.source.answer[0]')"
+        copied = f"json_extract({table}.metadata_json, '$.inherited_from')"
+        valid = f"json_valid({table}.metadata_json)"
+        return f"CASE WHEN {valid} THEN coalesce({named}, {copied}) END"
+
+    def hidden_at(self, table: str) -> str:
+        """Return the SQL expression for a message's ``hidden_at`` (NULL when visible)."""
+        in_metadata = self.fact(table, "hidden_at")
+        return f"coalesce({table}.hidden_at, {in_metadata})" if self.hidden_column else in_metadata
+
+    def queued(self, table: str) -> str:
+        """Return the SQL condition for a message that waits and is no transcript yet."""
+        queued_at = self.fact(table, "queued_at")
+        return f"coalesce(typeof({queued_at}) IN ('integer', 'real'), 0)"
+
+    def cancelled(self, table: str) -> str:
+        """Return the SQL condition for a message that was cancelled while it waited."""
+        return f"({self.fact(table, 'queue_canceled_at')} IS NOT NULL)"
+
+    def starts_turn(self, table: str) -> str:
+        """Return the SQL condition for a shown message that begins a turn.
+
+        The rule is that of ``store.conversation.turns``.
+        """
+        origin = f"coalesce({self.rare_fact(table, 'origin')}, '')"
+        return f"({table}.role = 'user' AND {origin} NOT IN {NO_TURN})"
+
+    def shown(self, table: str) -> str:
+        """Return the SQL condition for a message of the visible transcript."""
+        return (
+            f"({self.hidden_at(table)} IS NULL AND NOT {self.queued(table)}"
+            f" AND NOT {self.cancelled(table)})"
+        )
+
+
+def detect_form(connection: sqlite3.Connection, path: Path) -> Form:
+    """Return the form of an open file.
+
+    Raises:
+        StoreError: The file has not the contract's tables and columns; the message says
+            what it has.
+    """
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application_id == schema.APPLICATION_ID and version == schema.CURRENT_VERSION:
+        return _own_form(connection, path)
+    columns = {
+        table: tuple(str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})"))
+        for table in schema.REQUIRED_COLUMNS
+    }
+    _require_tables(connection, path, columns)
+    for table, required in schema.REQUIRED_COLUMNS.items():
+        if missing := [name for name in required if name not in columns[table]]:
+            raise StoreError(
+                f"{path} is no session store: its table {table} has no {', '.join(missing)};"
+                " perhaps another program's, which can be opened if it is a known source"
+            )
+    title, hidden = "title" in columns["chat_sessions"], "hidden_at" in columns["chat_messages"]
+    name: FormName = (
+        "own" if application_id == schema.APPLICATION_ID else "grida" if title else "contract"
+    )
+    return Form(name, version, title, hidden, columns)
+
+
+def _own_form(connection: sqlite3.Connection, path: Path) -> Form:
+    """Return the form of a file of ours, whose columns need not be looked up."""
+    columns = schema.REQUIRED_COLUMNS
+    found = connection.execute(
+        f"SELECT name FROM sqlite_master WHERE type = 'table' AND name IN {tuple(columns)}"
+    ).fetchall()
+    there = {row[0] for row in found}
+    _require_tables(
+        connection, path, {name: columns[name] if name in there else () for name in columns}
+    )
+    return Form("own", schema.CURRENT_VERSION, False, False, columns)
+
+
+def _require_tables(
+    connection: sqlite3.Connection, path: Path, columns: Mapping[str, tuple[str, ...]]
+) -> None:
+    missing = [table for table, names in columns.items() if not names]
+    if not missing:
+        return
+    query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+    there = [str(row[0]) for row in connection.execute(query).fetchall()]
+    shown = ", ".join(there[:6]) + (", ..." if len(there) > 6 else "")
+    raise StoreError(
+        f"{path} is a SQLite file but no session store: it has no table {', '.join(missing)}"
+        + (f" (it has {shown}); open it as a source if a known agent wrote it" if there else
+           " and no other; delete it, or let `backscroll sync --store` make a store there")
+    )  # fmt: skip

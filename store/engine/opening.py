@@ -1,0 +1,86 @@
+"""What a path is that is handed in as a store, before anything is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from store.engine.database import Database, open_database
+from store.errors import StoreError
+from store.sources.base.server_url import server_url
+from store.system.paths import expanded
+
+NO_SERVER_STORE = (
+    "a store on PostgreSQL cannot be opened by this version: name a SQLite file "
+    "(sessions of hub and lionagi are read from PostgreSQL: backscroll sync URL)"
+)
+TargetKind = Literal["own", "contract", "grida", "other", "missing", "folder", "server"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a target is.
+
+    Attributes:
+        kind: The form of a store; ``other`` is a file that is none, ``server`` a URL of a
+            database server.
+        path: The file or folder; None for a URL.
+        version: ``PRAGMA user_version`` of a store.
+        message: Why it cannot be opened as a store, or for a store why it is opened for
+            reading only; None where nothing is to be said.
+    """
+
+    kind: TargetKind
+    path: Path | None
+    version: int | None = None
+    message: str | None = None
+
+    @property
+    def is_store(self) -> bool:
+        """Whether it can be opened as a store."""
+        return self.kind in ("own", "contract", "grida")
+
+
+def as_path(target: str | Path) -> Path | None:
+    """Return a target as a path, ``~`` expanded; None for the URL of a database server."""
+    if isinstance(target, str) and server_url(target) is not None:
+        return None
+    return expanded(target)
+
+
+def recognise(target: str | Path) -> Target:
+    """Say what a target is, by its content; nothing is changed, and nothing raised."""
+    path = as_path(target)
+    if path is None:
+        return Target("server", None)
+    try:
+        if not path.exists():
+            kind: TargetKind = "missing"
+        else:
+            kind = "folder" if path.is_dir() else "other"
+        database = open_database(path, write=False)
+    except StoreError as error:
+        return Target(kind, path, message=str(error))
+    except OSError as error:
+        return Target("other", path, message=f"{path} cannot be opened: {error}")
+    form, reason = database.form, database.file_read_only
+    database.close()
+    return Target(form.name, path, form.version, reason)
+
+
+def open_target(target: str | Path, *, create: bool = False, write: bool = False) -> Database:
+    """Open a target as a store, by default for reading.
+
+    Args:
+        target: A path; ``~`` is expanded.
+        create: Make it, with our schema, where it is missing or empty.
+        write: Open it for writing; ``read_only`` of the result says where that cannot be.
+
+    Raises:
+        StoreError: It is no store: what it is, why it cannot be opened, and the way out.
+    """
+    path = as_path(target)
+    if path is None:
+        raise StoreError(NO_SERVER_STORE)
+    return open_database(path, create=create, write=write)

@@ -1,0 +1,1 @@
+"""Reads exported sessions back into a store."""

@@ -1,0 +1,232 @@
+"""What an agent's own log of typed lines still knows of sessions whose files are gone.
+
+Claude Code and Codex note every line that a person types in one ``history.jsonl``, and keep
+it longer than sessions. Where a session has no file of its own any more, its prompts are a
+session of prompts only; ``SessionDraft.partial`` keeps it from ever taking the place of one
+that was read whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from store.sources.base.drafts import MessageDraft, SessionDraft
+from store.sources.base.json_lines import LineError, parse_line, records_of
+from store.sources.base.plain_parts import data_part, text_part
+from store.sources.base.protocol import FileStamp, Problem, Reading, Unit
+from store.sources.base.requests import prompt_parts
+from store.sources.base.titles import first_prompt
+from store.system.paths import open_regular
+
+NAME = "history.jsonl"
+KEY = "history.jsonl/"
+"""Begins the keys of units; the session's id follows."""
+_HEAD = 65_536
+LIMIT = 256 * 1024 * 1024
+"""Bytes of the largest log that is read."""
+NOTE = "Only the prompts of this session are known: its own file is gone."
+
+
+@dataclass(frozen=True, slots=True)
+class TypedLine:
+    """One line that a person typed.
+
+    Attributes:
+        at: Epoch ms.
+        folder: The workspace, where the log names it.
+        origin: ``human``, ``command`` or ``shell``.
+        details: What goes into ``metadata.backscroll``.
+    """
+
+    session: str
+    text: str
+    at: int
+    folder: str | None = None
+    origin: str = "human"
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def is_log(path: str, keys: Collection[str]) -> bool:
+    """Tell whether a file is a log of typed lines, by the keys of its first entries."""
+    try:
+        with open_regular(path) as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return False
+    return any(set(keys) <= entry.keys() for entry in records_of(head, 20))
+
+
+ReadLine = Callable[[dict[str, Any]], TypedLine | None]
+
+
+@dataclass(slots=True)
+class _Session:
+    """The entries of one session as they are in the log."""
+
+    records: list[bytes] = field(default_factory=list)
+
+    def lines(self, read_line: ReadLine) -> Iterator[tuple[int, TypedLine]]:
+        """Yield what the entries say was typed, each with its record's number."""
+        for number, record in enumerate(self.records):
+            try:
+                line = read_line(parse_line(record)[0])
+            except LineError:
+                continue  # told when the log was read
+            if line is not None and line.text.strip():
+                yield number, line
+
+    def stamp(self, path: str, session: str) -> FileStamp:
+        """Return what changes when the session's lines do, in the form of a file's stamp."""
+        digest = hashlib.blake2b(b"\n".join(self.records), digest_size=7).digest()
+        mark, count = int.from_bytes(digest, "big"), len(self.records)
+        return FileStamp(f"{path}#{session}", 0, count, mark, count)
+
+
+@dataclass(slots=True)
+class _Log:
+    """A log as it was read; its damage is told each time it is listed."""
+
+    stamp: tuple[int, int, int]
+    sessions: dict[str, _Session] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+class PromptHistory:
+    """The logs of an agent, each read again when it moved."""
+
+    def __init__(
+        self, kind: str, key: str, read_line: ReadLine, name: Callable[[str], str] = str
+    ) -> None:
+        """Start with nothing read.
+
+        Args:
+            kind: The source's kind.
+            key: The key that names an entry's session.
+            read_line: Returns the line that an entry of the log is; None for one without a
+                session or words.
+            name: Returns a session's id as the source has it.
+        """
+        self._kind = kind
+        self._session_id = re.compile(rb'"%s"\s*:\s*"([^"\\/]{1,200})"' % key.encode())
+        self._read_line = read_line
+        self._name = name
+        self._known: dict[str, _Log] = {}
+
+    def units(
+        self, path: str, there: Collection[str], problems: list[Problem]
+    ) -> Iterator[Unit]:
+        """Yield a unit for each session that the log knows and that has no file.
+
+        Args:
+            path: The log.
+            there: The ids of the sessions that have one.
+            problems: Takes why the log cannot be read.
+        """
+        for name, session in self._sessions(path, problems).items():
+            if name in there:
+                continue
+            lines = (line for _, line in session.lines(self._read_line))
+            asked = next((line for line in lines if line.origin == "human"), None)
+            if asked is not None:
+                last = _Session(session.records[-1:]).lines(self._read_line)
+                newest = max([asked.at, *(line.at for _, line in last)])
+                yield Unit(KEY + name, (session.stamp(path, name),), newest)
+
+    def read(self, path: str, unit: Unit) -> Reading:
+        """Read one of the units."""
+        name = unit.key.removeprefix(KEY)
+        # What is wrong with the log is a problem of the listing, not of each of its sessions.
+        session = self._sessions(path, []).get(name)
+        if session is None:
+            return Reading([], [], ())
+        draft = self._draft(path, name, session)
+        return Reading([draft], [], (session.stamp(path, name),))
+
+    def _draft(self, path: str, name: str, session: _Session) -> SessionDraft:
+        lines = list(session.lines(self._read_line))
+        messages = [_message(line, number, session.records[number]) for number, line in lines]
+        messages.sort(key=lambda message: message.created_at)
+        first, last = messages[0].created_at, messages[-1].created_at
+        number = lines[-1][0]
+        note = data_part("event", {"name": "prompts only", "details": NOTE}, last, number)
+        messages.append(MessageDraft("prompts-only", "system", last, last, {}, [note]))
+        draft = SessionDraft(
+            name, path, self._kind, first, last,
+            title=first_prompt(messages),
+            title_from="first-prompt",
+            workspace_root=next((line.folder for _, line in lines if line.folder), None),
+            messages=messages,
+            records=session.records,
+            partial=True,
+        )  # fmt: skip
+        draft.metadata["backscroll"] = {"prompts_only": True}
+        draft.metadata["activity"] = {"state": "ended", "from": "stored", "since": last}
+        return draft
+
+    def _sessions(self, path: str, problems: list[Problem]) -> dict[str, _Session]:
+        try:
+            now = os.stat(path)
+            stamp = now.st_ino, now.st_size, now.st_mtime_ns
+            log = self._known.get(path)
+            if log is None or log.stamp != stamp:
+                log = self._known[path] = _Log(stamp)
+                log.sessions = self._read(path, log.problems)
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            problems.append(Problem(path, 0, error.strerror or str(error)))
+            return {}
+        problems += log.problems
+        return log.sessions
+
+    def _read(self, path: str, problems: list[Problem]) -> dict[str, _Session]:
+        found_as = os.stat(path)
+        if not stat.S_ISREG(found_as.st_mode):
+            problems.append(Problem(path, 0, "not a regular file"))
+            return {}
+        if found_as.st_size > LIMIT:
+            problems.append(Problem(path, 0, "log is larger than 256 MiB, skipped"))
+            return {}
+        found: dict[str, _Session] = {}
+        with open_regular(path) as file:
+            lines = file.read().split(b"\n")
+        for place, line in enumerate(lines):
+            named = self._session_id.search(line)
+            if named is not None and line.rstrip().endswith(b"}"):
+                name = self._name(named[1].decode("utf-8", "replace"))
+                found.setdefault(name, _Session()).records.append(line.rstrip(b"\r"))
+            elif line.strip() and place < len(lines) - 1:
+                try:
+                    parse_line(line)
+                except LineError as error:
+                    problems.append(Problem(path, place + 1, str(error)))
+        return found
+
+
+def _message(line: TypedLine, number: int, record: bytes) -> MessageDraft:
+    digest = hashlib.blake2b(record, digest_size=8).hexdigest()
+    metadata: dict[str, Any] = {"origin": line.origin}
+    if line.details:
+        metadata["backscroll"] = line.details
+    parts = [text_part(line.text, line.at, number)]
+    if line.origin == "human":
+        parts = prompt_parts(parts)
+    return MessageDraft(f"{digest}-{number}", "user", line.at, line.at, metadata, parts)
+
+
+class HistoryFollower:
+    """Reads a unit of a log whole each time: it is small."""
+
+    def __init__(self, read: Callable[[Unit], Reading]) -> None:
+        """Follow by reading."""
+        self._read = read
+
+    def read(self, unit: Unit) -> Reading:
+        """Return what reading the unit whole would."""
+        return self._read(unit)

@@ -1,0 +1,355 @@
+"""The one protocol that every source fulfils."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from store.sources.base.drafts import SessionDraft
+from store.sources.base.row_reader import RowReader
+from store.sources.base.server_url import ServerUrl
+
+
+@dataclass(frozen=True, slots=True)
+class FileStamp:
+    """What tells whether a file moved since it was read.
+
+    Attributes:
+        size: Bytes.
+        mtime_ns: Nanoseconds.
+        offset: Bytes that were consumed; less than ``size`` where the last line is torn.
+    """
+
+    path: str
+    inode: int
+    size: int
+    mtime_ns: int
+    offset: int = 0
+
+    @classmethod
+    def now(cls, path: str) -> FileStamp:
+        """Return the stamp of a file or folder as it is; all zero where there is none."""
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            return cls(path, 0, 0, 0)
+        return cls(path, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What is read as one: a session's file with its side files, or a session of a database.
+
+    Attributes:
+        key: Identifies the unit within its root.
+        stamps: Of each file that the unit is made of; equal stamps mean nothing to read.
+        changed_at: Epoch ms; sync reads the newest first.
+    """
+
+    key: str
+    stamps: tuple[FileStamp, ...]
+    changed_at: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its files."""
+        return sum(stamp.size for stamp in self.stamps)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A line, file or folder that could not be read, and why.
+
+    Attributes:
+        line: Line number from 1; 0 where the whole file is meant.
+    """
+
+    path: str
+    line: int
+    reason: str
+
+
+class Fact(NamedTuple):
+    """Something that a unit tells and that the reading of another one may need.
+
+    Attributes:
+        name: Says what it is, such as ``turn:<id of the first turn>``; others want it by this.
+        session: The session that it is told of, by its id at the source.
+        value: What it says beside that it is there.
+    """
+
+    name: str
+    session: str
+    value: str = ""
+
+
+class KnownMessage(NamedTuple):
+    """A message that the library has, as its source called it; the time is epoch ms."""
+
+    name: str
+    created_at: int
+    role: str
+
+
+SESSION_FACT = "session:"
+"""Begins the name of the fact that a session is there, which sync tells of each by itself."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What came of reading one unit.
+
+    Attributes:
+        looked: Files and folders other than the unit's own that it was read with
+            (``FileStamp.now``), those that were looked for in vain too: the unit is read
+            again when one of them moves, goes or comes.
+        facts: What others may want.
+        wants: Names of facts that may change what this unit is read as: it is read again
+            when another unit tells one of them.
+    """
+
+    sessions: list[SessionDraft]
+    problems: list[Problem]
+    stamps: tuple[FileStamp, ...]
+    looked: Sequence[FileStamp] = ()
+    facts: Sequence[Fact] = ()
+    wants: Iterable[str] = ()
+
+
+class Library(Protocol):
+    """What earlier syncs brought in of a source, for what its files no longer hold."""
+
+    def records(self, session: str) -> Sequence[bytes]:
+        """Return the original records of a session (by its id at the source) in order.
+
+        Empty where the session is not there, or its records were not kept.
+        """
+        ...
+
+    def messages(self, session: str) -> Sequence[KnownMessage]:
+        """Return the messages of a session (by its id at the source) in order.
+
+        Those too that the source no longer has; empty where the session is not there.
+        """
+        ...
+
+    def facts(self, name: str) -> Sequence[Fact]:
+        """Return what units told by a name, those too whose files are gone."""
+        ...
+
+
+class NoLibrary:
+    """Fulfils ``Library`` where nothing was ever brought in."""
+
+    def records(self, session: str) -> Sequence[bytes]:
+        """Return nothing."""
+        return ()
+
+    def messages(self, session: str) -> Sequence[KnownMessage]:
+        """Return nothing."""
+        return ()
+
+    def facts(self, name: str) -> Sequence[Fact]:
+        """Return nothing."""
+        return ()
+
+
+@runtime_checkable
+class LibraryUser(Protocol):
+    """A source that reads what other threads need from the library where no file has it."""
+
+    def use_library(self, library: Library) -> None:
+        """Take the library to look into from now on."""
+        ...
+
+
+@dataclass(slots=True)
+class Place:
+    """Where reading a long file can go on later, without what lies before.
+
+    Attributes:
+        message: The place among the draft's messages of the first one that is read again.
+        record: The number of the record that it begins with.
+        state: What the source needs to go on there, as JSON holds it.
+        context: Earlier records that later ones are read with, in the source's own form.
+        names: The ids that records define which were passed since the last place: a later
+            record that refers to one of them changes what lies before.
+    """
+
+    message: int
+    record: int
+    state: dict[str, Any]
+    context: bytes
+    names: Collection[str]
+
+
+@dataclass(slots=True)
+class Step:
+    """A stretch of a long unit.
+
+    Attributes:
+        reading: ``sessions[0]`` is the session of the unit's long file. Where ``goes_on``, it
+            holds the messages from the last place on (``SessionDraft.first_record``), and
+            sessions that did not change are left out.
+        goes_on: Whether the reading begins at the place that the last one named.
+        place: Where the next step goes on; None where only reading all again will do.
+        more: Whether another step follows at once.
+    """
+
+    reading: Reading
+    goes_on: bool = False
+    place: Place | None = None
+    more: bool = False
+
+
+Known = Callable[[Collection[str]], bool]
+"""Says whether any of some names was passed before the place where reading goes on."""
+
+
+@runtime_checkable
+class LongSource(Protocol):
+    """A source whose long files are read in steps, and gone on with where they grew."""
+
+    def steps(
+        self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
+    ) -> Iterator[Step]:
+        """Read a unit in steps; each is written before the next is asked for.
+
+        What would change the messages before a place is read whole: the last step then does
+        not go on.
+
+        Args:
+            root: The root.
+            unit: The unit as it is now.
+            start: Where the last reading can be gone on with; None reads from the beginning.
+            known: Tells of names that were passed, those of steps that were yielded too.
+            fresh: Whether nothing of the unit is in the library yet, so that reading from the
+                beginning may bring it in piece by piece.
+        """
+        ...
+
+
+class Source(Protocol):
+    """A kind of store that some agent writes. Nothing here ever writes to it.
+
+    A source may have an attribute ``version`` (an int, 1 without it), raised when its mapping
+    changes: the next sync then reads everything again.
+    """
+
+    kind: str
+    """As in ``metadata_json.source.kind``."""
+    label: str
+    """The program's name, for people."""
+
+    def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
+        """Return where this agent's sessions are usually found, whether or not they exist."""
+        ...
+
+    def recognise(self, path: Path) -> Path | None:
+        """Return the root to read when this file or folder is of this kind, by its content."""
+        ...
+
+    def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
+        """List what there is to read below a root; damage goes to ``problems``."""
+        ...
+
+    def read(self, root: Path, unit: Unit) -> Reading:
+        """Read one unit whole. Damage costs just itself and is reported."""
+        ...
+
+    def watch_paths(self, root: Path) -> Iterable[Path]:
+        """Return the folders to watch for changes."""
+        ...
+
+
+class Follower(Protocol):
+    """One unit kept in memory while it grows."""
+
+    def read(self, unit: Unit) -> Reading:
+        """Return what ``Source.read`` would, reading only what was added since the last call."""
+        ...
+
+
+@runtime_checkable
+class FollowedSource(Protocol):
+    """A source whose units can be followed without reading them whole each time."""
+
+    def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
+        """List the units that changed files and folders below a root belong to.
+
+        Returns:
+            None where only a listing of the whole root can tell.
+        """
+        ...
+
+    def follower(self, root: Path, unit: Unit) -> Follower:
+        """Return a follower that has read nothing yet."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RunningSession:
+    """What a source says of a session that a process has open.
+
+    Attributes:
+        source_id: The session's id at the source.
+        state: As in ``store.activity.judgement``.
+        since: Epoch ms.
+        pid: The process; whoever reads this finds out by it whether it still holds.
+        started: When the process started, as in ``store.system.processes.Process``, where the
+            source has it.
+    """
+
+    source_id: str
+    state: str
+    since: int
+    pid: int
+    started: int | str | None = None
+
+
+@runtime_checkable
+class ActivitySource(Protocol):
+    """A source that says what its sessions do now."""
+
+    def running(self, root: Path) -> list[RunningSession]:
+        """Return what processes say of a root's sessions; some may have ended since."""
+        ...
+
+
+@runtime_checkable
+class ServerSource(Protocol):
+    """A source whose sessions may also lie in a database on a server."""
+
+    def default_servers(self, environment: Mapping[str, str]) -> list[ServerUrl]:
+        """Return the databases that this agent's own settings name."""
+        ...
+
+    def knows(self, reader: RowReader) -> bool:
+        """Tell by its tables whether a database is this program's."""
+        ...
+
+    def units_on(self, url: ServerUrl, problems: list[Problem]) -> Iterator[Unit]:
+        """List the sessions of a database; one that cannot be read goes to ``problems``."""
+        ...
+
+    def read_on(self, url: ServerUrl, unit: Unit) -> Reading:
+        """Read one session whole.
+
+        Raises:
+            ServerTrouble: The server cannot be read now.
+        """
+        ...
+
+    def moved_on(self, url: ServerUrl) -> list[Unit] | None:
+        """Return the sessions that moved since they were listed last; cheap where none did.
+
+        Returns:
+            None where only a listing can tell, as sessions went away.
+
+        Raises:
+            ServerTrouble: The server cannot be read now.
+        """
+        ...

@@ -1,0 +1,361 @@
+"""Command lines, and the only place that starts a program.
+
+A command line is made of a program and words that the code names, and of values, each in a
+place where the program cannot take it for an option. Values of a session reach a program in
+no other way, and no session, host or import names the program itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from store.errors import Refused
+from store.text.neutral import neutral
+
+LONGEST_VALUE = 120_000
+"""Bytes of one argument; Linux takes 131,071 (``MAX_ARG_STRLEN`` in execve(2))."""
+PIPE = subprocess.PIPE
+NOWHERE = subprocess.DEVNULL
+TooSlow = subprocess.TimeoutExpired
+"""What waiting for a process with a timeout raises."""
+_PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_WORD = re.compile(r"-{0,2}[A-Za-z][A-Za-z0-9_.-]*=?|-")
+_OPTION = re.compile(r"--[a-z][a-z0-9-]*")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_LINE_BREAKS = re.compile(r"[\t\n\u2028\u2029]")
+
+
+class CommandLine(tuple[str, ...]):
+    """A program with its arguments, as a tuple of words; every method returns a new one.
+
+    Made by ``of``, ``python`` or ``of_user``. ``run`` and ``start`` take nothing else.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *words: object) -> CommandLine:
+        """Refuse: what a command line consists of has to be named."""
+        raise TypeError("use CommandLine.of, CommandLine.python or CommandLine.of_user")
+
+    @classmethod
+    def _of_words(cls, words: Iterable[str]) -> CommandLine:
+        return tuple.__new__(cls, words)
+
+    @classmethod
+    def of(cls, program: str, *words: str) -> CommandLine:
+        """Return a program and the words that the code gives it, such as subcommands.
+
+        Args:
+            program: Its name, to be found on ``PATH``; never a value of a session.
+            words: Likewise: subcommands, and options without a value.
+
+        Raises:
+            ValueError: One of them looks like a value.
+        """
+        if not _PROGRAM.fullmatch(program):
+            raise ValueError(f"{program!r} is no name of a program")
+        return cls._of_words((program, *map(_word, words)))
+
+    @classmethod
+    def python(cls, module: str, *words: str) -> CommandLine:
+        """Return a module of ours, to be run by this Python.
+
+        ``-P`` keeps modules of the folder that it runs in from taking the place of ours.
+        """
+        return cls._of_words((sys.executable, "-P", "-m", _word(module), *map(_word, words)))
+
+    @classmethod
+    def of_user(cls, words: Sequence[str]) -> CommandLine:
+        """Return what the user's own environment or configuration names as a program."""
+        return cls._of_words(words)
+
+    @property
+    def program(self) -> str:
+        """The program as it was named."""
+        return self[0]
+
+    def flag(self, name: str) -> CommandLine:
+        """Add a word that the code names."""
+        return self._added(_word(name))
+
+    def option(self, name: str, value: str, *, lines: bool = False) -> CommandLine:
+        """Add ``--name=value``.
+
+        Args:
+            name: With its dashes.
+            value: Any value.
+            lines: Whether it may have several lines.
+
+        Raises:
+            Refused: The value cannot be an argument.
+        """
+        value = value if self._is_ours else passable(value, lines=lines)
+        return self._added(f"{_option(name)}={value}")
+
+    def separate(self, name: str, value: str) -> CommandLine:
+        """Add ``--name value``, for a program that does not know ``--name=value``.
+
+        Raises:
+            Refused: The value cannot be an argument, or begins with ``-``.
+        """
+        return self._added(_option(name), bare(value))
+
+    def operand(self, value: str, *, lines: bool = False) -> CommandLine:
+        """Add a value behind ``--``, where nothing is an option any more.
+
+        Args:
+            value: Any value.
+            lines: Whether it may have several lines.
+
+        Raises:
+            Refused: The value cannot be an argument.
+        """
+        value = value if self._is_ours else passable(value, lines=lines)
+        return self._of_words((*self, value) if "--" in self else (*self, "--", value))
+
+    def bare_operand(self, value: str, *, lines: bool = False, marks: str = "") -> CommandLine:
+        """Add a value for a program that does not know ``--``.
+
+        Args:
+            value: Any value.
+            lines: Whether it may have several lines.
+            marks: What else the program obeys at the beginning of a value, beside ``-``.
+
+        Raises:
+            Refused: The value cannot be an argument, or begins with ``-`` or a mark.
+        """
+        return self._added(bare(value, lines=lines, marks=marks))
+
+    def path(self, path: str | Path) -> CommandLine:
+        """Add an absolute path, which no program takes for an option.
+
+        Raises:
+            Refused: It is not absolute, or cannot be an argument.
+        """
+        return self._added(absolute(str(path)))
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether a module of ours runs, which gets the user's own paths whatever is in them."""
+        return self[1:3] == ("-P", "-m")
+
+    def shown(self) -> str:
+        """Return the command as it is typed into a shell, every character of it visible."""
+        return " ".join(map(quoted, self))
+
+    def _added(self, *words: str) -> CommandLine:
+        if "--" in self:
+            raise ValueError("behind -- there are operands only")
+        return self._of_words((*self, *words))
+
+
+def _word(word: str) -> str:
+    if not _WORD.fullmatch(word):
+        raise ValueError(f"{word!r} is no word that the code may give")
+    return word
+
+
+def _option(name: str) -> str:
+    if not _OPTION.fullmatch(name):
+        raise ValueError(f"{name!r} is no option")
+    return name
+
+
+def passable(value: str, *, lines: bool = False) -> str:
+    """Return a value that can be an argument of a program.
+
+    Args:
+        value: Any text.
+        lines: Whether it may have several lines; tabs then as well.
+
+    Raises:
+        Refused: It holds control characters or, without ``lines``, several lines; it is too
+            long; the system cannot encode it.
+    """
+    found = _CONTROLS.search(value) or (None if lines else _LINE_BREAKS.search(value))
+    if found:
+        raise Refused(f"{_named(value)} holds a control character (U+{ord(found[0]):04X})")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError as error:
+        raise Refused(f"{_named(value)} holds characters that no program can be given") from error
+    if size > LONGEST_VALUE:
+        raise Refused(f"{_named(value)} is too long for a command line ({size:,} bytes)")
+    return value
+
+
+def bare(value: str, *, lines: bool = False, marks: str = "") -> str:
+    """Return a value that can stand where an option could.
+
+    Args:
+        value: Any text.
+        lines: Whether it may have several lines.
+        marks: Characters that it may not begin with, beside ``-``.
+
+    Raises:
+        Refused: It cannot be an argument, or begins with one of them.
+    """
+    passable(value, lines=lines)
+    if value.startswith(("-", *marks)):
+        what = "an option" if value[0] == "-" else "a file or command"
+        raise Refused(f"{_named(value)} begins with {value[0]!r} and would be taken for {what}")
+    return value
+
+
+def absolute(path: str) -> str:
+    """Return an absolute path of one line.
+
+    Raises:
+        Refused: It is none.
+    """
+    passable(path)
+    if not os.path.isabs(path):
+        raise Refused(f"{_named(path)} is no absolute path")
+    return path
+
+
+def _named(value: str) -> str:
+    line = neutral(value).replace("\n", "␊").replace("\t", "␉")
+    return f"“{line[:32]}{'…' if len(line) > 32 else ''}”"
+
+
+def quoted(word: str) -> str:
+    """Return a word as a shell takes it; what a terminal does not show is written as escapes.
+
+    The escapes are those of ``$'…'``, which bash, zsh, ksh and POSIX of 2024 know.
+    """
+    if neutral(word) == word and "\u00ad" not in word:
+        return shlex.quote(word)
+    escaped = (_escape(character) for character in word)
+    return f"$'{''.join(escaped)}'"
+
+
+def _escape(character: str) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    if character in "\n\t":
+        return {"\n": "\\n", "\t": "\\t"}[character]
+    if neutral(character) == character and character.isprintable():
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape"))
+
+
+def find(program: str, environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return where a program is on ``PATH``; None where it is not there.
+
+    Folders of ``PATH`` that are not absolute do not count: they would be looked for in the
+    folder of the session that goes on.
+    """
+    if os.path.dirname(program):
+        return shutil.which(program)
+    folders = environment.get("PATH", os.defpath).split(os.pathsep)
+    return shutil.which(program, path=os.pathsep.join(filter(os.path.isabs, folders)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A program that has ended.
+
+    Attributes:
+        output: What it wrote to stdout; empty where that was not captured.
+    """
+
+    code: int
+    output: bytes = b""
+
+
+def run(
+    command: CommandLine,
+    *,
+    folder: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    given: bytes | None = None,
+    timeout_s: float | None = None,
+) -> Ended:
+    """Run a program and wait for it.
+
+    Args:
+        command: The program.
+        folder: Where it runs, an absolute path; None for this process's own folder.
+        environment: Its variables; None for this process's own.
+        given: Its stdin; it then has no terminal, and its output is captured.
+        timeout_s: Longest wait in seconds.
+
+    Raises:
+        Refused: There is no such program or folder, or it cannot be started.
+        TimeoutError: Time ran out; the program was ended.
+    """
+    variables = dict(os.environ if environment is None else environment)
+    if folder is not None:
+        variables["PWD"] = absolute(folder)
+    try:
+        done = subprocess.run(
+            command, executable=_executable(command, variables), cwd=folder, env=variables,
+            input=given, capture_output=given is not None, timeout=timeout_s, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError(f"{command.program} takes too long") from error
+    except OSError as error:
+        raise Refused(f"{command.program} could not be started: {error.strerror}") from error
+    return Ended(done.returncode, done.stdout or b"")
+
+
+def _executable(command: CommandLine, environment: Mapping[str, str]) -> str:
+    found = find(command.program, environment)
+    if found is None:
+        raise Refused(f"{command.program} is not on PATH")
+    return found
+
+
+def start(
+    command: CommandLine,
+    *,
+    environment: Mapping[str, str],
+    stdin: int | IO[bytes] | None = None,
+    stdout: int | IO[bytes] | None = None,
+    stderr: int | IO[bytes] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a process of ours (``CommandLine.python``) and return it.
+
+    Args:
+        command: What to run.
+        environment: Its variables.
+        stdin: As ``subprocess.Popen`` takes it; so are the other two.
+        stdout: Likewise.
+        stderr: Likewise.
+    """
+    return subprocess.Popen(
+        command, env=dict(environment), stdin=stdin, stdout=stdout, stderr=stderr
+    )
+
+
+async def start_piped(
+    command: CommandLine, *, environment: Mapping[str, str], limit: int
+) -> asyncio.subprocess.Process:
+    """Start a process of ours with three pipes.
+
+    Args:
+        command: What to run.
+        environment: Its variables.
+        limit: Longest line that is read from it, in bytes.
+    """
+    return await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=limit,
+        env=dict(environment),
+    )
+
+

@@ -1,0 +1,31 @@
+"""File systems that other machines write to without this one being told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from store.system.paths import resolved
+
+MOUNTS = Path("/proc/self/mountinfo")
+SILENT = frozenset((
+    "9p", "afs", "ceph", "cifs", "drvfs", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4",
+    "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs",
+))  # fmt: skip
+"""File systems that other machines write to without this one being told."""
+
+
+def is_silent(folder: Path, mounts: Path = MOUNTS) -> bool:
+    """Say whether a folder lies on a file system that does not tell of all changes."""
+    try:
+        text = mounts.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return False
+    real, best, kind = resolved(folder), "", ""
+    for line in text.splitlines():
+        fields = line.split(" ")
+        if len(fields) < 9 or "-" not in fields[6:]:
+            continue
+        place = fields[4].replace("\\040", " ")
+        if len(place) >= len(best) and (real + "/").startswith(place.rstrip("/") + "/"):
+            best, kind = place, fields[fields.index("-", 6) + 1]
+    return kind in SILENT or kind.startswith("fuse.")

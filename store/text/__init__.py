@@ -1,0 +1,1 @@
+"""Text and JSON of any origin: made harmless, masked, decoded within bounds."""

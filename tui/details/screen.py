@@ -1,0 +1,298 @@
+"""The details of a session: its timeline, its facts, its system prompts, its tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+
+from store.errors import BackscrollError
+from store.queries import details
+from store.queries.details import Overview, Timeline
+from tui.details.catalogue import prompt_blocks, tool_blocks
+from tui.details.chart import Chart
+from tui.details.facts import fact_blocks, title_of
+from tui.details.legend import chart_line
+from tui.details.reading import count_tools, read_catalogue
+from tui.details.table import TurnTable, head_line, turn_line
+from tui.inspector.bar import LineBar
+from tui.inspector.blocks import Block, Fixed
+from tui.inspector.header import Tabs
+from tui.inspector.lines import BLANK, Line, Run
+from tui.inspector.view import LineView
+from tui.keys.layouts import with_twins
+from tui.keys.names import key_name
+from tui.kit import clipboard
+from tui.kit.text import one_line
+from tui.kit.theme import palette_of
+from tui.main.messages import ProblemOccurred, SessionOpened
+
+if TYPE_CHECKING:
+    from store.store import Store
+
+TABS = ("Turns", "Session", "Prompt", "Tools")
+FACTS_FROM = 150
+"""Cells of the screen from which the facts stand beside the turns."""
+
+LEAST_FACTS = 8
+"""Free rows below the turns from which the facts follow there."""
+
+KEYS = (
+    ("enter", "go to the turn"), ("m", "measure"), ("ctrl+→", "tabs"), ("y", "copy"),
+    ("o", "fold"), ("esc", "close"),
+)
+
+
+def _bindings() -> Iterator[Binding]:
+    for keys, action in (
+        (("escape", "q", "d"), "leave"), (("enter",), "follow"), (("m",), "measure"),
+        (("ctrl+right", "]", "tab"), "tab(1)"), (("ctrl+left", "[", "shift+tab"), "tab(-1)"),
+        (("j", "down"), "move(1)"), (("k", "up"), "move(-1)"), (("y",), "copy"), (("o",), "fold"),
+        (("pagedown", "ctrl+d", "space"), "page(1)"), (("pageup", "ctrl+u"), "page(-1)"),
+        (("g", "home"), "move(-1000000000)"), (("G", "end"), "move(1000000000)"),
+    ):
+        names = ",".join(key_name(key) for key in with_twins(keys))
+        yield Binding(names, action, show=False)
+
+
+class DetailsScreen(Screen[None]):
+    """Shows one session; enter on a turn opens it in the transcript."""
+
+    AUTO_FOCUS = "#details-main"
+    BINDINGS: ClassVar[list[Any]] = list(_bindings())
+    DEFAULT_CSS = """
+    DetailsScreen Horizontal { height: 1fr; }
+    DetailsScreen #details-left { width: 1fr; }
+    DetailsScreen #details-main { height: 1fr; }
+    DetailsScreen #details-facts { width: 48; display: none; }
+    DetailsScreen.wide.turns #details-facts { display: block; }
+    DetailsScreen Chart, DetailsScreen #details-turn, DetailsScreen #details-head,
+    DetailsScreen #details-chart { display: none; }
+    DetailsScreen.turns Chart, DetailsScreen.turns #details-turn,
+    DetailsScreen.turns #details-head, DetailsScreen.turns #details-chart { display: block; }
+    """
+
+    def __init__(self, store: Store, session_id: str) -> None:
+        """Take the session to show."""
+        super().__init__()
+        self._store, self._session_id = store, session_id
+        self._overview: Overview | None = None
+        self._timeline: Timeline | None = None
+        self._prompts: dict[str, str] = {}
+        self._catalogue: Any = None
+        self.tab = TABS[0]
+
+    def compose(self) -> ComposeResult:
+        """Compose head, chart, table and facts."""
+        yield Tabs(TABS, ground="background")
+        with Horizontal():
+            with Vertical(id="details-left"):
+                yield LineBar(id="details-chart", ground="background")
+                yield Chart()
+                yield LineBar(id="details-turn", ground="background")
+                yield LineBar(id="details-head", ground="background")
+                yield LineView(id="details-main", ground="background")
+            facts = LineView(id="details-facts")
+            facts.can_focus = False
+            yield facts
+        yield LineBar(id="details-keys", ground="raised")
+
+    # Loading
+
+    def on_mount(self) -> None:
+        """Read the facts at once, the turns after them."""
+        self.add_class("turns")
+        self._paint()
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._paint())
+        runs: list[Run] = []
+        for key, label in KEYS:
+            runs += [("   " if runs else "", "text"), (key, "text bold"), (f" {label}", "muted")]
+        self.query_one("#details-keys", LineBar).show(Line(tuple(runs)))
+        self._main.show([_told("reading the session…")])
+        self.run_worker(self._load(), exit_on_error=False)
+
+    def _paint(self) -> None:
+        self.styles.background = palette_of(self.app).background
+
+    @property
+    def _main(self) -> LineView:
+        return self.query_one("#details-main", LineView)
+
+    async def _load(self) -> None:
+        try:
+            self._overview = await self._store.read(details.overview, self._session_id)
+            self._show_head()
+            self._timeline = await self._store.read(details.timeline, self._session_id)
+            self.show_tab()
+            await count_tools(self._store, self._timeline)
+            digests = list(self._timeline.prompts)
+            self._prompts = await self._store.read(details.system_prompts, digests)
+            self._catalogue = await read_catalogue(self._store, self._session_id)
+            self.show_tab(stay=True)
+        except BackscrollError as error:
+            self._main.show([_told(str(error))])
+        except Exception as error:
+            self._main.show([_told("the session could not be read")])
+            self._below.post_message(ProblemOccurred("The session could not be read", error))
+
+    # Showing
+
+    def _show_head(self) -> None:
+        overview = self._overview
+        if overview is None:
+            return
+        row = overview.row
+        model = details.model_name(overview.model) or ""
+        names = (row.agent, model.rpartition("/")[2], row.workspace_root,
+                 overview.metadata.get("git_branch"))
+        summary = " · ".join(one_line(str(name)) for name in names if name)
+        head = (title_of(overview), "text bold")
+        self.query_one(Tabs).show(head, "", ((summary, "muted"),))
+        facts: list[Block] = fact_blocks(overview, self._timeline)
+        self.query_one("#details-facts", LineView).show(facts)
+
+    def show_tab(self, *, stay: bool = False) -> None:
+        """Build the current tab anew; ``stay`` keeps cursor and place."""
+        if not self.is_attached or self._overview is None:
+            return
+        self.set_class(self.tab == "Turns", "turns")
+        self._show_head()
+        timeline = self._timeline
+        if timeline is None:
+            self._main.show([_told("reading the turns…")])
+        elif self.tab == "Turns":
+            self._show_turns(timeline, stay)
+        elif self.tab == "Session":
+            self._main.show(fact_blocks(self._overview, timeline), stay=stay)
+        elif self.tab == "Prompt":
+            self._main.show(prompt_blocks(timeline, self._prompts), stay=stay)
+        else:
+            blocks = tool_blocks(self._overview, timeline, self._catalogue)
+            self._main.show(blocks, stay=stay)
+
+    def _show_turns(self, timeline: Timeline, stay: bool) -> None:
+        chart = self.query_one(Chart)
+        chart.show(timeline.turns)
+        if not timeline.turns:
+            self._main.show([_told("This session has no messages.")])
+            return
+        blocks: list[Block] = [TurnTable(self._session_id, timeline.turns, chart.measure)]
+        room = self._main.size.height - len(timeline.turns)
+        if self._overview is not None and room > LEAST_FACTS and not self.has_class("wide"):
+            blocks += [Fixed(lambda _: [BLANK]), *fact_blocks(self._overview, timeline)]
+        self._main.show(blocks, stay=stay)
+        self.call_after_refresh(self._show_bars)
+
+    def _show_bars(self) -> None:
+        timeline = self._timeline
+        if timeline is None or not timeline.turns or not self.is_attached:
+            return
+        chart = self.query_one(Chart)
+        number = min(self._main.cursor, len(timeline.turns) - 1)
+        chart.select(number)
+        width = self.query_one("#details-chart", LineBar).size.width
+        self.query_one("#details-chart", LineBar).show(chart_line(chart, width))
+        width = self._main.cells
+        turn = turn_line(timeline.turns[number], width)
+        self.query_one("#details-turn", LineBar).show(turn)
+        self.query_one("#details-head", LineBar).show(head_line(timeline.turns, width))
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Fit the chart and the facts to the screen."""
+        self.set_class(event.size.width >= FACTS_FROM, "wide")
+        self.query_one(Chart).styles.height = max(4, min(13, event.size.height // 4))
+        self.call_after_refresh(self._show_bars)
+
+    # Keys and mouse
+
+    def on_line_view_cursor_moved(self, message: LineView.CursorMoved) -> None:
+        """Show the turn under the cursor."""
+        message.stop()
+        if self.tab == "Turns":
+            self._show_bars()
+
+    def on_chart_chosen(self, message: Chart.Chosen) -> None:
+        """Go to the turn of a column."""
+        self._main.move_to(message.turn)
+
+    def on_tabs_chosen(self, message: Tabs.Chosen) -> None:
+        """Show the tab that was clicked."""
+        self._choose(message.tab)
+
+    def _choose(self, tab: str) -> None:
+        self.tab = tab
+        self.query_one(Tabs).choose(tab)
+        self.show_tab()
+
+    def action_tab(self, by: int) -> None:
+        """Show the next or previous tab."""
+        self._choose(TABS[(TABS.index(self.tab) + by) % len(TABS)])
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor."""
+        self._main.move_by(by)
+
+    def action_page(self, by: int) -> None:
+        """Move by a page."""
+        self._main.move_by(by * self._main.page)
+
+    def action_fold(self) -> None:
+        """Fold or unfold what the line is in."""
+        self._main.toggle_fold()
+
+    def action_measure(self) -> None:
+        """Let the bars stand for the next measure."""
+        if self.tab == "Turns":
+            self.query_one(Chart).next_measure()
+            self.show_tab(stay=True)
+
+    async def action_copy(self) -> None:
+        """Copy the fact on the line, or the prompt of the turn."""
+        turns = self._timeline.turns if self._timeline is not None else []
+        value = self._main.line.value
+        text = value.read() if value is not None else ""
+        if self.tab == "Turns" and self._main.cursor < len(turns):
+            text = turns[self._main.cursor].prompt
+        if text:
+            await clipboard.copy(self.app, text)
+        else:
+            self.app.notify("There is nothing to copy on this line", markup=False)
+
+    def action_follow(self) -> None:
+        """Open what the line leads to, or fold."""
+        link = self._main.line.link
+        if link is None:
+            self._main.toggle_fold()
+        else:
+            self._open(link.target, link.message_id)
+
+    def on_line_view_activated(self, message: LineView.Activated) -> None:
+        """A click on a turn selects it; one on a link follows it."""
+        message.stop()
+        link = message.line.link
+        if link is not None and link.kind != "turn":
+            self._open(link.target, link.message_id)
+
+    @property
+    def _below(self) -> Screen[Any]:
+        stack = self.app.screen_stack
+        at = stack.index(self) if self in stack else len(stack)
+        return stack[max(0, at - 1)]
+
+    def _open(self, session_id: str, message_id: str | None) -> None:
+        below = self._below
+        self.dismiss()
+        below.post_message(SessionOpened(session_id, message_id))
+
+    def action_leave(self) -> None:
+        """Close."""
+        self.dismiss()
+
+
+def _told(text: str) -> Fixed:
+    return Fixed(lambda _: [Line(((text, "faint"),))])

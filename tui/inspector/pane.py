@@ -1,0 +1,281 @@
+"""The inspector: one part of the transcript as call, JSON, original record and metadata."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+
+from store.errors import BackscrollError
+from store.queries import originals
+from store.queries.inspection import part_detail
+from tui.inspector.actions import InspectorActions
+from tui.inspector.bar import LineBar
+from tui.inspector.blocks import Block, Fixed
+from tui.inspector.call import call_blocks
+from tui.inspector.find_bar import FindBar
+from tui.inspector.header import Tabs
+from tui.inspector.lines import Line, Run, Value
+from tui.inspector.loading import Latest, read_records
+from tui.inspector.meta import json_blocks, meta_blocks
+from tui.inspector.records import Records, raw_blocks
+from tui.inspector.subject import Subject
+from tui.inspector.view import LineView
+from tui.keys.pane import CommandPane
+from tui.keys.registry import bindings
+from tui.kit.text import fit, one_line
+from tui.kit.theme import palette_of
+from tui.main.messages import ProblemOccurred, SessionOpened
+
+if TYPE_CHECKING:
+    from store.store import Store
+
+TABS = ("Call", "JSON", "Raw", "Meta")
+NOTHING = "Select a part in the transcript to see it here."
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A part that is to be shown."""
+
+    store: Store
+    session_id: str
+    part_id: str
+    runs: bool
+
+
+class InspectorPane(InspectorActions, CommandPane, Vertical):
+    """Shows one part; ``show_part`` says which."""
+
+    SCOPE = "inspector"
+    BINDINGS = bindings("inspector")
+    DEFAULT_CSS = """
+    InspectorPane { padding: 0; }
+    InspectorPane > LineView { height: 1fr; }
+    """
+
+    def __init__(self, *, id: str | None = "inspector") -> None:
+        """Make a pane that shows nothing yet."""
+        super().__init__(id=id)
+        self.store: Store | None = None
+        self.subject: Subject | None = None
+        self.records: Records | None = None
+        self.tab = TABS[0]
+        self._latest: Latest[Wanted] = Latest(self._load)
+        self._shape = (0, 0)
+
+    def compose(self) -> ComposeResult:
+        """Compose head, view, find bar and status line."""
+        yield Tabs(TABS)
+        yield LineView(id="inspector-view")
+        yield FindBar()
+        yield LineBar(id="inspector-status")
+
+    def on_mount(self) -> None:
+        """Take the theme's colours; say what to do."""
+        self._paint()
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._paint())
+        if self.subject is None:
+            self.show_nothing(NOTHING)
+
+    def _paint(self) -> None:
+        self.styles.background = palette_of(self.app).panel
+
+    @property
+    def view(self) -> LineView:
+        """The view of the current tab."""
+        return self.query_one(LineView)
+
+    def focus(self, scroll_visible: bool = True) -> InspectorPane:
+        """Give the focus to the view."""
+        self.view.focus(scroll_visible)
+        return self
+
+    # What is shown
+
+    async def show_part(
+        self, store: Store, session_id: str, part_id: str, *, runs: bool = False
+    ) -> None:
+        """Show a part; what was shown stays until it is read.
+
+        Returns at once; ``settled`` waits. Requests that are overtaken by a newer one are
+        skipped. The same part again is shown in its newer state, with cursor, place and
+        folds kept.
+
+        Args:
+            store: The store that holds it.
+            session_id: The session that it is shown in.
+            part_id: The part.
+            runs: Whether it is a call that runs.
+        """
+        self._latest.request(Wanted(store, session_id, part_id, runs))
+
+    async def settled(self) -> None:
+        """Wait until what was asked for is shown."""
+        await self._latest.settled()
+
+    def show_nothing(self, text: str) -> None:
+        """Show a line in place of a part."""
+        self._latest.drop()
+        self.subject = self.records = None
+        self.query_one(Tabs).show(("Inspector", "muted bold"), "", ())
+        self.view.show([Fixed(lambda _: [Line(((text, "faint"),))])])
+        self.query_one("#inspector-status", LineBar).show(Line())
+
+    async def _load(self, wanted: Wanted) -> None:
+        try:
+            detail = await wanted.store.read(part_detail, wanted.session_id, wanted.part_id)
+            if self._latest.stale or not self.is_attached:
+                return
+            old = self.subject
+            same = old is not None and old.detail.part.id == detail.part.id
+            runs = wanted.runs
+            subject = (
+                old.renewed(detail, runs=runs) if old is not None and same
+                else Subject.of(detail, runs=runs)
+            )
+            self.store = wanted.store
+            records = await self._records(wanted.store, subject) if self.tab == "Raw" else None
+        except BackscrollError as error:
+            self.show_nothing(str(error))
+            return
+        except Exception as error:
+            self.post_message(ProblemOccurred("The part could not be read", error))
+            return
+        self.subject, self.records = subject, records
+        self._show_head(subject)
+        self.show_tab(stay=same)
+
+    async def _records(self, store: Store, subject: Subject) -> Records:
+        part = subject.detail.part
+        return await store.read(read_records, part.id, part.message_id)
+
+    def _show_head(self, subject: Subject) -> None:
+        summary = ((subject.summary, "text"),)
+        head = (subject.name, f"{subject.role_look} bold")
+        self.query_one(Tabs).show(head, subject.kind, summary if subject.is_tool else ())
+
+    def show_tab(self, *, stay: bool = False) -> None:
+        """Build the current tab anew.
+
+        Args:
+            stay: Keep cursor and place.
+        """
+        if self.subject is None:
+            return
+        self._shape = (self.view.cells, self.view.size.height)
+        self.view.show(self._blocks(self.subject), stay=stay)
+
+    def _blocks(self, subject: Subject) -> list[Block]:
+        if self.tab == "JSON":
+            return json_blocks(subject)
+        if self.tab == "Meta":
+            return meta_blocks(subject)
+        if self.tab == "Raw":
+            if self.records is None:
+                return [Fixed(lambda _: [Line((("reading the record…", "faint"),))])]
+            return raw_blocks(self.records, self._why_no_record(), subject)
+        return call_blocks(subject, self.view.cells, self.view.size.height)
+
+    def _why_no_record(self) -> str:
+        own = self.store is not None and self.store.form.name == "own"
+        if own:
+            return "It was recorded here, or synced before originals were kept."
+        return "A host's store holds its own rows alone; see the tab JSON."
+
+    async def choose_tab(self, tab: str) -> None:
+        """Show another tab of the part."""
+        if tab == self.tab:
+            return
+        self.tab = tab
+        self.query_one(Tabs).choose(tab)
+        self.show_tab()
+        if tab == "Raw" and self.records is None and self.subject and self.store:
+            subject = self.subject
+            records = await self._records(self.store, subject)
+            if self.subject is subject and self.tab == "Raw":
+                self.records = records
+                self.show_tab()
+
+    async def load_attachment(self, name: str) -> None:
+        """Load a side file of the part and show it whole as the output."""
+        if self.subject is None or self.store is None:
+            return
+        subject, session_id = self.subject, self.subject.detail.part.session_id
+        body = await self.store.read(originals.attachment, session_id, name)
+        subject.loaded[name] = body
+        subject.opened.add("output")
+        if self.subject is subject:
+            await self.choose_tab("Call")
+            self.show_tab(stay=True)
+
+    # What comes up from below
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay the call out for the new shape."""
+        self.call_after_refresh(self._after_resize)
+
+    def _after_resize(self) -> None:
+        if self.tab == "Call" and self._shape != (self.view.cells, self.view.size.height):
+            self.show_tab(stay=True)
+
+    async def on_tabs_chosen(self, message: Tabs.Chosen) -> None:
+        """Show the tab that was clicked."""
+        message.stop()
+        self.focus()
+        await self.choose_tab(message.tab)
+
+    async def on_line_view_activated(self, message: LineView.Activated) -> None:
+        """Follow a link."""
+        message.stop()
+        await self.follow(message.line)
+
+    async def follow(self, line: Line) -> None:
+        """Go where a line leads."""
+        link = line.link
+        if link is None:
+            return
+        if link.kind != "attachment":
+            self.post_message(SessionOpened(link.target, link.message_id))
+            return
+        try:
+            await self.load_attachment(link.target)
+        except BackscrollError as error:
+            self.app.notify(str(error), severity="warning", markup=False)
+
+    def on_line_view_fold_wanted(self, message: LineView.FoldWanted) -> None:
+        """Show a section whole, or short again."""
+        message.stop()
+        if self.subject is not None:
+            self.subject.opened ^= {str(message.key)}
+            self.show_tab(stay=True)
+
+    def on_line_view_cursor_moved(self, message: LineView.CursorMoved) -> None:
+        """Say where the cursor is."""
+        message.stop()
+        if self.subject is None:
+            return
+        value = self.view.line.value
+        height = self.view.virtual_size.height
+        place = f"{min(self.view.cursor + 1, height):,} of {height:,}"
+        found = self._found() if self.view.needle else (value.path if value else "", "faint")
+        self.query_one("#inspector-status", LineBar).show(Line((found,), ((place, "faint"),)))
+        at, hits = self.view.found
+        count = f"{at:,} of {hits:,}" if hits else "no match"
+        self.query_one(FindBar).tell(count if self.view.needle else "")
+
+    def _found(self) -> Run:
+        """Say which hit the cursor is on, or what is not there, and where."""
+        at, hits = self.view.found
+        if hits:
+            return f"hit {at:,} of {hits:,}", "faint"
+        room = self.view.cells - len(f"“” is not in {self.tab}") - 20
+        return f"“{fit(one_line(self.view.needle), max(6, room))}” is not in {self.tab}", "tool"
+
+    @property
+    def value_here(self) -> Value | None:
+        """The value on the cursor's line."""
+        return self.view.line.value

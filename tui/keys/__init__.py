@@ -1,0 +1,1 @@
+"""Keys: how they are declared, resolved to commands, and run in order."""

@@ -1,0 +1,73 @@
+"""Keys that a config gives to two commands, and which of the two has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tui.keys.declaration import Command, Scope
+from tui.keys.names import key_label, key_name
+from tui.keys.registry import BY_ID, SCOPE_NAMES, commands, keys_of
+
+PANES: tuple[Scope, ...] = ("list", "transcript", "inspector")
+"""Where the keys of the whole app work too, unless the pane has them for itself."""
+
+Keys = Mapping[str, Sequence[str]]
+
+
+class Clash(NamedTuple):
+    """One key that two commands want.
+
+    Attributes:
+        named: The id of the command in the config that the mistake is shown at.
+    """
+
+    named: str
+    reason: str
+
+
+def clashes(keys: Keys) -> Iterator[Clash]:
+    """Yield what the config's keys take from each other.
+
+    Args:
+        keys: The config's ``[keys]``: keys by command id.
+    """
+    changed = {name: wanted for name, wanted in keys.items() if name in BY_ID}
+    for scope in SCOPE_NAMES:
+        yield from _within(scope, changed)
+    for command in commands("app"):
+        if command.id in changed:
+            yield from _in_panes(command, changed)
+
+
+def _within(scope: Scope, changed: Keys) -> Iterator[Clash]:
+    """Yield the clashes of commands that work in the same place.
+
+    Of two that the config names the one that is declared first has the key; a key of the
+    config goes before another command's own, which is told where that had no other key.
+    """
+    owners: dict[str, Command] = {}
+    for command in commands(scope):
+        for key in map(key_name, changed.get(command.id, ())):
+            first = owners.setdefault(key, command)
+            if first is not command:
+                both = f"{first.id} and {command.id}"
+                yield Clash(command.id, f"{key_label(key)} is given to {both}; {first.id} has it")
+    for command in commands(scope):
+        own = [key_name(key) for key in command.keys]
+        if command.id not in changed and own and all(key in owners for key in own):
+            taker = owners[own[0]]
+            yield Clash(taker.id, f"{key_label(own[0])} is {taker.id} now; {command.id}, which"
+                        " had it, has no key left")
+
+
+def _in_panes(command: Command, changed: Keys) -> Iterator[Clash]:
+    """Yield where a pane has a key that the config gives to the whole app."""
+    for key in dict.fromkeys(map(key_name, changed[command.id])):
+        for scope in PANES:
+            for other in commands(scope):
+                if key in map(key_name, keys_of(other, changed)):
+                    yield Clash(
+                        command.id, f"{key_label(key)} is given to {command.id} and {other.id};"
+                        f" {other.id} has it in the {SCOPE_NAMES[scope].lower()} pane",
+                    )

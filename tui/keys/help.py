@@ -1,0 +1,135 @@
+"""All keys of the focused pane, made from the declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rich.segment import Segment
+from textual import events
+from textual.app import ComposeResult
+from textual.geometry import Size
+from textual.screen import ModalScreen
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui.keys.declaration import Command, Scope
+from tui.keys.names import key_label, key_name
+from tui.keys.registry import SCOPE_NAMES, commands, keys_of
+from tui.kit.glyphs import glyphs
+from tui.kit.scrollbar import ThinScrollBar
+from tui.kit.text import cells, fit, wrap
+from tui.kit.theme import palette_of
+from tui.sessions.painter import style
+
+MOST_KEY_COLUMNS = 32
+
+
+class KeyTable(ScrollView, can_focus=True):
+    """The keys by heading, with what each does beside them."""
+
+    DEFAULT_CSS = """KeyTable { height: auto; max-height: 100%; background: $surface;
+        scrollbar-size-vertical: 1; }"""
+
+    def __init__(self, scope: Scope, changed: Mapping[str, list[str]]) -> None:
+        """Collect the keys of a scope and of everywhere.
+
+        Args:
+            scope: The focused pane's.
+            changed: Keys from the config, by command id.
+        """
+        super().__init__()
+        self._changed = changed
+        self._lines: list[Command | str] = []
+        alone = scope in ("tree", "compare")
+        for name in (scope,) if alone else dict.fromkeys((scope, "app")):
+            self._add(name)
+        widths = [cells(self._keys(line)) for line in self._lines if isinstance(line, Command)]
+        self._key_columns = min(MOST_KEY_COLUMNS, max(widths, default=0))
+        self._rows: list[tuple[str | None, str]] = []
+
+    def _keys(self, command: Command) -> str:
+        keys = (key_label(key_name(key)) for key in keys_of(command, self._changed))
+        return "  ".join(keys) or "no key"
+
+    def _add(self, scope: Scope) -> None:
+        found = commands(scope)
+        for group in dict.fromkeys(command.group for command in found):
+            self._lines += ["", f"{SCOPE_NAMES[scope]}: {group}"]
+            self._lines += [command for command in found if command.group == group]
+
+    def on_mount(self) -> None:
+        """Take the thin scrollbar."""
+        self.vertical_scrollbar.renderer = ThinScrollBar  # type: ignore[misc]
+
+    def on_resize(self) -> None:
+        """Lay out for the width; help that does not fit goes on in the next line."""
+        self._rows = []
+        for line in self._lines:
+            if isinstance(line, str):
+                self._rows.append((None, line))
+                continue
+            room = max(1, self.size.width - self._columns - 5)
+            spans = wrap(line.help, room)
+            for number, (start, end) in enumerate(spans):
+                self._rows.append(("" if number else self._keys(line), line.help[start:end]))
+        self.virtual_size = Size(1, len(self._rows) + 1)
+
+    @property
+    def _columns(self) -> int:
+        return min(self._key_columns, self.size.width // 2)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """Return the lines of all; before the first layout, one for each."""
+        return max(len(self._rows), len(self._lines)) + 1
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a line of the table."""
+        palette, width = palette_of(self.app), self.size.width
+        ground = palette.panel
+        number = y + self.scroll_offset.y
+        keys, words = self._rows[number] if number < len(self._rows) else (None, "")
+        if keys is None:
+            rule = glyphs().rule * max(0, width - cells(words) - 4) if words else ""
+            return Strip([
+                Segment(f"  {words} ", style(palette.muted, ground, bold=True)),
+                Segment(rule, style(palette.rule, ground)),
+            ]).adjust_cell_length(width, style(palette.text, ground))
+        columns = self._columns
+        keys = fit(keys, columns)
+        return Strip([
+            Segment(f"  {keys}{' ' * (columns - cells(keys))}  ",
+                    style(palette.user, ground, bold=True)),
+            Segment(words.strip(), style(palette.text, ground)),
+        ]).adjust_cell_length(width, style(palette.text, ground))
+
+
+class HelpScreen(ModalScreen[None]):
+    """Shows the key table until a key closes it."""
+
+    DEFAULT_CSS = """
+    HelpScreen { align: center middle; background: $background 60%; }
+    HelpScreen > KeyTable { width: 88; max-width: 96%; height: auto; max-height: 92%; }
+    """
+
+    def __init__(self, scope: Scope, changed: Mapping[str, list[str]]) -> None:
+        """Take the scope of the focused pane and the changed keys."""
+        super().__init__()
+        self._table = KeyTable(scope, changed)
+
+    def compose(self) -> ComposeResult:
+        """Make the table."""
+        yield self._table
+
+    def on_key(self, event: events.Key) -> None:
+        """Scroll by letters too; close by escape, enter, q and the key that opened it."""
+        if event.key in ("escape", "enter", "q", "question_mark", "f1"):
+            event.stop()
+            self.dismiss()
+        elif event.key in ("j", "k"):
+            event.stop()
+            self._table.scroll_relative(y=1 if event.key == "j" else -1, animate=False)
+
+    def on_click(self, event: events.Click) -> None:
+        """Close when the ground around the table is clicked."""
+        if event.widget is self:
+            self.dismiss()

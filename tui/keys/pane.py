@@ -1,0 +1,54 @@
+"""What every pane has: keys that run declared commands."""
+
+from __future__ import annotations
+
+from inspect import isawaitable
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.worker import Worker, WorkerState
+
+from tui.keys.declaration import Command, Scope
+from tui.keys.held_key import hold
+from tui.keys.registry import BY_ID
+from tui.main.messages import ProblemOccurred
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+
+class CommandPane:
+    """Mixin for a widget or screen that owns the commands of one scope.
+
+    The owner sets ``SCOPE`` and ``BINDINGS = bindings(SCOPE)`` and has a method
+    ``do_<verb>`` for each command; it may be a coroutine.
+    """
+
+    SCOPE: ClassVar[Scope]
+
+    async def action_command(self, command_id: str) -> None:
+        """Run a command of this pane, or say why it cannot be run now."""
+        await self.run_command(BY_ID[command_id])
+
+    async def catch_up(self, command: Command) -> None:
+        """Wait for what earlier keys began and this command acts on; a pane says what it is."""
+
+    async def run_command(self, command: Command) -> None:
+        """Run a command that this pane owns, or toast why it cannot be run now."""
+        await self.catch_up(command)
+        reason = command.available(self)
+        if reason is not None:
+            app = cast("App[None]", self.app)  # type: ignore[attr-defined]
+            app.notify(reason, severity="warning", markup=False)
+            return
+        result = getattr(self, command.method)()
+        if isawaitable(result):
+            await hold(result, self._failed)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Tell of a worker that failed; nothing that fails vanishes."""
+        if event.state is WorkerState.ERROR:
+            self._failed(event.worker.error)
+
+    def _failed(self, error: BaseException | None) -> None:
+        problem = ProblemOccurred("Something failed in the background", error)
+        self.post_message(problem)  # type: ignore[attr-defined]

@@ -1,0 +1,106 @@
+"""All commands, and what is made of them: bindings, footer, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+
+from textual.binding import Binding, BindingType
+
+from tui.compare.commands import COMPARE_COMMANDS
+from tui.keys.declaration import Command, Scope
+from tui.keys.layouts import with_twins
+from tui.keys.names import key_label, key_name
+from tui.main.commands import APP_COMMANDS
+from tui.sessions.commands import SESSION_COMMANDS
+from tui.tree.commands import TREE_COMMANDS
+
+
+def _pane_commands(module: str, name: str) -> tuple[Command, ...]:
+    try:
+        return tuple(getattr(import_module(module), name))
+    except ModuleNotFoundError:
+        return ()
+
+
+COMMANDS: tuple[Command, ...] = (
+    *APP_COMMANDS,
+    *SESSION_COMMANDS,
+    *_pane_commands("tui.transcript.commands", "TRANSCRIPT_COMMANDS"),
+    *_pane_commands("tui.inspector.commands", "INSPECTOR_COMMANDS"),
+    *TREE_COMMANDS,
+    *COMPARE_COMMANDS,
+)
+
+BY_ID: dict[str, Command] = {command.id: command for command in COMMANDS}
+
+SCOPE_NAMES: dict[Scope, str] = {
+    "app": "Everywhere",
+    "list": "Sessions",
+    "transcript": "Transcript",
+    "inspector": "Inspector",
+    "tree": "Tree",
+    "compare": "Compare",
+}
+
+
+def commands(scope: Scope) -> tuple[Command, ...]:
+    """Return the commands of one scope, in the order of their declaration."""
+    return tuple(command for command in COMMANDS if command.scope == scope)
+
+
+def _bound(keys: Iterable[str]) -> str:
+    return ",".join(key_name(key) for key in with_twins(tuple(keys)))
+
+
+def bindings(scope: Scope) -> list[BindingType]:
+    """Return the Textual bindings of a scope, with their default keys.
+
+    The binding's id is the command's, so ``App.set_keymap(keymap(config))`` changes keys.
+    """
+    return [
+        Binding(
+            _bound(command.keys), f"command('{command.id}')", command.label,
+            show=command.footer is not None, id=command.id, tooltip=command.help,
+        )
+        for command in commands(scope)
+    ]
+
+
+def keymap(changed: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    """Return the keymap for Textual from the config's ``[keys]``.
+
+    Args:
+        changed: Keys by command id, none of them takes the command's keys away; ids that
+            no command has are left out.
+    """
+    return {
+        name: _bound(keys) or f"no-key-{name}"
+        for name, keys in changed.items() if name in BY_ID
+    }
+
+
+def keys_of(command: Command, changed: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """Return the keys that a command has now."""
+    return tuple(changed[command.id]) if command.id in changed else command.keys
+
+
+def footer_commands(scope: Scope) -> list[Command]:
+    """Return what the footer may show in a pane, the most wanted first."""
+    shown = [c for c in COMMANDS if c.scope in (scope, "app") and c.footer is not None]
+    return sorted(shown, key=lambda command: command.footer or 0)
+
+
+def key_table() -> str:
+    """Return the Markdown tables of all keys, for the README."""
+    blocks = []
+    for scope, name in SCOPE_NAMES.items():
+        rows = [
+            f"| {' '.join(f'`{key_label(key_name(key))}`' for key in command.keys)} "
+            f"| {command.help} | `{command.id}` |"
+            for command in commands(scope)
+        ]
+        if rows:
+            blocks.append("\n".join([f"### {name}", "", "| keys | what | id |",
+                                     "|---|---|---|", *rows]))
+    return "\n\n".join(blocks) + "\n"

@@ -1,0 +1,92 @@
+"""The last guard of the screen: nothing but text is drawn, whichever widget drew it.
+
+Textual puts the strips of every widget through the app's line filters, and our own widgets
+that paint without it do so by ``filtered``. The guard is the last of these filters. Widgets
+clean what they show before they measure it (``tui.kit.text``); the guard changes only what a
+widget forgot, and keeps the width of its row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import ANSIToTruecolor, LineFilter
+from textual.strip import Strip
+from textual.widget import Widget
+
+from store.text.neutral import STAND_IN, neutral
+from tui.kit.glyphs import ASCII, ascii_only, glyphs
+from tui.kit.text import clean
+
+MOST_CAUGHT = 20
+_NOT_ASCII = re.compile("[^\x00-\x7f]")
+_NO_CELLS = re.compile(f"[\u2400-\u2421{STAND_IN}]")
+
+
+@lru_cache(maxsize=8192)
+def _shown(text: str) -> str:
+    """Return a text as it may be drawn, in as many columns as Textual counts for it."""
+    shown = clean(text).replace("\n", "\u240a")
+    if glyphs() is ASCII and not shown.isascii():
+        # A byte of a UTF-8 character may be a C1 control to a terminal without Unicode.
+        shown = _NOT_ASCII.sub(lambda found: "?" * cell_len(found[0]), ascii_only(shown))
+    if shown == text:
+        return text
+    width = cell_len(text)
+    if cell_len(shown) > width:
+        # What the text hid took no column, and its stand-ins would push the row on.
+        shown = _NO_CELLS.sub("", shown)
+    return set_cell_size(shown, width)
+
+
+class Guard(LineFilter):
+    """Replaces what would steer the terminal, or what terminals measure differently.
+
+    Attributes:
+        caught: The first texts that held controls when they came here; none should.
+    """
+
+    def __init__(self) -> None:
+        """Guard from now on."""
+        super().__init__()
+        self.caught: list[str] = []
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return the segments with harmless texts of the same width."""
+        return [self._guarded(segment) for segment in segments]
+
+    def guarded(self, strip: Strip) -> Strip:
+        """Return the strip; a new one only where something in it was replaced."""
+        if all(_shown(text) == text for text, _, _ in strip):
+            return strip
+        return Strip(map(self._guarded, strip), strip.cell_length)
+
+    def _guarded(self, segment: Segment) -> Segment:
+        shown = _shown(segment.text)
+        if shown == segment.text:
+            return segment
+        if neutral(segment.text) != segment.text and len(self.caught) < MOST_CAUGHT:
+            self.caught.append(segment.text)
+        return Segment(shown, segment.style)
+
+
+def filtered(widget: Widget, strips: list[Strip]) -> list[Strip]:
+    """Put the strips of a widget through its line filters, as Textual does with others.
+
+    Args:
+        widget: One that overrides ``render_lines``, and paints in true colours only.
+        strips: What it painted.
+    """
+    filters: Sequence[LineFilter] = widget.get_line_filters()
+    background = widget.background_colors[1]
+    for line_filter in filters:
+        if isinstance(line_filter, Guard):
+            strips = [line_filter.guarded(strip) for strip in strips]
+        elif not isinstance(line_filter, ANSIToTruecolor):
+            strips = [strip.apply_filter(line_filter, background) for strip in strips]
+    return strips

@@ -1,0 +1,41 @@
+"""A scrollbar of half a column, so that it does not touch the text beside it."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from rich.color import Color
+from rich.segment import Segment, Segments
+from rich.style import Style
+from textual.scrollbar import ScrollBarRender
+
+from tui.kit.glyphs import glyphs
+
+BLACK, WHITE = Color.parse("#000000"), Color.parse("#ffffff")
+
+
+class ThinScrollBar(ScrollBarRender):
+    """Draws vertical bars; give it to ``widget.vertical_scrollbar.renderer``."""
+
+    @classmethod
+    def render_bar(
+        cls, size: int = 25, virtual_size: float = 50, window_size: float = 20,
+        position: float = 0, thickness: int = 1, vertical: bool = True,
+        back_color: Color = BLACK, bar_color: Color = WHITE,
+    ) -> Segments:
+        """Return the bar's segments, one a line."""
+        back = back_color
+        blank = " " * thickness
+        if not (window_size and size and virtual_size > window_size):
+            return Segments([Segment(blank, Style(bgcolor=back))] * size, new_lines=True)
+        length = max(1, ceil(window_size * size / virtual_size))
+        start = round((size - length) * position / (virtual_size - window_size))
+        start = max(0, min(start, size - length))
+        thumb = Segment(
+            glyphs().right_half + blank[1:],
+            Style(color=bar_color, bgcolor=back, meta={"@mouse.down": "grab"}),
+        )
+        above = Segment(blank, Style(bgcolor=back, meta={"@mouse.down": "scroll_up"}))
+        below = Segment(blank, Style(bgcolor=back, meta={"@mouse.down": "scroll_down"}))
+        lines = [above] * start + [thumb] * length + [below] * (size - start - length)
+        return Segments(lines, new_lines=True)

@@ -1,0 +1,113 @@
+"""A screen above the main one: head, a view of lines, the keys of its scope."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from textual import on
+from textual.app import ComposeResult
+from textual.screen import Screen
+
+from tui.inspector.bar import LineBar
+from tui.inspector.view import LineView
+from tui.keys.declaration import Scope
+from tui.keys.pane import CommandPane
+from tui.keys.registry import BY_ID, commands, keys_of
+from tui.main.bars import BottomLine, Hint
+
+if TYPE_CHECKING:
+    from tui.app import BackscrollApp
+
+
+class StackedScreen(CommandPane, Screen[None]):
+    """Moves through lines; what it shows and does is its child's."""
+
+    AUTO_FOCUS = "LineView"
+    DEFAULT_CSS = """
+    StackedScreen { background: $background; }
+    StackedScreen > #stacked-title, StackedScreen > #stacked-head { width: 1fr; }
+    StackedScreen LineView { height: 1fr; background: $background; }
+    """
+
+    def __init__(self) -> None:
+        """Make an empty screen."""
+        super().__init__()
+        self.view = self.make_view()
+
+    def make_view(self) -> LineView:
+        """Make the view of lines."""
+        return LineView(ground="background")
+
+    def compose(self) -> ComposeResult:
+        """Compose head, view and keys."""
+        yield LineBar(id="stacked-title", ground="raised")
+        yield LineBar(id="stacked-head", ground="background")
+        yield self.view
+        yield BottomLine()
+
+    @property
+    def backscroll(self) -> BackscrollApp:
+        """The app, as what it is."""
+        app: Any = self.app
+        return app  # type: ignore[no-any-return]
+
+    def show_hints(self) -> None:
+        """Fill the line of keys."""
+        changed = self.backscroll.settings.keys
+        wanted = sorted(
+            (c for c in commands(self.SCOPE) if c.footer is not None), key=lambda c: c.footer or 0
+        )
+        hints = [
+            Hint(command.id, keys[0], command.label)
+            for command in wanted if (keys := keys_of(command, changed))
+        ]
+        line = self.query_one(BottomLine)
+        help_id = f"{self.SCOPE}.help"
+        line.last = next((hint for hint in hints if hint.command == help_id), None)
+        line.hints = tuple(hint for hint in hints if hint.command != help_id)
+
+    @on(BottomLine.Pressed)
+    async def _hint_pressed(self, event: BottomLine.Pressed) -> None:
+        event.stop()
+        await self.run_command(BY_ID[event.command])
+
+    def open_in_transcript(self, session_id: str, message_id: str | None = None) -> None:
+        """Close, and show a session."""
+        main = self.backscroll.main
+        self.dismiss()
+        main.go_into(session_id, message_id)
+
+    def do_down(self) -> None:
+        """Go to the next line."""
+        self.view.move_by(1)
+
+    def do_up(self) -> None:
+        """Go to the previous line."""
+        self.view.move_by(-1)
+
+    def do_page_down(self) -> None:
+        """Go a page down."""
+        self.view.move_by(self.view.page)
+
+    def do_page_up(self) -> None:
+        """Go a page up."""
+        self.view.move_by(-self.view.page)
+
+    def do_top(self) -> None:
+        """Go to the first line."""
+        self.view.move_to(0)
+
+    def do_end(self) -> None:
+        """Go to the last line."""
+        self.view.move_by(1_000_000_000)
+
+    def do_close(self) -> None:
+        """Go back to the panes."""
+        self.dismiss()
+
+    def do_help(self) -> None:
+        """Show the keys."""
+        from tui.keys.help import HelpScreen
+
+        scope: Scope = self.SCOPE
+        self.app.push_screen(HelpScreen(scope, self.backscroll.settings.keys))

@@ -1,0 +1,1 @@
+"""What happens while the app is open: polling, sync, notifications."""

@@ -1,0 +1,83 @@
+"""What the top line says of a store: how many, what runs, how fresh it is."""
+
+from __future__ import annotations
+
+from store.activity.judgement import OPEN_STATES
+from store.queries import activities
+from store.queries.listing import ListRow
+from store.queries.summary import Totals, totals
+from tui.live.polling import Health
+from tui.main.bars import Summary
+from tui.start.library import Library
+
+SECOND = 1_000
+_TROUBLE = {"busy": "store busy", "gone": "store is gone", "failed": "store cannot be read"}
+
+
+def ago(milliseconds: int) -> str:
+    """Return a time that has gone by, in words."""
+    seconds = max(0, milliseconds) // SECOND
+    if seconds < 1:
+        return "now"
+    if seconds < 60:
+        return f"{seconds} s ago"
+    if seconds < 3_600:
+        return f"{seconds // 60} min ago"
+    if seconds < 86_400:
+        return f"{seconds // 3_600} h ago"
+    return f"{seconds // 86_400} d ago"
+
+
+class Freshness:
+    """Counts a store for the top line.
+
+    Attributes:
+        syncing: Words about a sync that runs, such as ``syncing 12 of 80``; empty without.
+        moved_at: Epoch ms of the last write that was shown; 0 before the first.
+    """
+
+    def __init__(self, library: Library) -> None:
+        """Take the store."""
+        self._library = library
+        self.syncing = ""
+        self._counted: Totals | None = None
+        self._active: list[ListRow] = []
+        self.moved_at = 0
+
+    @property
+    def lives(self) -> bool:
+        """Whether a session was seen that runs or waits, so that it may have ended since."""
+        return any(row.activity in OPEN_STATES for row in self._active)
+
+    async def count(self) -> list[ListRow]:
+        """Count the store, and return the sessions that do something."""
+        library = self._library
+        self._counted = await library.read(totals)
+        self._active = await library.read(activities.recently_active, library.clock())
+        return self._active
+
+    def summary(self, health: Health) -> Summary:
+        """Say what was counted last, and how fresh it is."""
+        library, counted = self._library, self._counted
+        now = library.clock()
+        read_only = library.database.file_read_only is not None
+        trouble = _TROUBLE.get(health.state)
+        if trouble is not None:
+            trouble = f"{trouble}, shown as of {ago(now - health.since)}"
+        if counted is None:
+            return Summary(store=library.name, trouble=trouble or "", read_only=read_only)
+        states = [row.activity or "idle" for row in self._active]
+        return Summary(
+            store=library.name, sessions=counted.sessions, archived=counted.archived,
+            sources=counted.sources, read_only=read_only,
+            running=sum(state in ("running", "retrying") for state in states),
+            waiting=sum(state.startswith("waiting") for state in states),
+            freshness=self.syncing or self._fresh(counted, now), trouble=trouble or "",
+        )
+
+    def _fresh(self, counted: Totals, now: int) -> str:
+        if counted.synced_at is not None:
+            return f"synced {ago(now - counted.synced_at)}"
+        # A part that grows moves no time of its session.
+        changed = max(counted.changed_at or 0, self.moved_at)
+        return f"changed {ago(now - changed)}" if changed else ""

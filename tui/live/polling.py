@@ -1,0 +1,165 @@
+"""Notices that somebody wrote to the store, and that the store is busy, gone or another."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+from store.engine.companions import signature
+from tui.start.library import Library
+
+FILE_EVERY = 10
+"""Polls between two looks at the file itself, where the connection sees its writes."""
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+HealthState = Literal["fresh", "busy", "gone", "failed"]
+
+
+class Health(NamedTuple):
+    """Whether what is shown is what the store holds.
+
+    Attributes:
+        state: ``busy``: a writer holds the lock; ``gone``: there is no file any more.
+        since: Until when it was fresh, epoch ms; 0 while it is.
+        reason: What SQLite says, where it failed.
+    """
+
+    state: HealthState = "fresh"
+    since: int = 0
+    reason: str = ""
+
+
+class Poller:
+    """Asks ``PRAGMA data_version`` on one long-lived connection; nothing moved, nothing is read.
+
+    The connection must have no half-read cursor and no open transaction: SQLite then keeps
+    the value that it had. It never waits for a lock, as it is asked where the screen is drawn.
+    """
+
+    def __init__(
+        self, library: Library, changed: Callable[[], None], said: Callable[[Health], None],
+        replaced: Callable[[], None],
+    ) -> None:
+        """Make a poller that stands still; what is written from now on is a change.
+
+        Args:
+            library: Its plain connection is kept for this.
+            changed: Called after each change that was noticed.
+            said: Called when the store's health is another one.
+            replaced: Called when the file is to be opened again; ``reopened`` must follow.
+        """
+        self._library = library
+        self._changed, self._said, self._replaced = changed, said, replaced
+        self.health = Health()
+        self._polls = 0
+        self._reopening = self._lost = False
+        self._every_s = 0.0
+        self._next: asyncio.TimerHandle | None = None
+        self._take_connection()
+
+    def _take_connection(self) -> None:
+        self._library.database.connection.execute("PRAGMA busy_timeout = 0")
+        self._version = self.version()
+
+    def version(self) -> int:
+        """Return a number that differs after every foreign commit."""
+        connection = self._library.database.connection
+        return int(connection.execute("PRAGMA data_version").fetchall()[0][0])
+
+    def start(self, every_ms: int) -> None:
+        """Ask from now on, at this pace; a pace that was set before is dropped."""
+        self.stop()
+        self._every_s = every_ms / 1000
+        # A bare timer of the loop: a widget's costs three times as much when nothing happens.
+        self._next = asyncio.get_running_loop().call_later(self._every_s, self._tick)
+
+    def stop(self) -> None:
+        """Stop asking."""
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+
+    def _tick(self) -> None:
+        self._next = asyncio.get_running_loop().call_later(self._every_s, self._tick)
+        self.poll()
+
+    def poll(self, *, file: bool = False) -> bool:
+        """Ask once; returns whether a change was noticed.
+
+        Args:
+            file: Look at the file too, though its turn has not come.
+        """
+        if self._reopening or not self._file_is_there(look=file):
+            return False
+        try:
+            version = self.version()
+        except sqlite3.Error as error:
+            self._trouble(error)
+            return False
+        if self.health.state in ("busy", "failed"):
+            self.say("fresh")
+            self._version = -1
+        if version == self._version:
+            return False
+        self._version = version
+        self._changed()
+        return True
+
+    def _file_is_there(self, *, look: bool) -> bool:
+        opened = self._library.database.opened
+        self._polls += 1
+        if opened is None or (
+            opened.way == "live" and not look and self._polls % FILE_EVERY
+            and self.health.state != "gone"
+        ):
+            # What took the store's place is none; the connection still has the old one.
+            return not self._lost
+        now = signature(opened.path, opened.way)
+        if not now:
+            self.say("gone")
+            return False
+        if now != opened.signature or self._lost:
+            self._reopen()
+            return False
+        if self.health.state == "gone":
+            self.say("fresh")
+            self._version = -1
+        return True
+
+    def _trouble(self, error: sqlite3.Error) -> None:
+        code = getattr(error, "sqlite_errorcode", None) or 0
+        if code & 0xFF in _LOCKED:
+            self.say("busy")
+        else:
+            # The file may have been written over in place; a new connection tells.
+            self.say("failed", str(error))
+            if self._polls % FILE_EVERY == 0:
+                self._reopen()
+
+    def _reopen(self) -> None:
+        self._reopening = True
+        self._replaced()
+
+    def reopened(self, error: Exception | None = None) -> None:
+        """Go on after the library's connection was opened again, or could not be."""
+        self._reopening, self._lost = False, error is not None
+        if error is None:
+            try:
+                self._take_connection()
+            except sqlite3.Error as trouble:
+                self._trouble(trouble)
+                return
+            self.say("fresh")
+            self._changed()
+        else:
+            self.say("failed", str(error))
+
+    def say(self, state: HealthState, reason: str = "") -> None:
+        """Take what is known of the store's health, from here or from a read that failed."""
+        if state == self.health.state or (self._lost and state == "busy"):
+            return
+        since = 0 if state == "fresh" else self.health.since or self._library.clock()
+        self.health = Health(state, since, reason)
+        self._said(self.health)

@@ -1,0 +1,138 @@
+"""Follows the sync that runs in a process of its own, in words for the top line."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from store.sources.base.server_url import Root
+    from store.sync.process import Event, SyncProcess, Trouble
+    from store.sync.progress import Progress, Summary
+
+
+PAUSES_S = (1.0, 5.0, 30.0)
+"""Before a watcher that ended by itself is started again; the last one again and again."""
+
+
+class Syncing:
+    """Runs one sync, and the watcher that goes on after it."""
+
+    def __init__(
+        self, store: Path, said: Callable[[str], None],
+        failed: Callable[[str, BaseException | None], None],
+        pauses_s: Sequence[float] = PAUSES_S,
+    ) -> None:
+        """Name the store.
+
+        Args:
+            store: The store that is written.
+            said: Takes words about how far it is; empty ones when it has ended.
+            failed: Takes a summary and the error.
+            pauses_s: Before a watcher is started again.
+        """
+        self._store = store
+        self._said = said
+        self._failed = failed
+        self._process: SyncProcess | None = None
+        self._trouble = ""
+        self._pauses_s, self._restarts = pauses_s, 0
+        self._stopped = asyncio.Event()
+
+    async def run(self, targets: Sequence[str | Root], *, watch: bool = False) -> None:
+        """Sync; trouble is reported, not raised.
+
+        Args:
+            targets: Sources by path or URL; none means the usual places.
+            watch: Whether what agents write later is followed, until ``stop``. One watcher
+                serves a store: where another app's does, ours waits to take over.
+        """
+        while not self._stopped.is_set():
+            try:
+                await self._follow(targets, watch)
+                self._said("")
+            except Exception as error:
+                self._said("")
+                self._tell(error, again=watch)
+            if not watch:
+                return
+            await self._rest()
+
+    async def _follow(self, targets: Sequence[str | Root], watch: bool) -> None:
+        start_sync = import_module("store.sync.process").start_sync
+        as_root = import_module("store.sources.base.server_url").as_root
+        roots = [as_root(name) if isinstance(name, str) else name for name in targets]
+        self._process = await start_sync(self._store, roots, watch=watch)
+        assert self._process is not None
+        if self._stopped.is_set():
+            await self._process.stop()
+        async for event in self._process.events():
+            self._heed(event)
+
+    async def _rest(self) -> None:
+        """Pause before the watcher is started again, once there is a store for it."""
+        while not self._stopped.is_set():
+            pause = self._pauses_s[min(self._restarts, len(self._pauses_s) - 1)]
+            self._restarts += 1
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopped.wait(), pause)
+            if self._store.exists():
+                return
+
+    def _tell(self, error: Exception, *, again: bool) -> None:
+        """Report why a sync ended; of a watcher that cannot start, once."""
+        if str(error) != self._trouble:
+            self._failed("Sync ended, and starts again" if again else "Sync failed", error)
+        self._trouble = str(error)
+
+    def _heed(self, event: Event) -> None:
+        kind = type(event).__name__
+        if kind == "Progress":
+            self._said(progress_words(cast("Progress", event)))
+        elif kind == "Summary":
+            self._said("")
+            self._report(cast("Summary", event))
+        elif kind == "Trouble":
+            self._say_once(cast("Trouble", event).message)
+        elif kind == "Standby":
+            self._said("")
+        elif kind == "Watching":
+            # Trouble is over: should it come back, it is told of again.
+            self._trouble, self._restarts = "", 0
+
+    def _say_once(self, trouble: str) -> None:
+        """Report what the watcher tries again and again, once."""
+        if trouble != self._trouble:
+            self._trouble = trouble
+            self._failed(trouble, None)
+
+    def _report(self, summary: Summary) -> None:
+        if summary.problems:
+            count = summary.problems
+            noun = "place" if count == 1 else "places"
+            self._failed(
+                f"Sync could not read {count:,} {noun}; backscroll sources --problems lists them",
+                None,
+            )
+
+    async def stop(self) -> None:
+        """Break the sync off; what it has done stays done."""
+        self._stopped.set()
+        if self._process is not None:
+            await self._process.stop()
+
+
+def progress_words(progress: Progress) -> str:
+    """Return how far a sync is, such as ``syncing 120 of 2,000 files, 12 s left``."""
+    if progress.waiting:
+        return "waiting for another sync"
+    if not progress.files_total:
+        return "syncing"
+    words = f"syncing {progress.files_done:,} of {progress.files_total:,} files"
+    if progress.eta_s is not None and progress.eta_s >= 1:
+        words += f", {progress.eta_s:.0f} s left"
+    return words

@@ -1,0 +1,100 @@
+"""What is on the screen while the main screen is loaded: the first rows of the list."""
+
+from __future__ import annotations
+
+from rich.segment import Segment
+from textual.screen import Screen
+from textual.strip import Strip
+
+from tui.kit.glyphs import glyphs
+from tui.kit.text import cells, fit
+from tui.kit.theme import palette_of
+from tui.main.layout import arrange
+from tui.sessions.first_page import FirstPage
+from tui.sessions.painter import Entry, RowPainter, blank, row_height, style
+from tui.sessions.wording import FILTER_WORDS, GROUP_NAMES, SHELF_NAMES, SORT_NAMES
+from tui.start.library import Library
+from tui.start.state import ViewState
+
+ABOVE = 3
+"""Lines above the list: the top line and the list's header."""
+BELOW = 1
+
+
+class FirstScreen(Screen[None]):
+    """Draws sessions where the main screen will, in one go and without a widget.
+
+    It answers no key; the app keeps what is typed for the main screen.
+    """
+
+    AUTO_FOCUS = ""
+
+    def __init__(self, library: Library, state: ViewState, page: FirstPage) -> None:
+        """Make the screen.
+
+        Args:
+            library: The store.
+            state: What was remembered.
+            page: The sessions to draw, at least one.
+        """
+        super().__init__(id="first")
+        self._library = library
+        self._state = state
+        self._page = page
+        self._now = library.clock()
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a line of the screen."""
+        palette, (width, height) = palette_of(self.app), self.size
+        if y == 0:
+            return self._top_line(width)
+        if y >= height - BELOW:
+            return blank(width, palette.raised)
+        own = self._list_width(width)
+        drawn = self._header(own, y) if y < ABOVE else self._list_line(y - ABOVE, own)
+        return Strip.join([drawn.crop(0, own), blank(width - own, palette.background)])
+
+    def _list_width(self, width: int) -> int:
+        layout = self._state.layout
+        layout = layout._replace(focused="sessions", hidden=layout.hidden - {"sessions"})
+        return arrange(layout, width).widths["sessions"] or width
+
+    def _top_line(self, width: int) -> Strip:
+        palette = palette_of(self.app)
+        name, ground = f"  {self._library.name}", style(palette.text, palette.raised)
+        return Strip([
+            Segment(" backscroll", style(palette.text, palette.raised, bold=True)),
+            Segment(fit(name, width - 12), ground),
+        ]).adjust_cell_length(width, ground)
+
+    def _header(self, width: int, y: int) -> Strip:
+        """Draw a line of the list's header, without what is still to be counted."""
+        palette, query = palette_of(self.app), self._page.query
+        faint = style(palette.faint, palette.panel)
+        if y == 1:
+            left, right = SHELF_NAMES[query.shelf], GROUP_NAMES[query.group]
+            look = style(palette.text, palette.panel, bold=True)
+        else:
+            left, right = f"/ {FILTER_WORDS}", f"{SORT_NAMES[query.sort]} {glyphs().down}"
+            look = faint
+        gap = " " * max(1, width - cells(left) - cells(right) - 2)
+        return Strip([
+            Segment(f" {left}", look), Segment(f"{gap}{right} ", faint),
+        ]).adjust_cell_length(width, faint)
+
+    def _list_line(self, y: int, width: int) -> Strip:
+        page, height = self._page, self.size.height - ABOVE - BELOW
+        tall = row_height(width, height)
+        painter = RowPainter(
+            width, tall, palette_of(self.app), glyphs(), page.query, focused=True, now=self._now)
+        # As far down as the selection needs.
+        cursor = page.cursor or 0
+        line = y + max(0, page.model.top(cursor, tall) + tall - height)
+        if line >= page.model.lines(tall):
+            return blank(width, painter.palette.panel)
+        number, at, part = page.model.at_line(line, tall)
+        if at is None:
+            return painter.heading(page.model.groups[number], part)
+        known = Entry.of(page.model, at, selected=at == cursor, marked=False)
+        row = page.rows.get(page.model.rowids[at])
+        return painter.missing(known, part) if row is None else painter.session(row, known, part)

@@ -1,0 +1,114 @@
+"""The store that the app shows: readable at once, and asynchronous as soon as it can be.
+
+The first page of sessions is read on a plain connection, before aiosqlite and pydantic are
+imported; ``ready`` then opens the ``Store``, and later reads go through its thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from store.engine.companions import same_file, signature
+from store.engine.database import Database, open_database
+from store.system.clock import Clock, system_clock
+
+if TYPE_CHECKING:
+    from store.sources.base.server_url import Root
+    from store.store import Store
+    from tui.start.making import Making
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Library:
+    """An open store with its name.
+
+    Attributes:
+        database: The plain connection of the first paint; the poller keeps it.
+        name: What the top line calls the store.
+        notice: What is said once at the start, or None.
+        headline: What stands above the panes all the time, or None.
+        workspace: Shows the sessions of this folder alone; None shows all.
+        making: What fills the store while it is shown; None where it is there whole.
+        sync_targets: What the sync process reads; None starts none.
+        clock: Returns the present as epoch ms.
+    """
+
+    database: Database
+    name: str
+    notice: str | None = None
+    headline: str | None = None
+    workspace: str | None = None
+    making: Making | None = None
+    sync_targets: tuple[Root, ...] | None = None
+    clock: Clock = system_clock
+    _store: Store | None = None
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @classmethod
+    def open(cls, path: Path, name: str, *, clock: Clock = system_clock) -> Library:
+        """Open a store file for reading.
+
+        Raises:
+            StoreError: The file is missing or is no store.
+        """
+        return cls(open_database(path, write=False), name, clock=clock)
+
+    @property
+    def path(self) -> Path:
+        """The store's file."""
+        return self.database.path
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the asynchronous store is open."""
+        return self._store is not None
+
+    async def ready(self) -> Store:
+        """Return the asynchronous store, opened when it was not yet."""
+        async with self._opening:
+            if self._store is None:
+                module = await asyncio.to_thread(import_module, "store.store")
+                self._store = await module.Store.open(self.path, clock=self.clock)
+            return self._store
+
+    async def read(
+        self, query: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a query function on the store's reading thread, opening it first."""
+        store = self._store or await self.ready()
+        return await store.read(query, *args, **kwargs)
+
+    async def reopen(self) -> None:
+        """Open the plain connection again, as another file has taken the store's place.
+
+        Raises:
+            StoreError: What is there now is no store.
+        """
+        opened = self.database.opened
+        if opened is None or not same_file(opened.signature, signature(opened.path, opened.way)):
+            fresh = await asyncio.to_thread(open_database, self.path, write=False)
+            stale, self.database = self.database, fresh
+            stale.close()
+            return
+        # The same file with another -wal: whoever is open holds on to the one that is gone.
+        async with self._opening, self._store.none_open() if self._store else nullcontext():
+            self.database.close()
+            self.database = await asyncio.to_thread(open_database, self.path, write=False)
+
+    async def close(self) -> None:
+        """Close every connection and thread; one that is being opened is waited for."""
+        if self.making is not None:
+            self.making.stop()
+        async with self._opening:
+            if self._store is not None:
+                await self._store.close()
+        self.database.close()

@@ -1,0 +1,207 @@
+"""Finds the store that a command line means, and opens it for the first paint."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from store.engine.database import open_database
+from store.errors import StoreError
+from store.queries.sessions import has_sessions
+from store.system.locations import library_path, private_folder, scratch_dir
+from store.system.paths import expanded
+from store.system.processes import is_alive
+from tui.kit.figures import home_path
+from tui.start.library import Library
+
+if TYPE_CHECKING:
+    from store.sources.base.server_url import Root, ServerUrl
+
+
+def open_library(target: str | None, store: str | None, *, demo: bool = False) -> Library:
+    """Open what is to be shown.
+
+    Args:
+        target: A store, a source or a folder; None for the library.
+        store: The store that takes the library's place, or None.
+        demo: Show the demo store whatever else is named.
+
+    Raises:
+        StoreError: It is none of these; the message says what it is.
+    """
+    if demo:
+        return demo_library(None)
+    if target is not None:
+        return _open_target(target, store)
+    if store is not None:
+        path = _store_path(store)
+        return Library.open(path, path.name)
+    path = library_path()
+    if not path.exists() or is_empty(path):
+        return _first_time(path)
+    library = Library.open(path, "library")
+    library.sync_targets = ()
+    return library
+
+
+def _store_path(store: str) -> Path:
+    """Return the file that a store's name means."""
+    urls = import_module("store.sources.base.server_url") if "://" in store else None
+    if urls is not None and urls.server_url(store) is not None:
+        raise StoreError(str(import_module("store.engine.opening").NO_SERVER_STORE))
+    return expanded(store)
+
+
+def is_empty(path: Path) -> bool:
+    """Say whether a store has no session."""
+    database = open_database(path, write=False)
+    try:
+        return not has_sessions(database)
+    finally:
+        database.close()
+
+
+def found_sources() -> tuple[list[Root], list[Root]]:
+    """Return where agents' sessions may be: servers and folders that exist, and all of them."""
+    registry, places = import_module("store.sources.registry"), import_module("store.sync.roots")
+    home = Path.home()
+    roots: list[Root] = [
+        root for source in registry.all_sources()
+        for root in places.default_roots(source, os.environ, home)
+    ]
+    return [root for root in roots if places.may_be_there(root)], roots
+
+
+def _first_time(path: Path) -> Library:
+    """Open a new library when there is anything to sync, else the demo."""
+    existing, looked = found_sources()
+    if existing:
+        return _new_library(path)
+    return demo_library(f"No agent sessions found in {_names(looked)}; showing the demo")
+
+
+def _new_library(path: Path) -> Library:
+    """Make a library that the first sync fills, and say what it will keep."""
+    open_database(path, create=True).close()
+    library = Library.open(path, "library")
+    library.sync_targets = ()
+    library.notice = (
+        "Reading your agents' sessions into the library; it keeps them also when the agent "
+        "deletes its files (sources.keep_deleted in config.toml)"
+    )
+    return library
+
+
+def _names(roots: list[Root]) -> str:
+    return ", ".join(home_path(str(root)) for root in roots)
+
+
+def demo_library(headline: str | None) -> Library:
+    """Open an empty store that another process makes the demo of, with a line above it."""
+    path = scratch_dir() / f"demo-{os.getpid()}.db"
+    for old in path.parent.glob("demo-*.db*"):
+        if not _alive(old):
+            old.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+    open_database(path, create=True).close()
+    library = Library.open(path, "demo")
+    library.headline = headline
+    making = import_module("tui.start.making").Making
+    library.making = making("Making the demo store", "store.demo", [str(path)])
+    return library
+
+
+def _alive(path: Path) -> bool:
+    """Say whether the process that made a demo store still runs."""
+    number = path.name.removeprefix("demo-").partition(".")[0]
+    if not number.isdigit():
+        return False
+    return is_alive({"pid": int(number)}) is not False
+
+
+def refusal(target: str | None, store: str | None) -> str | None:
+    """Return why what a command line names cannot be opened; None where it can. Opens nothing."""
+    named = target or store
+    if named is None:
+        return None
+    found = import_module("store.engine.opening").recognise(named)
+    as_source = found.kind in ("folder", "other") and _source_of(found.path) is not None
+    if found.is_store or (target and (found.kind in ("folder", "server") or as_source)):
+        return None
+    return found.message or f"{named} cannot be opened"
+
+
+def _open_target(target: str, store: str | None) -> Library:
+    """Open what a target is by its content: a store, a source, or a workspace's folder."""
+    opening = import_module("store.engine.opening")
+    found = opening.recognise(target)
+    if found.is_store:
+        library = Library.open(found.path, found.path.name)
+        library.notice = found.message
+        return library
+    if found.kind == "server":
+        return _opened_server(target)
+    if found.kind in ("folder", "other") and (source := _source_of(found.path)):
+        return _opened_source(source)
+    if found.kind == "folder":
+        return _workspace(found.path, _store_path(store) if store else library_path())
+    raise StoreError(found.message or f"{target} cannot be opened")
+
+
+def _workspace(folder: Path, path: Path) -> Library:
+    """Open a library with the sessions of one folder; the first time it is made."""
+    if path.exists():
+        library = Library.open(path, "library")
+        library.sync_targets = ()
+    else:
+        existing, looked = found_sources()
+        if not existing:
+            raise StoreError(
+                f"{folder} holds no agent's sessions, and none were found in {_names(looked)}; "
+                "`backscroll --demo` shows what they would look like"
+            )
+        library = _new_library(path)
+    library.workspace = os.path.abspath(folder)
+    return library
+
+
+def _source_of(path: Path) -> Path | None:
+    registry = import_module("store.sources.registry")
+    found = registry.recognised(path, registry.all_sources())
+    return None if found is None else Path(found[1])
+
+
+def _opened_server(target: str) -> Library:
+    """Open the copy of what a server holds; the server has to answer where there is none yet."""
+    url: ServerUrl | None = import_module("store.sources.base.server_url").server_url(target)
+    assert url is not None
+    classify_server = import_module("store.sync.targets").classify_server
+    try:
+        classify_server(url, import_module("store.sources.registry").all_sources())
+    except StoreError as trouble:
+        path = _copy_path(url)
+        if not path.exists() or is_empty(path):
+            raise
+        library = Library.open(path, home_path(str(url)))
+        library.notice = f"{trouble}; what was read from it before is shown"
+        return library
+    return _opened_source(url)
+
+
+def _copy_path(root: Root) -> Path:
+    """Return the store in the cache folder that a source is synced into."""
+    identity = import_module("store.sync.roots").identity(root)
+    blake2b = import_module("hashlib").blake2b
+    name = blake2b(os.fsencode(identity), digest_size=8).hexdigest()
+    return private_folder(scratch_dir() / "opened") / f"{name}.db"
+
+
+def _opened_source(root: Root) -> Library:
+    """Open the store that a source is synced into."""
+    path = _copy_path(root)
+    open_database(path, create=True).close()
+    library = Library.open(path, home_path(str(root)))
+    library.sync_targets = (root,)
+    return library

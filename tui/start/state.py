@@ -1,0 +1,129 @@
+"""What is remembered of a store between two runs: layout, view, session, places, folds."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from store.system.locations import private_folder, state_dir
+from store.system.paths import read_regular, real_path
+from tui.main.layout import PANES, LayoutState, PaneName
+
+MOST_PLACES = 300
+
+
+@dataclass(slots=True)
+class ViewState:
+    """What is remembered.
+
+    Attributes:
+        sort: As in ``store.queries.listing.Sort``.
+        folds: By session id, whether its children are folded; only what the user chose.
+        places: By session id, what the transcript pane wants back; the newest last.
+        helpers: Whether the list shows helpers' runs; a setting, so not kept here.
+    """
+
+    layout: LayoutState = field(default_factory=LayoutState)
+    session_id: str | None = None
+    sort: str = "recent"
+    group: str = "workspace"
+    shelf: str = "active"
+    folds: dict[str, bool] = field(default_factory=dict)
+    places: dict[str, Any] = field(default_factory=dict)
+    helpers: bool = False
+
+    def keep_place(self, session_id: str, place: Any) -> None:
+        """Remember a place in a session; the oldest beyond a few hundred are dropped."""
+        self.places.pop(session_id, None)
+        self.places[session_id] = place
+        while len(self.places) > MOST_PLACES:
+            self.places.pop(next(iter(self.places)))
+
+
+def state_path(store: Path) -> Path:
+    """Return the state file of a store."""
+    # hashlib would load OpenSSL before the first paint.
+    name = zlib.crc32(os.fsencode(real_path(store)))
+    return state_dir() / f"view-{name:08x}.json"
+
+
+def load_state(path: Path, *, sort: str = "recent", group: str = "workspace") -> ViewState:
+    """Read a state file; whatever is missing or damaged in it has its default.
+
+    Args:
+        path: As ``state_path`` names it.
+        sort: How the list is sorted where the file does not tell.
+        group: How it is grouped there.
+    """
+    try:
+        found = orjson.loads(read_regular(path))
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict):
+        return ViewState(sort=sort, group=group)
+    layout = found.get("layout")
+    session_id = found.get("session_id")
+    return ViewState(
+        layout=_layout(layout if isinstance(layout, dict) else {}),
+        session_id=session_id if isinstance(session_id, str) else None,
+        sort=_choice(found, "sort", sort),
+        group=_choice(found, "group", group),
+        shelf=_choice(found, "shelf", "active"),
+        folds={k: v for k, v in _table(found, "folds").items() if isinstance(v, bool)},
+        places=_table(found, "places"),
+    )
+
+
+def save_state(path: Path, state: ViewState) -> None:
+    """Write a state file, whole or not at all."""
+    private_folder(path.parent)
+    document = {
+        "layout": {
+            "sessions_width": state.layout.sessions_width,
+            "inspector_width": state.layout.inspector_width,
+            "hidden": sorted(state.layout.hidden),
+            "zoomed": state.layout.zoomed,
+            "focused": state.layout.focused,
+        },
+        "session_id": state.session_id, "sort": state.sort, "group": state.group,
+        "shelf": state.shelf, "folds": state.folds, "places": state.places,
+    }
+    draft = path.with_suffix(f".{os.getpid()}.new")
+    descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(orjson.dumps(document))
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _choice(found: dict[str, Any], key: str, default: str) -> str:
+    value = found.get(key)
+    return value if isinstance(value, str) else default
+
+
+def _table(found: dict[str, Any], key: str) -> dict[str, Any]:
+    value = found.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _layout(found: dict[str, Any]) -> LayoutState:
+    def width(key: str) -> int | None:
+        value = found.get(key)
+        return value if type(value) is int and 0 < value < 1000 else None
+
+    hidden = found.get("hidden")
+    focused = found.get("focused")
+    names: frozenset[PaneName] = frozenset(
+        name for name in PANES if isinstance(hidden, list) and name in hidden
+    )
+    return LayoutState(
+        width("sessions_width"), width("inspector_width"), names - {"transcript"},
+        found.get("zoomed") is True, focused if focused in PANES else "sessions",
+    )

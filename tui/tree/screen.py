@@ -1,0 +1,260 @@
+"""The tree of a session's family: parent, forks, subagents, continuations, labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.geometry import Region
+from textual.strip import Strip
+
+from store.engine.database import Database
+from store.queries.lineage import FamilyNode, family
+from store.queries.tree_facts import labels_of, last_message, node_facts
+from tui.inspector.bar import LineBar
+from tui.inspector.blocks import Fixed
+from tui.inspector.lines import Line
+from tui.inspector.view import LineView
+from tui.keys.registry import bindings
+from tui.kit.stacked import StackedScreen
+from tui.kit.text import one_line
+from tui.main.bars import BottomLine
+from tui.tree.block import TreeBlock, TreeRow, column_heads, rows_of_tree
+from tui.verbs.doing import ask_store, counted
+from tui.verbs.everywhere import ContinueVerb, UndoVerbs
+from tui.verbs.sessions import SessionVerbs
+
+if TYPE_CHECKING:
+    from store.verbs.undo import Step
+
+
+class TreeView(LineView):
+    """Lines of a tree; the wheel and the keys only draw what comes into sight."""
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw, then let the screen read the facts of what was drawn without them."""
+        strips = super().render_lines(crop)
+        screen = self.screen
+        if isinstance(screen, TreeScreen):
+            screen.read_soon()
+        return strips
+
+
+def _read(db: Database, session_id: str) -> tuple[list[FamilyNode], list[TreeRow]]:
+    """Read a family and arrange its lines, on the store's thread."""
+    nodes = family(db, session_id)
+    labels = {node.id: labels_of(db, node.id) for node in nodes if node.labels}
+    return nodes, rows_of_tree(nodes, labels)
+
+
+class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
+    """Shows one family with its own keys."""
+
+    SCOPE = "tree"
+    BINDINGS = bindings("tree")
+
+    def __init__(self, session_id: str) -> None:
+        """Take the session that is shown."""
+        super().__init__()
+        self.session_id = session_id
+        self._root: str | None = None
+        self._block: TreeBlock | None = None
+        self._wanted: dict[str, FamilyNode] = {}
+        self._reading = False
+
+    def make_view(self) -> LineView:
+        """Make the view."""
+        return TreeView(ground="background")
+
+    def on_mount(self) -> None:
+        """Read the family."""
+        self.show_hints()
+        self.run_worker(self._load(first=True), exit_on_error=False)
+
+    def on_resize(self) -> None:
+        """Fit the head to the columns."""
+        self._show_head()
+
+    async def _load(self, *, first: bool = False) -> None:
+        app = self.backscroll
+        found = await ask_store(app, _read, self.session_id)
+        if found is not None and not found.value[0] and self._root is not None:
+            found = await ask_store(app, _read, self._root)
+        if found is None:
+            return
+        nodes, rows = found.value
+        at = self.session_id if first else self.current_session()
+        known = self._block.facts if self._block is not None else {}
+        self._block = TreeBlock(
+            nodes, rows, self.session_id, app.library.clock(),
+            lambda node: self._wanted.__setitem__(node.id, node),
+        )
+        self._root = nodes[0].id if nodes else None
+        if first or not nodes:
+            self._block.facts = {}
+        else:
+            self._block.facts = known
+            self._wanted.update((node.id, node) for node in self._seen(rows, nodes))
+        empty = Fixed(lambda width: [
+            Line(),
+            Line((("Nothing was branched off this session yet.", "text"),)),
+            Line((("f in the transcript forks it at a message, D compares.", "muted"),)),
+        ])
+        self.view.show([self._block, empty] if len(nodes) == 1 else [self._block], stay=not first)
+        self._go_to(at)
+        self._show_head()
+
+    def _seen(self, rows: Sequence[TreeRow], nodes: Sequence[FamilyNode]) -> list[FamilyNode]:
+        top = self.view.scroll_offset.y
+        return [nodes[row.node] for row in rows[top:top + self.view.size.height + 1]]
+
+    def _go_to(self, session_id: str | None) -> None:
+        if self._block is None:
+            return
+        row = self._row_here()
+        if row is not None and self._block.nodes[row.node].id == session_id:
+            return
+        for number, row in enumerate(self._block.rows):
+            if self._block.nodes[row.node].id == session_id:
+                self.view.move_to(number)
+                return
+
+    def _show_head(self) -> None:
+        nodes = self._block.nodes if self._block is not None else ()
+        if not nodes:
+            return
+        kinds = [node.kind for node in nodes]
+        about = [counted(len(nodes), "session")]
+        about += [
+            counted(kinds.count(kind), kind)
+            for kind in ("fork", "subagent", "continuation") if kind in kinds
+        ]
+        title = one_line(nodes[0].title or "untitled")
+        self.query_one("#stacked-title", LineBar).show(Line(
+            (("Tree  ", "text bold"), (title, "text")),
+            ((", ".join(about), "muted"),),
+        ))
+        self.query_one("#stacked-head", LineBar).show(column_heads(self.view.cells))
+
+    # Facts of what is seen
+
+    def read_soon(self) -> None:
+        """Read the facts of the sessions that were drawn without them."""
+        if self._wanted and not self._reading:
+            self._reading = True
+            self.run_worker(self._read_facts(), exit_on_error=False)
+
+    async def _read_facts(self) -> None:
+        try:
+            while self._wanted and self._block is not None:
+                nodes, self._wanted = list(self._wanted.values()), {}
+                found = await ask_store(self.backscroll, node_facts, nodes)
+                if found is None:
+                    return
+                self._block.facts.update(found.value)
+                self.view.refresh()
+        finally:
+            self._reading = False
+
+    # What the keys act on
+
+    def _row_here(self) -> TreeRow | None:
+        rows = self._block.rows if self._block is not None else ()
+        return rows[self.view.cursor] if 0 <= self.view.cursor < len(rows) else None
+
+    def current_session(self) -> str | None:
+        """Return the session on the cursor's line."""
+        row = self._row_here()
+        if row is None or self._block is None:
+            return None
+        return self._block.nodes[row.node].id
+
+    def session_meant(self) -> str | None:
+        """Return the session to go on with."""
+        return self.current_session()
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether a message of the family has a label."""
+        return self._block is not None and any(row.label for row in self._block.rows)
+
+    def store_changed(self) -> None:
+        """Read the family again."""
+        self.run_worker(  # Its overloads hide the result type of a function.
+            self._load, group="tree", exclusive=True, exit_on_error=False  # type: ignore[arg-type]
+        )
+
+    async def after_step(self, step: Step) -> None:
+        """Go to the session that was undone or redone to."""
+        await super().after_step(step)
+        self.run_worker(
+            partial(self._load_at, step.session_id),  # type: ignore[arg-type]
+            group="tree", exclusive=True, exit_on_error=False,
+        )
+
+    async def _load_at(self, session_id: str) -> None:
+        await self._load()
+        self._go_to(session_id)
+
+    # Commands
+
+    def do_open(self) -> None:
+        """Open the session, at the label where the line is one."""
+        row, session_id = self._row_here(), self.current_session()
+        if row is not None and session_id is not None:
+            self.open_in_transcript(session_id, row.label.message_id if row.label else None)
+
+    def on_line_view_activated(self, event: LineView.Activated) -> None:
+        """Open what is clicked a second time."""
+        event.stop()
+        if self._clicked == self.view.cursor:
+            self.do_open()
+        self._clicked = self.view.cursor
+
+    _clicked = -1
+
+    def do_parent(self) -> None:
+        """Go to the session's parent."""
+        row = self._row_here()
+        if row is None or self._block is None:
+            return
+        node = self._block.nodes[row.node]
+        self._go_to(node.id if row.label else node.parent_id)
+
+    def do_next_label(self) -> None:
+        """Go to the next line that is a label, from the first again after the last."""
+        if self._block is None:
+            return
+        lines = [number for number, row in enumerate(self._block.rows) if row.label]
+        after = [number for number in lines if number > self.view.cursor]
+        self.view.move_to((after or lines)[0])
+
+    async def do_label(self) -> None:
+        """Change the label of the line, or label the session's last message."""
+        from tui.verbs.labels import change_label
+
+        row, session_id = self._row_here(), self.current_session()
+        if row is None or session_id is None:
+            return
+        message_id = row.label.message_id if row.label else None
+        if message_id is None:
+            found = await ask_store(self.backscroll, last_message, session_id)
+            message_id = found.value if found is not None else None
+        if message_id is None:
+            self.app.notify("This session has no message to label", markup=False)
+            return
+        await self.flow(change_label(self.backscroll, session_id, message_id))
+
+    def do_compare(self) -> None:
+        """Compare the session with the one that is shown."""
+        from tui.compare.screen import CompareScreen
+
+        other = self.current_session()
+        if other is not None:
+            self.app.push_screen(CompareScreen(self.session_id, other))
+
+    def on_screen_resume(self) -> None:
+        """Take the keyboard back after a dialog."""
+        self.set_focus(self.view)
+        self.query_one(BottomLine).refresh()
