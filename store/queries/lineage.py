@@ -8,6 +8,7 @@ from typing import Literal
 
 from store.engine.database import Database
 from store.errors import NotFound
+from store.queries.helpers import shown_in_tree, without_helpers
 from store.queries.reading import number, text
 
 LineageKind = Literal["root", "fork", "subagent", "continuation", "unknown"]
@@ -83,15 +84,22 @@ def _kind(db: Database, stored: str | None, parent: str | None, copies: bool) ->
     return "fork" if copies and db.form.name != "own" else "unknown"
 
 
-def family(db: Database, session_id: str) -> list[FamilyNode]:
+def family(db: Database, session_id: str, *, helpers: bool = False) -> list[FamilyNode]:
     """Return the whole family of a session in the order of its tree, children by age.
 
     One pass over the parent index; 10,000 sessions cost a fraction of a second.
+
+    Args:
+        db: The store.
+        session_id: Any session of the family.
+        helpers: Also runs that agents started for themselves; without it only the session
+            itself is one.
     """
     root = root_of(db, session_id)
     rows = db.connection.execute(
         "WITH RECURSIVE family(id) AS (SELECT $1"
-        " UNION SELECT s.id FROM chat_sessions s JOIN family f ON s.parent_id = f.id)"
+        " UNION SELECT s.id FROM chat_sessions s JOIN family f ON s.parent_id = f.id"
+        f" WHERE {shown_in_tree(db, helpers=helpers)})"
         f" SELECT s.id, {db.form.title('s')}, s.agent, {db.form.fact('s', 'lineage.kind')},"
         f" s.parent_id, s.parent_message_id, s.total_tokens, s.created_at, s.updated_at,"
         f" s.archived_at, {_copies(db)}, CASE WHEN instr(s.metadata_json, '\"labels\"')"
@@ -99,7 +107,7 @@ def family(db: Database, session_id: str) -> list[FamilyNode]:
         " THEN (SELECT count(*) FROM json_each(s.metadata_json, '$.user.labels')) ELSE 0 END"
         " FROM family f CROSS JOIN chat_sessions s ON s.id = f.id"
         " ORDER BY s.created_at, s.id",
-        {"1": root},
+        {"1": root, "2": session_id},
     ).fetchall()
     return _in_tree_order(db, rows, root)
 
@@ -147,11 +155,18 @@ def _node(db: Database, row: tuple[object, ...], depth: int, last: bool) -> Fami
     )
 
 
-def families(db: Database) -> list[str]:
-    """Return the roots of all families of more than one session, the newest first."""
+def families(db: Database, *, helpers: bool = False) -> list[str]:
+    """Return the roots of all families of more than one session, the newest first.
+
+    Args:
+        db: The store.
+        helpers: Whether runs that agents started for themselves count.
+    """
+    left_out = None if helpers else without_helpers(db, "c")
+    child = "c.parent_id = p.id" + ("" if left_out is None else f" AND {left_out}")
     rows = db.connection.execute(
         "SELECT p.updated_at, p.id FROM chat_sessions p WHERE EXISTS"
-        " (SELECT 1 FROM chat_sessions c WHERE c.parent_id = p.id) AND NOT EXISTS"
+        f" (SELECT 1 FROM chat_sessions c WHERE {child}) AND NOT EXISTS"
         " (SELECT 1 FROM chat_sessions g WHERE g.id = p.parent_id)"
     ).fetchall()
     for root in _loops(db):

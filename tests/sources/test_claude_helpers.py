@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from store.engine.database import Database
-from store.queries import list_keys, sessions, summary
+from store.queries import lineage, list_keys, sessions, summary
 from store.queries.listing import ListQuery
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.claude_code.agents import helper_of
@@ -67,6 +67,31 @@ def test_lists_leave_them_out(helpers: bool, group: str, db: Database) -> None:
     page = sessions.page(db, sessions.SessionFilter(helpers=helpers, skip_empty=True))
     assert len(page) == count
     assert summary.totals(db).sessions == 2
+
+
+def test_trees_leave_them_out(db: Database) -> None:
+    (root,) = lineage.families(db)
+    agents = [node.id for node in lineage.family(db, root)]
+    assert len(agents) == 2
+    everyone = [node.id for node in lineage.family(db, root, helpers=True)]
+    assert len(everyone) == 4
+    helper = next(each for each in everyone if each not in agents)
+    shown = [node.id for node in lineage.family(db, helper)]
+    assert sorted(shown) == sorted([*agents, helper])
+
+
+def test_a_session_with_helpers_alone_is_no_family(tmp_path: Path) -> None:
+    main, helper = File(), File()
+    main.user("go")
+    main.assistant("done", id="msg_1")
+    folder = tmp_path / "projects" / "-w"
+    main.write(folder)
+    helper.user("look", isSidechain=True, agentId=AGENTS[0])
+    helper.assistant("a", id="msg_a", isSidechain=True, agentId=AGENTS[0])
+    helper.write(folder / SESSION / "subagents", f"agent-{AGENTS[0]}")
+    db = synced(ClaudeCodeSource(), tmp_path, tmp_path / "store.db")
+    assert lineage.families(db) == []
+    assert len(lineage.families(db, helpers=True)) == 1
 
 
 def test_they_are_kept_with_what_they_said(db: Database) -> None:

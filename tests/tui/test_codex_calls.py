@@ -7,6 +7,7 @@ import pytest
 from store.exports.tool_line import tool_subject
 from tui.transcript import diff
 from tui.transcript.calls import describe
+from tui.transcript.tool_lines import status_glyph
 
 HEAD = "Chunk ID: 4a\nWall time: 0.1 seconds\nProcess exited with code 3\n"
 
@@ -66,3 +67,15 @@ def test_hunks_of_several_files_say_whose_they_are() -> None:
 
 def test_a_commands_line_is_what_was_run() -> None:
     assert tool_subject({"type": "tool-exec_command", "input": {"cmd": "ls -1"}}) == "ls -1"
+
+
+@pytest.mark.parametrize(("state", "status", "glyph"), [
+    ({"state": "output-available", "output": "half"}, "ended", "○"),
+    ({"state": "output-error", "errorText": "half"}, "interrupted", "✗"),
+])
+def test_an_agents_own_word_is_no_success(state: dict[str, str], status: str, glyph: str) -> None:
+    extra = {"backscroll": {"word": "cancelled by user"}}
+    call = describe({"type": "tool-bash", "toolCallId": "c", "input": {"command": "ls"},
+                     "resultProviderMetadata": extra, **state})
+    assert (call.status, call.word) == (status, "cancelled by user")
+    assert status_glyph(call, 0) == glyph

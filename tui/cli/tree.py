@@ -1,6 +1,7 @@
 """Print the families of sessions: forks, subagents and continuations under their parents.
 
-Without a session: every family of more than one. --json prints an array of {"id",
+Without a session: every family of more than one. Runs that agents started for themselves are
+left out unless --helpers or the setting ui.helpers asks for them. --json prints an array of {"id",
 "title", "kind": "root"|"fork"|"subagent"|"continuation"|"unknown", "depth", "parent_id",
 "parent_message_id", "fork_turn", "turns", "total_tokens", "archived_at", "labels":
 {message id: text}}.
@@ -12,6 +13,7 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
+from store.config import load_config
 from store.engine.database import Database
 from store.queries.lineage import FamilyNode, families, family, turn_counts, turn_number
 from store.queries.sessions import resolve
@@ -28,6 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("session", metavar="SESSION", nargs="?", help="any session of the family")
     parser.add_argument("--json", action="store_true", help="print a JSON array")
+    parser.add_argument(
+        "--helpers", action="store_true",
+        help="also runs that agents started for themselves (setting: ui.helpers)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -35,8 +41,9 @@ def run(options: argparse.Namespace) -> int:
     with store_for_reading(options) as opened:
         database = needs_store(opened)
         current = resolve(database, options.session).id if options.session else None
-        roots = [current] if current else families(database)
-        groups = [family(database, root) for root in roots]
+        helpers = options.helpers or load_config().ui.helpers
+        roots = [current] if current else families(database, helpers=helpers)
+        groups = [family(database, root, helpers=helpers) for root in roots]
         if options.json:
             print_json([fact for nodes in groups for fact in _facts(database, nodes)])
             return 0

@@ -22,6 +22,7 @@ _VERDICTS = {
     "denied": ("✗", "denied", "error"),
     "interrupted": ("✗", "interrupted", "error"),
     "pending": ("○", "no result", "tool"),
+    "ended": ("○", "ended", "tool"),
 }
 """Glyph, word and look of how a call ended."""
 

@@ -8,7 +8,10 @@ from typing import Any, Literal
 from tui.kit import figures
 from tui.kit.text import one_line
 
-Status = Literal["running", "waiting", "ok", "failed", "denied", "interrupted", "pending"]
+Status = Literal[
+    "running", "waiting", "ok", "failed", "denied", "interrupted", "pending", "ended",
+]
+"""``ended``: with an output and a word of the agent's own; whether it went well is not known."""
 BodyKind = Literal["text", "diff", "todo", "markdown", "code"]
 PATHS = frozenset({"file_path", "filePath", "path", "absolute_path", "notebook_path"})
 """Arguments that name a file."""

@@ -122,7 +122,10 @@ def _ending(
     if isinstance(details.get("word"), str):
         # The agent's own word, of which nothing more is known.
         call.word = details["word"]
-        call.status = "interrupted" if state == "output-error" else call.status
+        if state == "output-error":
+            call.status = "interrupted"
+        elif call.status == "ok":
+            call.status = "ended"
     elif details.get("guessed"):
         call.word += " (a guess)"
     took = details.get("duration_ms")

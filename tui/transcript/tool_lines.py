@@ -26,7 +26,7 @@ from tui.transcript.prose import (
 _NUMBERED = re.compile(r"^\s*(\d+)(?:→|\t)(.*)$")
 STATUS_INKS = {
     "running": "tool", "waiting": "tool b", "ok": "faint", "failed": "error", "denied": "error b",
-    "interrupted": "error", "pending": "muted",
+    "interrupted": "error", "pending": "muted", "ended": "muted",
 }
 SPIN_MS = 200
 RESULT_LINES = 4
@@ -40,7 +40,7 @@ def status_glyph(call: Call, now: int) -> str:
     marks = glyphs()
     return {
         "running": marks.spinner[now // SPIN_MS % len(marks.spinner)], "waiting": marks.waiting,
-        "ok": marks.done, "pending": marks.idle,
+        "ok": marks.done, "pending": marks.idle, "ended": marks.idle,
     }.get(call.status, marks.failed)
 
 
@@ -100,7 +100,7 @@ def _summary(call: Call, setting: Setting, *, opened: bool, child: bool) -> Line
     facts.append((" ".join(word for word in status[:2] if word), ink))
     if status[2] and call.status not in ("denied", "waiting"):
         facts.append(((" " if not call.word else "  ") + status[2], ink))
-    if call.size and call.status == "ok":
+    if call.size and call.status in ("ok", "ended"):
         facts.append((f"  {call.size}", "faint"))
     if child:
         facts.append((f"  opens {marks.subagent}", "user"))

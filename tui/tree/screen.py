@@ -41,9 +41,11 @@ class TreeView(LineView):
         return strips
 
 
-def _read(db: Database, session_id: str) -> tuple[list[FamilyNode], list[TreeRow]]:
+def _read(
+    db: Database, session_id: str, helpers: bool
+) -> tuple[list[FamilyNode], list[TreeRow]]:
     """Read a family and arrange its lines, on the store's thread."""
-    nodes = family(db, session_id)
+    nodes = family(db, session_id, helpers=helpers)
     labels = {node.id: labels_of(db, node.id) for node in nodes if node.labels}
     return nodes, rows_of_tree(nodes, labels)
 
@@ -78,9 +80,9 @@ class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
 
     async def _load(self, *, first: bool = False) -> None:
         app = self.backscroll
-        found = await ask_store(app, _read, self.session_id)
+        found = await ask_store(app, _read, self.session_id, app.settings.helpers)
         if found is not None and not found.value[0] and self._root is not None:
-            found = await ask_store(app, _read, self._root)
+            found = await ask_store(app, _read, self._root, app.settings.helpers)
         if found is None:
             return
         nodes, rows = found.value
