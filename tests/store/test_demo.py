@@ -13,6 +13,10 @@ from store.engine.database import open_database
 NOW = 1_790_000_000_000
 
 
+def made_at(path: Path, now: int) -> Path:
+    return make_demo(path, lambda: now)
+
+
 def dump(path: Path) -> list[tuple[object, ...]]:
     with sqlite3.connect(path) as connection:
         tables = ("chat_sessions", "chat_messages", "chat_parts", "system_prompts")
@@ -141,3 +145,13 @@ def test_parts_of_claude_code_have_their_original_records(tmp_path: Path) -> Non
     (block,) = result["message"]["content"]
     assert block["tool_use_id"] == call["message"]["content"][0]["id"]
     database.close()
+
+
+def test_ages_are_the_same_whenever_it_is_made(tmp_path: Path) -> None:
+    ages = []
+    for now in (NOW, NOW + 123_456_789):
+        with sqlite3.connect(made_at(tmp_path / "a.db", now)) as connection:
+            ages.append(connection.execute(
+                "SELECT ? - created_at, ? - updated_at, ? - archived_at FROM chat_sessions",
+                (now, now, now)).fetchall())
+    assert ages[0] == ages[1]
