@@ -6,7 +6,7 @@ import pytest
 
 from store.config import load_config
 from tests.tui.stores import browser, put, settled, some
-from tui.keys.declaration import Command
+from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane
 from tui.start.config_check import mistakes_of
 
@@ -82,7 +82,7 @@ async def test_the_key_does_what_is_told(
     app = browser(put(tmp_path / "s.db", some(2)), keys=keys)
     ran: list[str] = []
 
-    async def run_command(self: CommandPane, command: Command) -> None:
+    async def run_command(self: CommandPane, command: AnyCommand) -> None:
         ran.append(command.id)
 
     monkeypatch.setattr(CommandPane, "run_command", run_command)

@@ -328,7 +328,7 @@ async def test_the_list_of_one_folder_says_so_and_has_a_key_that_leaves_it(
         await settled(app, pilot)
         assert pane.list_query.workspace is None
         assert list(app._notifications)[-1].message == (
-            "The session has no folder to limit the list to")
+            "This session has no folder to filter by")
 
 
 def with_messages(path: Path, session_id: str, prompts: int, answers: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tui.keys.declaration import Command, Scope
+from tui.keys.declaration import AnyCommand, Scope
 from tui.keys.names import key_label, key_name
 from tui.keys.registry import BY_ID, SCOPE_NAMES, commands, keys_of
 
@@ -46,7 +46,7 @@ def _within(scope: Scope, changed: Keys) -> Iterator[Clash]:
     Of two that the config names the one that is declared first has the key; a key of the
     config goes before another command's own, which is told where that had no other key.
     """
-    owners: dict[str, Command] = {}
+    owners: dict[str, AnyCommand] = {}
     for command in commands(scope):
         for key in map(key_name, changed.get(command.id, ())):
             first = owners.setdefault(key, command)
@@ -61,7 +61,7 @@ def _within(scope: Scope, changed: Keys) -> Iterator[Clash]:
                         " had it, has no key left")
 
 
-def _in_panes(command: Command, changed: Keys) -> Iterator[Clash]:
+def _in_panes(command: AnyCommand, changed: Keys) -> Iterator[Clash]:
     """Yield where a pane has a key that the config gives to the whole app."""
     for key in dict.fromkeys(map(key_name, changed[command.id])):
         for scope in PANES:

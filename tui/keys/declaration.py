@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 Scope = Literal["app", "list", "transcript", "inspector", "tree", "compare"]
-Availability = Callable[[Any], str | None]
+
+Owner = TypeVar("Owner")
+"""The pane or screen that the commands of a scope act on."""
 
 
-def always(owner: Any) -> str | None:
-    """Say that nothing stands in the way."""
+def always(owner: object) -> str | None:
+    """Return None: the command can always be run."""
     return None
 
 
-class Command(NamedTuple):
+class Command(NamedTuple, Generic[Owner]):
     """One thing that a user can do.
 
     Attributes:
-        id: Unique, ``scope.verb``; the config changes keys by it. The owner of the scope
-            (app or pane) has a method ``do_<verb>`` (dots and dashes become underscores).
+        id: Unique, ``scope.verb``; the config changes keys by it.
         keys: Textual key names, the first is shown.
-        label: One or two words for the footer.
+        label: One or two words for the footer and the palette.
         help: One sentence for help, palette and README.
         scope: Where its keys act.
-        available: Takes the owner; returns why it cannot be done now, or None.
+        available: Takes the owner; returns why it cannot be run now, or None.
         footer: Rank in the footer, lower first; None keeps it out.
         group: Heading in the help.
+        run: Takes the owner and runs the command; the next key waits for what it returns.
+            Without it the owner's method ``do_<verb>`` is called.
     """
 
     id: str
@@ -34,11 +37,16 @@ class Command(NamedTuple):
     label: str
     help: str
     scope: Scope
-    available: Availability = always
+    available: Callable[[Owner], str | None] = always
     footer: int | None = None
     group: str = "General"
+    run: Callable[[Owner], Awaitable[object] | None] | None = None
 
     @property
     def method(self) -> str:
-        """The name of the owner's method that does it."""
+        """The name of the owner's method that runs it where ``run`` is None."""
         return "do_" + self.id.split(".", 1)[1].replace("-", "_").replace(".", "_")
+
+
+AnyCommand = Command[Any]
+"""A command of whichever scope."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 
 _held: ContextVar[asyncio.Future[None] | None] = ContextVar("held", default=None)
-_going_on: set[asyncio.Future[None]] = set()
+_going_on: set[asyncio.Future[object]] = set()
 """Commands that go on while other keys are looked at; the loop itself keeps no task alive."""
 
 
@@ -18,7 +18,7 @@ def let_go() -> None:
         key.set_result(None)
 
 
-async def hold(work: Awaitable[None], failed: Callable[[BaseException], None]) -> None:
+async def hold(work: Awaitable[object], failed: Callable[[BaseException], None]) -> None:
     """Wait for what a command began, or until it lets the key go.
 
     The next key waits for it, so that it finds what this one did; but so does the screen,
@@ -30,7 +30,7 @@ async def hold(work: Awaitable[None], failed: Callable[[BaseException], None]) -
     """
     key = asyncio.get_running_loop().create_future()
     token = _held.set(key)
-    task = asyncio.ensure_future(work)
+    task: asyncio.Future[object] = asyncio.ensure_future(work)
     _held.reset(token)
     try:
         await asyncio.wait({task, key}, return_when=asyncio.FIRST_COMPLETED)
@@ -41,7 +41,7 @@ async def hold(work: Awaitable[None], failed: Callable[[BaseException], None]) -
         task.result()
         return
 
-    def ended(done: asyncio.Future[None]) -> None:
+    def ended(done: asyncio.Future[object]) -> None:
         _going_on.discard(done)
         if not done.cancelled() and (error := done.exception()) is not None:
             failed(error)

@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.keys.declaration import Command, Scope
+from tui.keys.declaration import AnyCommand, Command, Scope
 from tui.keys.names import key_label, key_name
 from tui.keys.registry import SCOPE_NAMES, commands, keys_of
 from tui.kit.glyphs import glyphs
@@ -39,7 +39,7 @@ class KeyTable(ScrollView, can_focus=True):
         """
         super().__init__()
         self._changed = changed
-        self._lines: list[Command | str] = []
+        self._lines: list[AnyCommand | str] = []
         alone = scope in ("tree", "compare")
         for name in (scope,) if alone else dict.fromkeys((scope, "app")):
             self._add(name)
@@ -47,7 +47,7 @@ class KeyTable(ScrollView, can_focus=True):
         self._key_columns = min(MOST_KEY_COLUMNS, max(widths, default=0))
         self._rows: list[tuple[str | None, str]] = []
 
-    def _keys(self, command: Command) -> str:
+    def _keys(self, command: AnyCommand) -> str:
         keys = (key_label(key_name(key)) for key in keys_of(command, self._changed))
         return "  ".join(keys) or "no key"
 

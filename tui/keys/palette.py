@@ -10,7 +10,7 @@ from textual.app import SystemCommand
 from textual.command import DiscoveryHit, Hit, Hits
 from textual.system_commands import SystemCommandsProvider
 
-from tui.keys.declaration import Command, Scope
+from tui.keys.declaration import AnyCommand, Scope
 from tui.keys.names import key_label, key_name
 from tui.keys.registry import COMMANDS, SCOPE_NAMES, keys_of
 
@@ -65,12 +65,12 @@ def palette_commands(app: BackscrollApp) -> Iterator[SystemCommand]:
     yield SystemCommand("Choose a theme", "All themes, ours and Textual's", app.action_change_theme)
 
 
-def _title(command: Command) -> str:
+def _title(command: AnyCommand) -> str:
     words = command.label[0].upper() + command.label[1:]
     return words if command.scope == "app" else f"{SCOPE_NAMES[command.scope]}: {words}"
 
 
-def _help(command: Command, owner: Any, changed: Any) -> str:
+def _help(command: AnyCommand, owner: Any, changed: Any) -> str:
     reason = command.available(owner)
     if reason is not None:
         return f"Not now: {reason}"

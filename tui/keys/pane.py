@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.worker import Worker, WorkerState
 
-from tui.keys.declaration import Command, Scope
+from tui.keys.declaration import AnyCommand, Scope
 from tui.keys.held_key import hold
 from tui.keys.registry import BY_ID
 from tui.main.messages import ProblemOccurred
@@ -29,10 +29,10 @@ class CommandPane:
         """Run a command of this pane, or say why it cannot be run now."""
         await self.run_command(BY_ID[command_id])
 
-    async def catch_up(self, command: Command) -> None:
+    async def catch_up(self, command: AnyCommand) -> None:
         """Wait for what earlier keys began and this command acts on; a pane says what it is."""
 
-    async def run_command(self, command: Command) -> None:
+    async def run_command(self, command: AnyCommand) -> None:
         """Run a command that this pane owns, or toast why it cannot be run now."""
         await self.catch_up(command)
         reason = command.available(self)
@@ -40,7 +40,8 @@ class CommandPane:
             app = cast("App[None]", self.app)  # type: ignore[attr-defined]
             app.notify(reason, severity="warning", markup=False)
             return
-        result = getattr(self, command.method)()
+        run = command.run
+        result = getattr(self, command.method)() if run is None else run(self)
         if isawaitable(result):
             await hold(result, self._failed)
 

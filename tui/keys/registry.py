@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 
 from textual.binding import Binding, BindingType
 
 from tui.compare.commands import COMPARE_COMMANDS
-from tui.keys.declaration import Command, Scope
+from tui.inspector.commands import INSPECTOR_COMMANDS
+from tui.keys.declaration import AnyCommand, Scope
 from tui.keys.layouts import with_twins
 from tui.keys.names import key_label, key_name
 from tui.main.commands import APP_COMMANDS
 from tui.sessions.commands import SESSION_COMMANDS
+from tui.transcript.commands import TRANSCRIPT_COMMANDS
 from tui.tree.commands import TREE_COMMANDS
 
-
-def _pane_commands(module: str, name: str) -> tuple[Command, ...]:
-    try:
-        return tuple(getattr(import_module(module), name))
-    except ModuleNotFoundError:
-        return ()
-
-
-COMMANDS: tuple[Command, ...] = (
+COMMANDS: tuple[AnyCommand, ...] = (
     *APP_COMMANDS,
     *SESSION_COMMANDS,
-    *_pane_commands("tui.transcript.commands", "TRANSCRIPT_COMMANDS"),
-    *_pane_commands("tui.inspector.commands", "INSPECTOR_COMMANDS"),
+    *TRANSCRIPT_COMMANDS,
+    *INSPECTOR_COMMANDS,
     *TREE_COMMANDS,
     *COMPARE_COMMANDS,
 )
 
-BY_ID: dict[str, Command] = {command.id: command for command in COMMANDS}
+BY_ID: dict[str, AnyCommand] = {command.id: command for command in COMMANDS}
 
 SCOPE_NAMES: dict[Scope, str] = {
     "app": "Everywhere",
@@ -44,7 +37,7 @@ SCOPE_NAMES: dict[Scope, str] = {
 }
 
 
-def commands(scope: Scope) -> tuple[Command, ...]:
+def commands(scope: Scope) -> tuple[AnyCommand, ...]:
     """Return the commands of one scope, in the order of their declaration."""
     return tuple(command for command in COMMANDS if command.scope == scope)
 
@@ -80,12 +73,12 @@ def keymap(changed: Mapping[str, Iterable[str]]) -> dict[str, str]:
     }
 
 
-def keys_of(command: Command, changed: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+def keys_of(command: AnyCommand, changed: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     """Return the keys that a command has now."""
     return tuple(changed[command.id]) if command.id in changed else command.keys
 
 
-def footer_commands(scope: Scope) -> list[Command]:
+def footer_commands(scope: Scope) -> list[AnyCommand]:
     """Return what the footer may show in a pane, the most wanted first."""
     shown = [c for c in COMMANDS if c.scope in (scope, "app") and c.footer is not None]
     return sorted(shown, key=lambda command: command.footer or 0)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from store.queries import activities, listing
 from store.queries.listing import ListRow
-from tui.keys.declaration import Command
+from tui.keys.declaration import AnyCommand
 from tui.keys.registry import bindings
 from tui.sessions.filtering import FilteredPane
 from tui.sessions.verbs import ListVerbs
@@ -27,7 +27,7 @@ class SessionsPane(ListVerbs, FilteredPane):
     SCOPE = "list"
     BINDINGS = bindings("list")
 
-    async def catch_up(self, command: Command | None = None) -> None:
+    async def catch_up(self, command: AnyCommand | None = None) -> None:
         """Know which session the cursor is on, however fast it came there.
 
         The list may still be filtered or put in order for keys that came before, and the row
