@@ -62,7 +62,7 @@ def browser_request(arguments: Sequence[str]) -> Request | None:
         elif argument.startswith("-"):
             request.problem = f"unknown option {argument}"
             return request
-        elif request.target is None and argument in COMMAND_NAMES:
+        elif request.target is None and argument in (*COMMAND_NAMES, "help", "version"):
             return None
         elif request.target is None:
             request.target = argument

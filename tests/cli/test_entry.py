@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 import backscroll
+import store
+from tui.__main__ import main as run
 
 PATIENCE_S = 120
-COMMAND = [sys.executable, str(Path(backscroll.__file__))]
+COMMAND = [sys.executable, "-m", "backscroll"]
 SESSION = (
     '{"parentUuid":null,"sessionId":"one","type":"user","uuid":"u","cwd":"/work",'
     '"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"hello"}}\n'
@@ -60,6 +62,62 @@ def test_a_watcher_and_its_children_start_there_too(folder: Path) -> None:
     finally:
         watching.terminate()
         watching.communicate(timeout=PATIENCE_S)
+
+
+def python(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_a_host_gets_our_names_in_such_a_folder(folder: Path) -> None:
+    done = python("""if True:
+        import asyncio, sys
+        from backscroll import Refused, SessionFilter, Store
+        assert "tui" not in sys.modules and "pydantic" not in sys.modules
+        async def main():
+            path = pathlib.Path("host.db")
+            async with await Store.open(path, create=True) as store:
+                print(store.form.name, SessionFilter.__module__, issubclass(Refused, Exception))
+        asyncio.run(main())
+    """)
+    assert (done.stdout, done.stderr) == ("own store.queries.sessions True\n", "")
+
+
+def test_a_host_with_a_module_of_that_name_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "store.py").write_text("")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import store; "
+    done = python(code + "from backscroll import Store")
+    line = done.stderr.splitlines()[-1]
+    assert line.startswith("ImportError: this program has imported another module 'store'")
+    assert str(tmp_path / "store.py") in line and "rename" in line
+    done = python(code + "import backscroll; sys.exit(backscroll.main())")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"backscroll: {line.removeprefix('ImportError: ')}\n"
+
+
+def test_every_public_name_of_the_store_is_there() -> None:
+    assert backscroll.__all__ == store.__all__
+    for name in backscroll.__all__:
+        assert getattr(backscroll, name) is getattr(store, name)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = backscroll.nothing
+    assert set(backscroll.__all__) <= set(dir(backscroll))
+    for package in (backscroll, store):
+        assert package.__file__ is not None
+        assert Path(package.__file__).with_name("py.typed").exists()
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["version"]])
+def test_it_says_its_version(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 0
+    assert capsys.readouterr().out == f"backscroll {backscroll.__version__}\n"
+
+
+def test_help_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["help"]) == 0
+    assert capsys.readouterr().out.startswith("usage: backscroll [TARGET]")
+    assert run(["help", "show"]) == 0
+    assert capsys.readouterr().out.startswith("usage: backscroll show")
 
 
 @pytest.mark.parametrize("term", ["dumb", "unknown", "", None])
@@ -118,6 +176,6 @@ def test_it_is_imported_and_syncs_without_what_posix_alone_has(tmp_path: Path) -
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_POSIX, str(tmp_path / "s.db"), str(tmp_path / "claude")],
         capture_output=True, text=True, check=False, timeout=PATIENCE_S,
-        cwd=Path(backscroll.__file__).parent,
+        cwd=Path(backscroll.__file__).parents[1],
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, ""), done.stderr

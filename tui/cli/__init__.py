@@ -81,7 +81,7 @@ class Command(Protocol):
 
 def command_in(arguments: Sequence[str]) -> str | None:
     """Return the command that a command line names, or None; ``--store X`` may stand first."""
-    rest = list(arguments)
+    rest = list(arguments[1:] if arguments[:1] == ["help"] else arguments)
     while rest and rest[0].startswith("--store"):
         rest = rest[1:] if "=" in rest[0] else rest[2:]
     return rest[0] if rest and rest[0] in COMMANDS else None
@@ -117,7 +117,7 @@ def _run(argv: Sequence[str]) -> int:
     name = command_in(argv)
     if name is None:
         return _without_command(argv)
-    arguments = list(argv)
+    arguments = [name, "--help"] if argv[0] == "help" else list(argv)
     arguments.remove(name)
     command = cast(Command, import_module(COMMANDS[name][0]))
     parser = _parser(name, command)
@@ -131,10 +131,10 @@ def _run(argv: Sequence[str]) -> int:
 
 def _without_command(argv: Sequence[str]) -> int:
     """Print help or the version where they are asked for; anything else is wrong usage."""
-    if "--version" in argv:
-        from importlib.metadata import version
+    if "--version" in argv or argv[:1] == ["version"]:
+        from backscroll import __version__
 
-        print(f"backscroll {version('backscroll')}")
+        print(f"backscroll {__version__}")
         return 0
     if any(argument in ("-h", "--help", "help") for argument in argv):
         print(_HELP.format(commands=_command_lines()))
