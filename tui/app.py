@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from textual.command import Provider
 
     from store.config import Config
+    from tui.host import Host, Rewound
     from tui.main.screen import MainScreen
     from tui.start.making import Making
     from tui.start.quick_settings import QuickSettings
@@ -117,6 +118,33 @@ class BackscrollApp(TypedAheadApp):
         assert self._main is not None
         return self._main
 
+    @property
+    def shown_session(self) -> str | None:
+        """The id of the session in the transcript."""
+        return self.main.shown_session
+
+    @property
+    def rewinds(self) -> dict[str, Rewound]:
+        """The last rewind of each session that was done here, by session id."""
+        return self.main.rewinds
+
+    def select_session(self, session_id: str) -> None:
+        """Select a session in the list, which is read again first."""
+        self.main.sessions.go_to(session_id)
+
+    def open_session(
+        self, session_id: str, message_id: str | None = None, *, focus: bool = True
+    ) -> None:
+        """Show a session in the transcript; see ``Host``."""
+        if focus:
+            self.main.go_into(session_id, message_id)
+        else:
+            self.main.open_session(session_id, message_id)
+
+    async def show_written(self) -> None:
+        """Show what the app itself has written; returns when the panes show it."""
+        await self.main.show_written()
+
     def get_default_screen(self) -> Screen[None]:
         """Make the main screen, or one with the first rows until that one is loaded."""
         leave_to_watcher(self.library.path)
@@ -188,7 +216,7 @@ class BackscrollApp(TypedAheadApp):
         self.main.sessions.store_changed()
         self.main.refresh_summary()
 
-    async def sync_now(self, targets: list[str]) -> None:
+    async def sync_now(self, targets: Sequence[str]) -> None:
         """Sync some places, beside whatever sync runs; gives up where that does not end."""
         syncing = Syncing(self.library.path, self._sync_said, self.report)
         try:
@@ -306,3 +334,10 @@ class BackscrollApp(TypedAheadApp):
         if self._main is not None and self._main.is_mounted:
             self.save_place()
         self.exit(return_code=code)
+
+
+if TYPE_CHECKING:
+
+    def _is_host(app: BackscrollApp) -> Host:
+        """Have the type checker compare the app with what rooms ask of it."""
+        return app

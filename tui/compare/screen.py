@@ -70,7 +70,7 @@ class CompareScreen(StackedScreen):
         self._show_head()
 
     async def _load(self) -> None:
-        found = await ask_store(self.backscroll, _read, *self.sessions)
+        found = await ask_store(self.host, _read, *self.sessions)
         if found is None:
             self.dismiss()
             return
@@ -228,7 +228,7 @@ class CompareScreen(StackedScreen):
     async def _other(self) -> None:
         from tui.verbs.branches import choose_branch
 
-        other = await choose_branch(self.backscroll, self.sessions[0])
+        other = await choose_branch(self.host, self.sessions[0])
         if other is not None:
             self.sessions = self.sessions[0], other
             await self._load()

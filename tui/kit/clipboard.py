@@ -13,14 +13,14 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from store.errors import Refused
 from store.system.programs import CommandLine, find, run
 from store.text.neutral import neutral
 
 if TYPE_CHECKING:
-    from textual.app import App
+    from tui.host import Terminal
 
 MOST_OSC52 = 74_000
 """Bytes beyond which terminals drop an OSC 52 write (100 kB of base64 in the strictest)."""
@@ -131,22 +131,22 @@ def _to_desktop(text: str) -> None:
     pyperclip.copy(text)
 
 
-async def copy(app: App[Any], text: str) -> Copied:
+async def copy(terminal: Terminal, text: str) -> Copied:
     """Copy a text from the app and toast what was done.
 
     Args:
-        app: The running app.
+        terminal: The running app.
         text: Any text; it is made harmless.
     """
     loop = asyncio.get_running_loop()
 
     def write_terminal(shown: str) -> None:
-        loop.call_soon_threadsafe(app.copy_to_clipboard, shown)
+        loop.call_soon_threadsafe(terminal.copy_to_clipboard, shown)
 
     clipboard = Clipboard(write_terminal, dict(os.environ), _to_desktop)
     copied = await asyncio.to_thread(clipboard.copy, text)
     title = "Copied" if copied.way != "file" else "Wrote a private file"
     told = copied.told[0].upper() + copied.told[1:]
     severity = "information" if copied.way != "file" else "warning"
-    app.notify(told, title=title, severity=severity, markup=False)  # type: ignore[arg-type]
+    terminal.notify(told, title=title, severity=severity, markup=False)  # type: ignore[arg-type]
     return copied

@@ -6,20 +6,21 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
-
-from textual.app import App
+from typing import TYPE_CHECKING
 
 from store.errors import Refused
 from store.system.programs import CommandLine
 from tui.kit.external import editor_command, run_in_terminal
 
+if TYPE_CHECKING:
+    from tui.host import Terminal
 
-def edit_text(app: App[Any], text: str, suffix: str = ".md") -> str:
+
+def edit_text(terminal: Terminal, text: str, suffix: str = ".md") -> str:
     """Open a text in the editor; the app waits meanwhile.
 
     Args:
-        app: Gives the terminal away and takes it back.
+        terminal: Gives the terminal away and takes it back.
         text: What the file holds at first; in a private folder, gone afterwards.
         suffix: The file's suffix.
 
@@ -34,7 +35,7 @@ def edit_text(app: App[Any], text: str, suffix: str = ".md") -> str:
     try:
         path = folder / f"prompt{suffix}"
         path.write_text(text, encoding="utf-8", errors="replace")
-        code = run_in_terminal(app, CommandLine.of_user(command).path(path))
+        code = run_in_terminal(terminal, CommandLine.of_user(command).path(path))
         if code != 0:
             raise Refused(f"{command[0]} ended with exit code {code}; nothing is taken")
         return path.read_text(encoding="utf-8", errors="replace").rstrip("\n")

@@ -9,17 +9,17 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from textual.app import App, SuspendNotSupported
+from textual.app import SuspendNotSupported
 
 from store.errors import Refused
 from store.system.files import write_whole
 from store.system.paths import expanded
 from store.system.programs import CommandLine, find, run
 from store.text.neutral import neutral
+from tui.host import Terminal
 
-Program = Callable[[App[Any], str, str], None]
+Program = Callable[[Terminal, str, str], None]
 """Shows a text with a file suffix; raises ``Refused`` with the reason when it cannot."""
 
 PAGERS = ("less -R", "more")
@@ -92,7 +92,7 @@ def _bytes(text: str) -> bytes:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
-def open_in_pager(app: App[Any], text: str, suffix: str = ".txt") -> None:
+def open_in_pager(terminal: Terminal, text: str, suffix: str = ".txt") -> None:
     """Show a text, made harmless, in the pager; the app waits meanwhile.
 
     Raises:
@@ -102,10 +102,10 @@ def open_in_pager(app: App[Any], text: str, suffix: str = ".txt") -> None:
     # Keeps less from running commands, editors and other files on the text's behalf.
     environment = {**os.environ, "LESSSECURE": "1"}
     with private_copy(neutral(text), suffix) as path:
-        _show(app, CommandLine.of_user(command).path(path), environment)
+        _show(terminal, CommandLine.of_user(command).path(path), environment)
 
 
-def open_in_editor(app: App[Any], text: str, suffix: str = ".txt") -> None:
+def open_in_editor(terminal: Terminal, text: str, suffix: str = ".txt") -> None:
     """Open a copy of a text in the editor; what is changed in it is not kept.
 
     Raises:
@@ -113,17 +113,17 @@ def open_in_editor(app: App[Any], text: str, suffix: str = ".txt") -> None:
     """
     command = editor_command(os.environ)
     with private_copy(text, suffix) as path:
-        _show(app, CommandLine.of_user(command).path(path), os.environ)
+        _show(terminal, CommandLine.of_user(command).path(path), os.environ)
 
 
 def run_in_terminal(
-    app: App[Any], command: CommandLine, *, folder: str | None = None,
+    terminal: Terminal, command: CommandLine, *, folder: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> int:
     """Hand the terminal to a program until it ends, and return its exit code.
 
     Args:
-        app: Gives the terminal away and takes it back.
+        terminal: Gives the terminal away and takes it back.
         command: The program.
         folder: Where it runs; None for this process's own folder.
         environment: Its variables; None for those of this process.
@@ -132,14 +132,14 @@ def run_in_terminal(
         Refused: It cannot be started, or the terminal cannot be handed over.
     """
     try:
-        with app.suspend():
+        with terminal.suspend():
             return run(command, folder=folder, environment=environment).code
     except SuspendNotSupported as error:
         raise Refused("this terminal cannot be handed to another program") from error
 
 
-def _show(app: App[Any], command: CommandLine, environment: Mapping[str, str]) -> None:
-    code = run_in_terminal(app, command, environment=environment)
+def _show(terminal: Terminal, command: CommandLine, environment: Mapping[str, str]) -> None:
+    code = run_in_terminal(terminal, command, environment=environment)
     if code not in (0, 130):
         raise Refused(f"{command.program} ended with exit code {code}")
 

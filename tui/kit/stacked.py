@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from textual import on
 from textual.app import ComposeResult
 from textual.screen import Screen
 
+from tui.host import Host, host_of
 from tui.inspector.bar import LineBar
 from tui.inspector.view import LineView
 from tui.keys.declaration import Scope
 from tui.keys.pane import CommandPane
 from tui.keys.registry import BY_ID, commands, keys_of
 from tui.main.bars import BottomLine, Hint
-
-if TYPE_CHECKING:
-    from tui.app import BackscrollApp
 
 
 class StackedScreen(CommandPane, Screen[None]):
@@ -46,14 +42,13 @@ class StackedScreen(CommandPane, Screen[None]):
         yield BottomLine()
 
     @property
-    def backscroll(self) -> BackscrollApp:
-        """The app, as what it is."""
-        app: Any = self.app
-        return app  # type: ignore[no-any-return]
+    def host(self) -> Host:
+        """The app, as rooms know it."""
+        return host_of(self)
 
     def show_hints(self) -> None:
         """Fill the line of keys."""
-        changed = self.backscroll.settings.keys
+        changed = self.host.settings.keys
         wanted = sorted(
             (c for c in commands(self.SCOPE) if c.footer is not None), key=lambda c: c.footer or 0
         )
@@ -73,9 +68,9 @@ class StackedScreen(CommandPane, Screen[None]):
 
     def open_in_transcript(self, session_id: str, message_id: str | None = None) -> None:
         """Close, and show a session."""
-        main = self.backscroll.main
+        host = self.host
         self.dismiss()
-        main.go_into(session_id, message_id)
+        host.open_session(session_id, message_id)
 
     def do_down(self) -> None:
         """Go to the next line."""
@@ -110,4 +105,4 @@ class StackedScreen(CommandPane, Screen[None]):
         from tui.keys.help import HelpScreen
 
         scope: Scope = self.SCOPE
-        self.app.push_screen(HelpScreen(scope, self.backscroll.settings.keys))
+        self.app.push_screen(HelpScreen(scope, self.host.settings.keys))

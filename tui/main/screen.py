@@ -6,7 +6,7 @@ import asyncio
 import time
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual import on
 from textual.timer import Timer
@@ -27,9 +27,6 @@ from tui.main.messages import (
 from tui.main.panes import SCOPES
 from tui.start.state import ViewState
 from tui.verbs.everywhere import ContinueVerb, UndoVerbs
-
-if TYPE_CHECKING:
-    from store.verbs.undo import Step
 
 PREVIEW_AFTER_S = 0.12
 """The selection rests this long before its session is opened beside the list."""
@@ -74,11 +71,9 @@ class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
         if self.sessions.selected_id and self.arrangement.shows("transcript"):
             self.open_session(self.sessions.selected_id)
 
-    async def show_step(self, step: Step) -> None:
-        """Show the session that was undone or redone to."""
-        self.sessions.go_to(step.session_id)
-        if step.verb == "fork":
-            self.open_session(step.session_id)
+    async def settle_selection(self) -> None:
+        """Wait until the list's selection is where earlier keys moved it."""
+        await self.sessions.catch_up()
 
     def session_meant(self) -> str | None:
         """Return the session that a verb everywhere acts on."""

@@ -14,6 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from store.queries.listing import ListQuery
+from tui.host import host_of
 from tui.keys.names import key_label, key_name
 from tui.keys.registry import BY_ID, keys_of
 from tui.kit.glyphs import glyphs
@@ -22,7 +23,6 @@ from tui.kit.text_line import TextLine
 from tui.kit.theme import palette_of
 from tui.sessions.painter import style
 from tui.sessions.wording import FILTER_WORDS, GROUP_NAMES, SHELF_NAMES, SORT_NAMES, folder
-from tui.verbs.doing import shown_app
 
 ONLY, ALL_FOLDERS = " only ", "all folders"
 
@@ -167,7 +167,7 @@ class ListLimit(_Facts):
     def render_line(self, y: int) -> Strip:
         """Draw the folder, and the key that shows all of them at the right edge."""
         palette, width = palette_of(self.app), self.size.width
-        keys = keys_of(BY_ID["list.folder"], shown_app(self).settings.keys)
+        keys = keys_of(BY_ID["list.folder"], host_of(self).settings.keys)
         key = f"{key_label(key_name(keys[0]))} " if keys else ""
         right = cells(key) + cells(ALL_FOLDERS) + 1
         room = max(0, width - cells(ONLY) - right - 2)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 from store.queries import chosen
 from store.queries.chosen import Chosen
-from tui.verbs.doing import ask_store, shown_app
+from tui.host import host_of
+from tui.verbs.doing import ask_store
 from tui.verbs.sessions import SessionVerbs
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class ListVerbs(SessionVerbs):
         marked = pane.view.marked
         if not marked:
             return await super().chosen_sessions()
-        found = await ask_store(shown_app(self), chosen.by_rowid, list(marked))
+        found = await ask_store(
+            host_of(cast("SessionsPane", self)), chosen.by_rowid, list(marked))
         return found.value if found else []
 
     def leave(self, *, archiving: bool) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
+from tui.host import host_of
 from tui.kit.text import one_line
 from tui.transcript.headings import FactLines
 from tui.transcript.lines import Run
 from tui.transcript.plain import as_dict, decode
-from tui.verbs.doing import asking, open_now, shown_app
+from tui.verbs.doing import asking, open_now
 
 if TYPE_CHECKING:
     from tui.transcript.context import Meter
@@ -57,7 +58,7 @@ class TranscriptVerbs:
         """Fork the session at the selected message."""
         from tui.verbs.forking import fork_at
 
-        await self.flow(fork_at(shown_app(self), self.session_id, self.message_id))
+        await self.flow(fork_at(host_of(self._pane), self.session_id, self.message_id))
 
     async def do_fork_before(self) -> None:
         """Fork before the user message of the selected turn."""
@@ -65,21 +66,21 @@ class TranscriptVerbs:
 
         turn, _latest = self.turn_here()
         message_id = turn or self.message_id
-        await self.flow(fork_at(shown_app(self), self.session_id, message_id, before=True))
+        await self.flow(fork_at(host_of(self._pane), self.session_id, message_id, before=True))
 
     async def do_rewind(self) -> None:
         """Hide what comes after the selected message, or the turn too."""
         from tui.verbs.rewinding import rewind_to
 
         turn, latest = self.turn_here()
-        await self.flow(rewind_to(shown_app(self), self.session_id, self.message_id, turn,
+        await self.flow(rewind_to(host_of(self._pane), self.session_id, self.message_id, turn,
                             latest=latest))
 
     async def do_restore(self) -> None:
         """Show again what a rewind has hidden."""
         from tui.verbs.rewinding import restore_batch
 
-        await self.flow(restore_batch(shown_app(self), self.session_id))
+        await self.flow(restore_batch(host_of(self._pane), self.session_id))
 
     # Labels
 
@@ -87,7 +88,7 @@ class TranscriptVerbs:
         """Label the selected message."""
         from tui.verbs.labels import change_label
 
-        await self.flow(change_label(shown_app(self), self.session_id, self.message_id))
+        await self.flow(change_label(host_of(self._pane), self.session_id, self.message_id))
 
     async def do_labels(self) -> None:
         """Choose a label and go there."""
@@ -96,7 +97,7 @@ class TranscriptVerbs:
     async def _to_label(self) -> None:
         from tui.verbs.labels import choose_label
 
-        message_id = await choose_label(shown_app(self), self.session_id)
+        message_id = await choose_label(host_of(self._pane), self.session_id)
         if message_id is not None:
             part = self._pane.document.skeleton.locate(message_id)
             if part is None:
@@ -109,10 +110,10 @@ class TranscriptVerbs:
     async def _branch(self, step: int) -> None:
         from tui.verbs.branches import neighbour
 
-        app = shown_app(self)
+        app = host_of(self._pane)
         other = await neighbour(app, self.session_id, step)
         if other is not None:
-            app.main.sessions.go_to(other)
+            app.select_session(other)
             open_now(self._pane, other)
 
     async def do_next_branch(self) -> None:
@@ -138,7 +139,7 @@ class TranscriptVerbs:
         from tui.verbs.branches import choose_branch
 
         session_id = self.session_id
-        other = await choose_branch(shown_app(self), session_id)
+        other = await choose_branch(host_of(self._pane), session_id)
         if other is not None:
             await self._pane.app.push_screen(CompareScreen(session_id, other))
 

@@ -79,7 +79,7 @@ class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
         self._show_head()
 
     async def _load(self, *, first: bool = False) -> None:
-        app = self.backscroll
+        app = self.host
         found = await ask_store(app, _read, self.session_id, app.settings.helpers)
         if found is not None and not found.value[0] and self._root is not None:
             found = await ask_store(app, _read, self._root, app.settings.helpers)
@@ -151,7 +151,7 @@ class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
         try:
             while self._wanted and self._block is not None:
                 nodes, self._wanted = list(self._wanted.values()), {}
-                found = await ask_store(self.backscroll, node_facts, nodes)
+                found = await ask_store(self.host, node_facts, nodes)
                 if found is None:
                     return
                 self._block.facts.update(found.value)
@@ -241,12 +241,12 @@ class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
             return
         message_id = row.label.message_id if row.label else None
         if message_id is None:
-            found = await ask_store(self.backscroll, last_message, session_id)
+            found = await ask_store(self.host, last_message, session_id)
             message_id = found.value if found is not None else None
         if message_id is None:
             self.app.notify("This session has no message to label", markup=False)
             return
-        await self.flow(change_label(self.backscroll, session_id, message_id))
+        await self.flow(change_label(self.host, session_id, message_id))
 
     def do_compare(self) -> None:
         """Compare the session with the one that is shown."""

@@ -14,7 +14,7 @@ from tui.sessions.wording import age
 from tui.verbs.doing import ask_store
 
 if TYPE_CHECKING:
-    from tui.app import BackscrollApp
+    from tui.host import Host
 
 ALONE = "This session has no other branch; f forks it"
 
@@ -25,42 +25,42 @@ def branch_rows(db: Database, session_id: str) -> list[SessionRow]:
     return [row for row in rows if row is not None]
 
 
-async def neighbour(app: BackscrollApp, session_id: str, step: int) -> str | None:
+async def neighbour(host: Host, session_id: str, step: int) -> str | None:
     """Return the next (1) or previous (-1) branch; None, and said so, where there is none."""
-    found = await ask_store(app, siblings, session_id)
+    found = await ask_store(host, siblings, session_id)
     if found is None:
         return None
     names = found.value
     if len(names) < 2:
-        app.notify(ALONE, markup=False)
+        host.notify(ALONE, markup=False)
         return None
     at = names.index(session_id) + step
     if not 0 <= at < len(names):
-        app.notify("This is the last branch" if step > 0 else "This is the first branch",
+        host.notify("This is the last branch" if step > 0 else "This is the first branch",
                    markup=False)
         return None
-    app.notify(f"Branch {at + 1} of {len(names)}", timeout=2, markup=False)
+    host.notify(f"Branch {at + 1} of {len(names)}", timeout=2, markup=False)
     return names[at]
 
 
-async def choose_branch(app: BackscrollApp, session_id: str) -> str | None:
+async def choose_branch(host: Host, session_id: str) -> str | None:
     """Let another branch be chosen; the only one is taken without asking."""
-    found = await ask_store(app, branch_rows, session_id)
+    found = await ask_store(host, branch_rows, session_id)
     if found is None:
         return None
     others = [row for row in found.value if row.id != session_id]
     if not others:
-        app.notify(ALONE, severity="warning", markup=False)
+        host.notify(ALONE, severity="warning", markup=False)
         return None
     if len(others) == 1:
         return others[0].id
-    now = app.library.clock()
+    now = host.library.clock()
     options = [
         Option(row.title or "untitled", row.id,
                f"{figures.tokens(row.total_tokens)} tokens  {age(row.updated_at, now)}")
         for row in others
     ]
-    chosen: str | None = await app.push_screen_wait(
+    chosen: str | None = await host.push_screen_wait(
         ChooseDialog("Compare with", options, about=f"{len(options)} branches", verb="compare")
     )
     return chosen

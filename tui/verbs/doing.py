@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from weakref import WeakSet
 
 from store.errors import BackscrollError, NotFound, Refused
+from tui.host import host_of
 from tui.keys.held_key import let_go
 from tui.kit.text import fit, one_line
 from tui.main.messages import SessionOpened
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
     from textual.worker import Worker
 
-    from tui.app import BackscrollApp
+    from tui.host import Host, Terminal
 
 T = TypeVar("T")
 
@@ -36,11 +37,6 @@ class Done(NamedTuple, Generic[T]):
     """A verb that was done, with what it gave."""
 
     value: T
-
-
-def shown_app(widget: Any) -> BackscrollApp:
-    """Return the app of a widget."""
-    return cast("BackscrollApp", widget.app)
 
 
 def open_now(widget: Widget, session_id: str, message_id: str | None = None) -> None:
@@ -94,28 +90,27 @@ _slow: WeakSet[Worker[Any]] = WeakSet()
 """What was waited for in vain: the keys after the first do not wait for it again."""
 
 
-def cannot_write(owner: Any) -> str | None:
+def cannot_write(owner: Widget) -> str | None:
     """Return why no verb can be done to this store, None where they can."""
-    reason: str | None = owner.app.library.database.file_read_only
-    return reason
+    return host_of(owner).library.database.file_read_only
 
 
 _THE_MESSAGE = re.compile(r"^message \S+(?= (?:is|was) )")
 
 
-def refuse(app: App[Any], error: BackscrollError) -> None:
+def refuse(host: Terminal, error: BackscrollError) -> None:
     """Say why something is not possible."""
     severe = not isinstance(error, (Refused, NotFound))
     # Whoever looks at the selected message needs no id to know which one is meant.
     reason = _THE_MESSAGE.sub("this message", str(error))
-    app.notify(
+    host.notify(
         reason[:1].upper() + reason[1:], severity="error" if severe else "warning", markup=False
     )
 
 
-def told(app: App[Any], words: str) -> None:
+def told(host: Terminal, words: str) -> None:
     """Say what was done, and the key that takes it back."""
-    app.notify(f"{words[:1].upper()}{words[1:]} · U undoes", markup=False)
+    host.notify(f"{words[:1].upper()}{words[1:]} · U undoes", markup=False)
 
 
 def quoted(title: str | None) -> str:
@@ -129,42 +124,42 @@ def counted(number: int, noun: str) -> str:
 
 
 async def perform(
-    app: BackscrollApp, verb: Callable[..., T], *args: Any, **kwargs: Any
+    host: Host, verb: Callable[..., T], *args: Any, **kwargs: Any
 ) -> Done[T] | None:
     """Do a verb; where it is refused, say why and return None.
 
     Args:
-        app: The app; its panes show what was written at once.
+        host: The app; its panes show what was written at once.
         verb: One of ``store.verbs``; it is given the present as ``now``.
         args: What the verb takes after the database.
         kwargs: Likewise.
     """
     try:
-        store = await app.library.ready()
-        # The app's own timers wait for the key that this verb is done for.
-        waits = asyncio.get_running_loop().call_later(BUSY_AFTER_S, _tell_of_waiting, app)
+        store = await host.library.ready()
+        # The host's own timers wait for the key that this verb is done for.
+        waits = asyncio.get_running_loop().call_later(BUSY_AFTER_S, _tell_of_waiting, host)
         try:
-            value = await store.write(verb, *args, now=app.library.clock(), **kwargs)
+            value = await store.write(verb, *args, now=host.library.clock(), **kwargs)
         finally:
             waits.cancel()
     except BackscrollError as error:
-        refuse(app, error)
+        refuse(host, error)
         return None
-    await app.main.show_written()
+    await host.show_written()
     return Done(value)
 
 
-def _tell_of_waiting(app: BackscrollApp) -> None:
-    app.notify(BUSY, severity="warning", markup=False)
+def _tell_of_waiting(host: Host) -> None:
+    host.notify(BUSY, severity="warning", markup=False)
     let_go()
 
 
 async def ask_store(
-    app: BackscrollApp, query: Callable[..., T], *args: Any, **kwargs: Any
+    host: Host, query: Callable[..., T], *args: Any, **kwargs: Any
 ) -> Done[T] | None:
     """Run a query that may refuse; where it does, say why and return None."""
     try:
-        return Done(await app.library.read(query, *args, **kwargs))
+        return Done(await host.library.read(query, *args, **kwargs))
     except BackscrollError as error:
-        refuse(app, error)
+        refuse(host, error)
         return None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from tui.verbs.doing import asking, perform, shown_app
+from tui.host import host_of
+from tui.verbs.doing import asking, perform
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -19,12 +20,12 @@ class UndoVerbs:
         """Take the newest verb of this store back."""
         from store.verbs.undo import undo
 
-        app = shown_app(self)
+        app = host_of(cast("Widget", self))
         done = await perform(app, undo)
         if done is None:
             return
         step = done.value
-        app.main.rewinds.pop(step.session_id, None)
+        app.rewinds.pop(step.session_id, None)
         await self.after_step(step)
         if step.kept is None:
             app.notify(f"Undone: {step.summary} · ctrl+r redoes", markup=False)
@@ -36,13 +37,13 @@ class UndoVerbs:
         """Do again what was undone last."""
         from store.verbs.undo import redo
 
-        app = shown_app(self)
-        shown = app.main.shown_session or ""
-        rewound = app.main.rewinds.get(shown)
+        app = host_of(cast("Widget", self))
+        shown = app.shown_session or ""
+        rewound = app.rewinds.get(shown)
         if rewound is not None and rewound.told:
             from tui.verbs.rewinding import hide_again
 
-            await asking(app.main, hide_again(app, shown, rewound))
+            await asking(cast("Widget", self), hide_again(app, shown, rewound))
             return
         done = await perform(app, redo)
         if done is not None:
@@ -51,7 +52,10 @@ class UndoVerbs:
 
     async def after_step(self, step: Step) -> None:
         """Show the session that was undone or redone to."""
-        await shown_app(self).main.show_step(step)
+        host = host_of(cast("Widget", self))
+        host.select_session(step.session_id)
+        if step.verb == "fork":
+            host.open_session(step.session_id, focus=False)
 
 
 class ContinueVerb:
@@ -61,12 +65,15 @@ class ContinueVerb:
         """Return the session to go on with."""
         raise NotImplementedError
 
+    async def settle_selection(self) -> None:
+        """Wait until the selection is where earlier keys moved it."""
+
     async def do_continue(self) -> None:
         """Go on with the session in its agent."""
         from tui.verbs.resuming import go_on
 
-        await shown_app(self).main.sessions.catch_up()
+        await self.settle_selection()
         session_id = self.session_meant()
         if session_id is not None:
-            work: Any = go_on(shown_app(self), session_id)
+            work: Any = go_on(host_of(cast("Widget", self)), session_id)
             await asking(cast("Widget", self), work)

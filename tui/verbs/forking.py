@@ -15,7 +15,7 @@ from tui.kit.text import one_line
 from tui.verbs.doing import counted, perform, quoted, refuse, told
 
 if TYPE_CHECKING:
-    from tui.app import BackscrollApp
+    from tui.host import Host
 
 PROMPT_ROWS = 6
 
@@ -28,56 +28,56 @@ def _preview(
 
 
 async def fork_at(
-    app: BackscrollApp, session_id: str, message_id: str, *, before: bool = False
+    host: Host, session_id: str, message_id: str, *, before: bool = False
 ) -> None:
     """Show what a fork would copy; where it is wanted, make it and open it.
 
     Args:
-        app: The app.
+        host: The app.
         session_id: The session.
         message_id: The last message to copy; with ``before`` the user message to leave out.
         before: Hand that message's text over for editing.
     """
     try:
-        store = await app.library.ready()
+        store = await host.library.ready()
         preview = await store.write(
-            _preview, session_id, message_id, before=before, now=app.library.clock()
+            _preview, session_id, message_id, before=before, now=host.library.clock()
         )
     except BackscrollError as error:
-        refuse(app, error)
+        refuse(host, error)
         return
     draft = preview.prompt
     while True:
-        wanted = await app.push_screen_wait(_dialog(preview, draft, before=before))
+        wanted = await host.push_screen_wait(_dialog(preview, draft, before=before))
         if wanted != "e":
             break
-        draft = _edited(app, draft or "")
+        draft = _edited(host, draft or "")
     if not wanted:
         return
     done = await perform(
-        app, fork, session_id, message_id, before=before, draft=draft, ids=store.ids
+        host, fork, session_id, message_id, before=before, draft=draft, ids=store.ids
     )
     if done is None:
         return
     made = done.value.session_id
-    app.main.sessions.go_to(made)
-    app.main.go_into(made)
+    host.select_session(made)
+    host.open_session(made)
     if before and draft:
         from tui.kit.clipboard import copy
 
-        await copy(app, draft)
-        told(app, f"forked {quoted(preview.title)}, C continues with the text")
+        await copy(host, draft)
+        told(host, f"forked {quoted(preview.title)}, C continues with the text")
     else:
-        told(app, f"forked {quoted(preview.title)}")
+        told(host, f"forked {quoted(preview.title)}")
 
 
-def _edited(app: BackscrollApp, text: str) -> str:
+def _edited(host: Host, text: str) -> str:
     from tui.kit.editing import edit_text
 
     try:
-        return edit_text(app, text)
+        return edit_text(host, text)
     except BackscrollError as error:
-        refuse(app, error)
+        refuse(host, error)
         return text
 
 

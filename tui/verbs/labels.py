@@ -11,39 +11,39 @@ from tui.dialogs.choose import ChooseDialog, Option
 from tui.verbs.doing import ask_store, perform, told
 
 if TYPE_CHECKING:
-    from tui.app import BackscrollApp
+    from tui.host import Host
 
 
-async def change_label(app: BackscrollApp, session_id: str, message_id: str) -> None:
+async def change_label(host: Host, session_id: str, message_id: str) -> None:
     """Ask for the label of a message; an empty one takes it off."""
-    found = await ask_store(app, labels_of, session_id)
+    found = await ask_store(host, labels_of, session_id)
     if found is None:
         return
     known = next((one.text for one in found.value if one.message_id == message_id), "")
-    text = await app.push_screen_wait(
+    text = await host.push_screen_wait(
         AskDialog("Label this message", known, verb="set", placeholder="before the refactoring",
                   note="Labels show in the tree; ' lists them. An empty one takes it off.")
     )
     if text is None or text.strip() == known.strip():
         return
-    done = await perform(app, label, session_id, message_id, text.strip() or None)
+    done = await perform(host, label, session_id, message_id, text.strip() or None)
     if done is not None:
-        told(app, f"labelled “{text.strip()}”" if text.strip() else f"took “{known}” off")
+        told(host, f"labelled “{text.strip()}”" if text.strip() else f"took “{known}” off")
 
 
-async def choose_label(app: BackscrollApp, session_id: str) -> str | None:
+async def choose_label(host: Host, session_id: str) -> str | None:
     """Let a label be chosen; returns its message, None where there is none or it was left."""
-    found = await ask_store(app, labels_of, session_id)
+    found = await ask_store(host, labels_of, session_id)
     if found is None:
         return None
     if not found.value:
-        app.notify("No message of this session has a label; l sets one", markup=False)
+        host.notify("No message of this session has a label; l sets one", markup=False)
         return None
     options = [
         Option(one.text, one.message_id, f"turn {one.turn}" if one.turn else "hidden")
         for one in found.value
     ]
-    chosen: str | None = await app.push_screen_wait(
+    chosen: str | None = await host.push_screen_wait(
         ChooseDialog("Labels", options, about=f"{len(options)} in this session", verb="go there")
     )
     return chosen

@@ -1,4 +1,4 @@
-"""Going on with a session in its agent: what is started is shown, the app steps aside."""
+"""Going on with a session in its agent: what is started is shown, the host steps aside."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tui.kit.text import one_line
 from tui.verbs.doing import ask_store, refuse
 
 if TYPE_CHECKING:
-    from tui.app import BackscrollApp
+    from tui.host import Host
 
 PROMPT_ROWS = 6
 COMMAND_ROWS = 2
@@ -37,32 +37,32 @@ def _plan(db: Database, session_id: str) -> ResumePlan:
     return plan(db, row, os.environ, Path.home())
 
 
-async def go_on(app: BackscrollApp, session_id: str) -> None:
+async def go_on(host: Host, session_id: str) -> None:
     """Go on with a session in the agent.
 
     The user is asked first where something is written or said, and always where the session
     was not read from an agent's files on this machine.
     """
-    found = await ask_store(app, _plan, session_id)
+    found = await ask_store(host, _plan, session_id)
     if found is None:
         return
     made = found.value
     at_once = made.doubt is None and made.file is None and _missing(made) is None
     while True:
-        answer = True if at_once else await app.push_screen_wait(_dialog(made, app.size))
+        answer = True if at_once else await host.push_screen_wait(_dialog(made, host.size))
         if answer == "e":
-            made = _with_edited(app, made)
+            made = _with_edited(host, made)
         elif answer == "v":
-            _view(app, made)
+            _view(host, made)
         else:
             break
     try:
         if answer == "y":
-            await _copy_command(app, session_id, made)
+            await _copy_command(host, session_id, made)
         elif answer:
-            await _start(app, session_id, made)
+            await _start(host, session_id, made)
     except (BackscrollError, OSError) as error:
-        refuse(app, error if isinstance(error, BackscrollError) else Refused(str(error)))
+        refuse(host, error if isinstance(error, BackscrollError) else Refused(str(error)))
 
 
 def _dialog(made: ResumePlan, screen: Size) -> ChooseDialog:
@@ -108,7 +108,7 @@ def _environment(made: ResumePlan) -> str:
     return one_line(", ".join(["yours", *variables]))
 
 
-def _view(app: BackscrollApp, made: ResumePlan) -> None:
+def _view(host: Host, made: ResumePlan) -> None:
     """Show in the pager what the dialog has room for the beginning of."""
     from tui.kit.external import open_in_pager
 
@@ -118,9 +118,9 @@ def _view(app: BackscrollApp, made: ResumePlan) -> None:
     if made.prompt:
         pieces += ["", "says first:" if made.withheld is None else "does not say:", made.prompt]
     try:
-        open_in_pager(app, "\n".join(pieces))
+        open_in_pager(host, "\n".join(pieces))
     except BackscrollError as error:
-        refuse(app, error)
+        refuse(host, error)
 
 
 def _missing(made: ResumePlan) -> str | None:
@@ -132,56 +132,56 @@ def _missing(made: ResumePlan) -> str | None:
     return None
 
 
-def _with_edited(app: BackscrollApp, made: ResumePlan) -> ResumePlan:
+def _with_edited(host: Host, made: ResumePlan) -> ResumePlan:
     from tui.kit.editing import edit_text
 
     try:
-        return with_prompt(made, edit_text(app, made.prompt or ""))
+        return with_prompt(made, edit_text(host, made.prompt or ""))
     except BackscrollError as error:
-        refuse(app, error)
+        refuse(host, error)
         return made
 
 
-async def _written(app: BackscrollApp, session_id: str, made: ResumePlan) -> None:
+async def _written(host: Host, session_id: str, made: ResumePlan) -> None:
     """Write the session file of a plan, and remember where it came from."""
     if not _writes(made):
         return
     await asyncio.to_thread(write_file, made)
-    store = await app.library.ready()
+    store = await host.library.ready()
     if store.read_only is None:
         await store.write(note_exported, session_id, made)
 
 
-async def _copy_command(app: BackscrollApp, session_id: str, made: ResumePlan) -> None:
+async def _copy_command(host: Host, session_id: str, made: ResumePlan) -> None:
     from tui.kit.clipboard import copy
 
-    await _written(app, session_id, made)
-    await copy(app, made.shown())
+    await _written(host, session_id, made)
+    await copy(host, made.shown())
 
 
-async def _start(app: BackscrollApp, session_id: str, made: ResumePlan) -> None:
+async def _start(host: Host, session_id: str, made: ResumePlan) -> None:
     if _missing(made) is not None:
-        await _copy_command(app, session_id, made)
+        await _copy_command(host, session_id, made)
         return
-    await _written(app, session_id, made)
+    await _written(host, session_id, made)
     try:
-        with app.suspend():
+        with host.suspend():
             code = start(made)
     except SuspendNotSupported:
-        app.notify("This terminal cannot be handed to another program", severity="warning")
+        host.notify("This terminal cannot be handed to another program", severity="warning")
         return
     if code not in (0, 130):
-        app.notify(f"{made.started} ended with exit code {code}", severity="warning")
-    await _come_back(app, session_id, made)
+        host.notify(f"{made.started} ended with exit code {code}", severity="warning")
+    await _come_back(host, session_id, made)
 
 
-async def _come_back(app: BackscrollApp, session_id: str, made: ResumePlan) -> None:
+async def _come_back(host: Host, session_id: str, made: ResumePlan) -> None:
     """Sync what the agent wrote, and open the session that it went on with."""
-    if app.library.database.form.name == "own" and made.path.is_file():
-        await app.sync_now([str(made.path)])
+    if host.library.database.form.name == "own" and made.path.is_file():
+        await host.sync_now([str(made.path)])
     continued = derived_session_id(made.kind, made.session_id)
-    row = await app.library.read(get, continued)
+    row = await host.library.read(get, continued)
     target = continued if row is not None else session_id
-    await app.main.show_written()
-    app.main.sessions.go_to(target)
-    app.main.go_into(target)
+    await host.show_written()
+    host.select_session(target)
+    host.open_session(target)

@@ -18,13 +18,13 @@ from store.verbs.rewind import (
 )
 from tui.dialogs.choose import ChooseDialog, Option
 from tui.dialogs.notes import words
+from tui.host import Rewound
 from tui.kit import figures
-from tui.main.rewound import Rewound
 from tui.transcript.facts import clock_time, day
 from tui.verbs.doing import ask_store, counted, perform, told
 
 if TYPE_CHECKING:
-    from tui.app import BackscrollApp
+    from tui.host import Host
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,34 +54,34 @@ def _rewinds(
 
 
 async def rewind_to(
-    app: BackscrollApp, session_id: str, message_id: str, turn_id: str | None, *, latest: bool
+    host: Host, session_id: str, message_id: str, turn_id: str | None, *, latest: bool
 ) -> None:
     """Show what a rewind would hide; where it is wanted, hide it.
 
     Args:
-        app: The app.
+        host: The app.
         session_id: The session.
         message_id: The selected message.
         turn_id: The user message that begins its turn, where there is one.
         latest: Whether that turn is the last one.
     """
     found = await ask_store(
-        app, _rewinds, session_id, message_id, turn_id, app.library.clock()
+        host, _rewinds, session_id, message_id, turn_id, host.library.clock()
     )
     if found is None:
         return
     known = found.value
     if not known.after.messages and known.turn is None:
         # The verb itself says why there is nothing to hide.
-        await perform(app, rewind, session_id, message_id)
+        await perform(host, rewind, session_id, message_id)
         return
-    target = await app.push_screen_wait(_dialog(known, message_id, latest=latest))
+    target = await host.push_screen_wait(_dialog(known, message_id, latest=latest))
     if target is None:
         return
-    done = await perform(app, rewind, session_id, target)
+    done = await perform(host, rewind, session_id, target)
     if done is not None:
-        app.main.rewinds[session_id] = Rewound(target, done.value.last_at)
-        told(app, f"hidden: {counted(done.value.messages, 'message')}, files were not touched")
+        host.rewinds[session_id] = Rewound(target, done.value.last_at)
+        told(host, f"hidden: {counted(done.value.messages, 'message')}, files were not touched")
 
 
 def _dialog(known: Rewinds, message_id: str, *, latest: bool) -> ChooseDialog:
@@ -102,18 +102,18 @@ def _words(preview: RewindPreview) -> str:
     return ", ".join([*words, f"{figures.tokens(preview.tokens)} tokens"])
 
 
-async def hide_again(app: BackscrollApp, session_id: str, rewound: Rewound) -> None:
+async def hide_again(host: Host, session_id: str, rewound: Rewound) -> None:
     """Do a rewind again that another program's write has undone."""
     done = await perform(
-        app, rewind_again, session_id, rewound.kept, until=rewound.last_at)
+        host, rewind_again, session_id, rewound.kept, until=rewound.last_at)
     if done is not None:
-        app.main.rewinds[session_id] = Rewound(rewound.kept, done.value.last_at)
-        told(app, f"hidden again: {counted(done.value.messages, 'message')}")
+        host.rewinds[session_id] = Rewound(rewound.kept, done.value.last_at)
+        told(host, f"hidden again: {counted(done.value.messages, 'message')}")
 
 
-async def restore_batch(app: BackscrollApp, session_id: str) -> None:
+async def restore_batch(host: Host, session_id: str) -> None:
     """Show a batch again: the only one at once, one of several by choice."""
-    found = await ask_store(app, batches, session_id)
+    found = await ask_store(host, batches, session_id)
     if found is None:
         return
     batch = None
@@ -126,12 +126,12 @@ async def restore_batch(app: BackscrollApp, session_id: str) -> None:
             )
             for one in found.value
         ]
-        batch = await app.push_screen_wait(
+        batch = await host.push_screen_wait(
             ChooseDialog("Restore", options, about="the newest first", verb="show again")
         )
         if batch is None:
             return
-    done = await perform(app, restore, session_id, batch=batch)
+    done = await perform(host, restore, session_id, batch=batch)
     if done is not None:
-        app.main.rewinds.pop(session_id, None)
-        told(app, f"restored {counted(done.value.messages, 'message')}")
+        host.rewinds.pop(session_id, None)
+        told(host, f"restored {counted(done.value.messages, 'message')}")

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from store.queries import chosen
 from store.queries.chosen import Chosen
-from tui.verbs.doing import ask_store, asking, counted, perform, quoted, shown_app, told
+from tui.host import host_of
+from tui.verbs.doing import ask_store, asking, counted, perform, quoted, told
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -39,7 +40,7 @@ class SessionVerbs:
         """Take all marks away."""
 
     async def _named(self, session_ids: list[str]) -> list[Chosen]:
-        found = await ask_store(shown_app(self), chosen.by_id, session_ids)
+        found = await ask_store(host_of(cast("Widget", self)), chosen.by_id, session_ids)
         return found.value if found else []
 
     async def flow(self, work: Coroutine[Any, Any, None]) -> None:
@@ -50,7 +51,7 @@ class SessionVerbs:
         """Archive the chosen sessions; bring them back where all of them are archived."""
         from store.verbs.shelf import archive, unarchive
 
-        app = shown_app(self)
+        app = host_of(cast("Widget", self))
         targets = await self.chosen_sessions()
         archiving = not all(target.archived for target in targets)
         going = [target for target in targets if target.archived is not archiving]
@@ -75,7 +76,7 @@ class SessionVerbs:
         from store.verbs.marks import rename
         from tui.dialogs.ask import AskDialog
 
-        app, session_id = shown_app(self), self.current_session()
+        app, session_id = host_of(cast("Widget", self)), self.current_session()
         known = await self._named([session_id] if session_id else [])
         if not known:
             return
@@ -93,7 +94,7 @@ class SessionVerbs:
         """Star the chosen sessions; take the stars off where all have one."""
         from store.verbs.marks import star_all
 
-        app, known = shown_app(self), await self.chosen_sessions()
+        app, known = host_of(cast("Widget", self)), await self.chosen_sessions()
         if known:
             done = await perform(app, star_all, [one.id for one in known])
             if done is not None:
@@ -110,7 +111,7 @@ class SessionVerbs:
         from store.verbs.marks import tag, user_marks
         from tui.dialogs.ask import AskDialog
 
-        app, session_id = shown_app(self), self.current_session()
+        app, session_id = host_of(cast("Widget", self)), self.current_session()
         known = await self.chosen_sessions()
         if len(known) > 1:
             await self._tag_many(known)
@@ -141,7 +142,7 @@ class SessionVerbs:
         from store.verbs.marks import tag_all
         from tui.dialogs.ask import AskDialog
 
-        app = shown_app(self)
+        app = host_of(cast("Widget", self))
         text = await app.push_screen_wait(
             AskDialog(f"Tags of {_what(known)}", "", verb="set", placeholder="fix, api, -later",
                       note="They are added to the tags of each; a minus before one takes it away.")

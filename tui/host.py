@@ -1,0 +1,132 @@
+"""What panes, screens and verbs may ask of the app.
+
+They take a ``Host`` and never import the app itself. ``host_of`` returns the host of a widget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
+
+if TYPE_CHECKING:
+    from textual.geometry import Size
+    from textual.notifications import SeverityLevel
+    from textual.screen import Screen
+    from textual.widget import Widget
+
+    from tui.start.library import Library
+    from tui.start.quick_settings import QuickSettings
+
+T = TypeVar("T")
+
+
+class Rewound(NamedTuple):
+    """A rewind that was done here, kept so that its undoing by another program is noticed.
+
+    Attributes:
+        kept: The last message that it left visible.
+        last_at: ``created_at`` of the last message that it hid, epoch ms.
+        told: Whether the user knows that another program undid it.
+    """
+
+    kept: str
+    last_at: int
+    told: bool = False
+
+
+class Terminal(Protocol):
+    """What copying and other programs need; any Textual app has it."""
+
+    def notify(
+        self, message: str, *, title: str = "", severity: SeverityLevel = "information",
+        timeout: float | None = None, markup: bool = True,
+    ) -> None:
+        """Show a toast.
+
+        Args:
+            message: What it says.
+            title: Its first line, bold.
+            severity: Its colour.
+            timeout: Seconds until it goes; None for the usual time.
+            markup: Pass False; ``Host`` never reads markup.
+        """
+        ...
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Send a text to the terminal's clipboard (OSC 52)."""
+        ...
+
+    def suspend(self) -> AbstractContextManager[None]:
+        """Give the terminal to another program while the context lasts."""
+        ...
+
+
+class Host(Terminal, Protocol):
+    """The app, as panes, screens and verbs know it."""
+
+    @property
+    def library(self) -> Library:
+        """The store that is shown, and the clock."""
+        ...
+
+    @property
+    def settings(self) -> QuickSettings:
+        """The config: keys, theme, pace."""
+        ...
+
+    @property
+    def size(self) -> Size:
+        """The size of the terminal in cells."""
+        ...
+
+    @property
+    def shown_session(self) -> str | None:
+        """The id of the session in the transcript."""
+        ...
+
+    @property
+    def rewinds(self) -> dict[str, Rewound]:
+        """The last rewind of each session that was done here, by session id."""
+        ...
+
+    def push_screen(self, screen: Screen[Any]) -> Awaitable[object]:
+        """Show a screen above the others; awaiting it waits until it is mounted."""
+        ...
+
+    async def push_screen_wait(self, screen: Screen[T]) -> T:
+        """Show a dialog and return what was chosen; only in a worker."""
+        ...
+
+    def report(self, summary: str, error: BaseException | None) -> None:
+        """Show a problem in a toast and keep all of it in the log file."""
+        ...
+
+    def select_session(self, session_id: str) -> None:
+        """Select a session in the list, which is read again first."""
+        ...
+
+    def open_session(
+        self, session_id: str, message_id: str | None = None, *, focus: bool = True
+    ) -> None:
+        """Show a session in the transcript.
+
+        Args:
+            session_id: The session.
+            message_id: Where to place it; None for the remembered place or the end.
+            focus: Give the transcript the focus.
+        """
+        ...
+
+    async def show_written(self) -> None:
+        """Show what the app itself has written; returns when the panes show it."""
+        ...
+
+    async def sync_now(self, targets: Sequence[str]) -> None:
+        """Sync some sources once, by path or URL; gives up after a while."""
+        ...
+
+
+def host_of(widget: Widget) -> Host:
+    """Return the host of a widget or screen."""
+    return cast("Host", widget.app)
