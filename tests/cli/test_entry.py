@@ -71,7 +71,7 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_host_gets_our_names_in_such_a_folder(folder: Path) -> None:
     done = python("""if True:
-        import asyncio, sys
+        import asyncio, pathlib, sys
         from backscroll import Refused, SessionFilter, Store
         assert "tui" not in sys.modules and "pydantic" not in sys.modules
         async def main():
