@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from store.usage import COLUMNS, Spent
+
 
 @dataclass(slots=True)
 class SessionRow:
@@ -34,6 +36,11 @@ class SessionRow:
     created_at: int
     updated_at: int
     archived_at: int | None
+
+    @property
+    def spent(self) -> Spent:
+        """Its tokens by bucket, and its cost, None where that is 0."""
+        return Spent.of((getattr(self, column) for column in COLUMNS), self.cost_usd or None)
 
 
 @dataclass(slots=True)

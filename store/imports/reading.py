@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import PydanticCustomError
 
 from store.engine.database import Database
@@ -23,6 +23,7 @@ from store.exports.reading import Row, read_session
 from store.ids import ID_SHAPE
 from store.imports.rows import columns_by_key, insert_rows, same_row
 from store.system.clock import Clock, system_clock
+from store.usage import Rollups
 
 Outcome = Literal["added", "unchanged", "refused"]
 TABLES = {"session": "chat_sessions", "message": "chat_messages", "part": "chat_parts"}
@@ -61,19 +62,16 @@ class _ImportedRow(BaseModel):
     updated_at: Whole
 
 
-class _ImportedSession(_ImportedRow):
+class _SessionFacts(_ImportedRow):
     agent: str
     parent_id: Id | None = None
     workspace_root: Cell = None
     parent_message_id: Cell = None
     archived_at: Cell = None
-    prompt_tokens: Cell = None
-    completion_tokens: Cell = None
-    reasoning_tokens: Cell = None
-    cache_read: Cell = None
-    cache_write: Cell = None
-    total_tokens: Cell = None
-    cost_usd: Cell = None
+
+
+_ROLLUPS: dict[str, Any] = {column: (Cell, None) for column in Rollups._fields}
+_ImportedSession = create_model("_ImportedSession", __base__=_SessionFacts, **_ROLLUPS)
 
 
 class _ImportedMessage(_ImportedRow):

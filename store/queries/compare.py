@@ -10,8 +10,8 @@ from store.conversation.turns import starts_turn
 from store.engine.database import Database
 from store.errors import Refused
 from store.queries.context import visible_ids
-from store.queries.inspection import spent_of
 from store.queries.reading import decoded
+from store.usage import spent_of
 
 _TOLD = ("toolName", "toolCallId", "input", "rawInput")
 """What of a tool part tells which call it was; what came out may be long, and is left."""

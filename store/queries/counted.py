@@ -11,33 +11,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from store.engine.database import Database
-from store.queries.reading import USAGE_KEYS, amount, number, text
-from store.verbs.rollups import bucket
+from store.queries.reading import amount, number, text
+from store.usage import KEYS, Spent, bucket_sql
 
 _BATCH = 400
 """Names in one query."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What an answer is counted with.
-
-    Attributes:
-        tokens: By bucket, in the order of ``USAGE_KEYS``.
-        cost: Dollars that the source says; 0 where it says nothing.
-    """
-
-    tokens: tuple[int, ...]
-    cost: float = 0.0
-
-    def largest(self, other: Usage) -> Usage:
-        """Return the larger output and the larger cost: copies may be cut short or zeroed."""
-        tokens = max(self.tokens, other.tokens, key=lambda one: (one[1] + one[2], sum(one)))
-        return Usage(tokens, max(self.cost, other.cost))
+_ASKED = ("input", "cache_read", "cache_write")
+"""The buckets of what a request was given."""
 
 
 @dataclass(slots=True)
@@ -51,7 +35,7 @@ class Counted:
             another session had spent them; see ``metadata_json.backscroll.cost_so_far``.
     """
 
-    usage: dict[str, Usage | None] = field(default_factory=dict)
+    usage: dict[str, Spent | None] = field(default_factory=dict)
     begun_at: dict[tuple[str, str], float] = field(default_factory=dict)
 
 
@@ -78,7 +62,7 @@ class _Row:
     words: str | None
     origin: str | None
     at: int
-    usage: Usage
+    usage: Spent
     rank: tuple[Any, ...]
     total: tuple[str, float] | None
 
@@ -102,7 +86,7 @@ def _count(found: Counted, group: list[_Row]) -> None:
     first = min(group, key=lambda row: row.rank)
     usage = first.usage
     for row in group:
-        usage = usage.largest(row.usage)
+        usage = _largest(usage, row.usage)
     for row in group:
         found.usage[row.id] = usage if row is first else None
     totals = [row.total for row in group if row.total is not None and row is first]
@@ -110,6 +94,12 @@ def _count(found: Counted, group: list[_Row]) -> None:
         for counter, dollars in totals:
             key = session, counter
             found.begun_at[key] = max(found.begun_at.get(key, 0.0), dollars)
+
+
+def _largest(one: Spent, other: Spent) -> Spent:
+    """Return the larger output and the larger cost: copies may be cut short or zeroed."""
+    most = max(one, other, key=lambda usage: (usage.output + usage.reasoning, usage.total))
+    return replace(most, cost=max(one.cost or 0.0, other.cost or 0.0))
 
 
 def _groups(rows: dict[str, _Row]) -> Iterator[list[_Row]]:
@@ -173,9 +163,10 @@ def _same(row: _Row, other: _Row) -> bool:
     if row.words == other.words:
         return row.at == other.at or row.usage.tokens == other.usage.tokens
     # A copy may be cut short, but it was asked the same.
-    asked, there = row.usage.tokens, other.usage.tokens
+    asked, there = row.usage, other.usage
     return row.at == other.at and (
-        not any(asked) or not any(there) or (asked[0], *asked[3:]) == (there[0], *there[3:])
+        not any(asked.tokens) or not any(there.tokens)
+        or all(getattr(asked, key) == getattr(there, key) for key in _ASKED)
     )
 
 
@@ -262,7 +253,7 @@ def _read(db: Database, condition: str, values: Iterable[str]) -> dict[str, _Row
              "backscroll.true_created_at", "backscroll.cost_so_far.usd",
              "backscroll.cost_so_far.counter", "cost_usd")  # fmt: skip
     columns = ", ".join(form.fact("m", path) for path in facts)
-    usage = ", ".join(bucket("m", key) for key in USAGE_KEYS)
+    usage = ", ".join(bucket_sql("m", key) for key in KEYS)
     cursor = db.connection.execute(
         "SELECT m.id, m.session_id, m.created_at, s.created_at,"
         f" {form.fact('s', 'lineage.kind')} = 'subagent', {columns}, {usage}"
@@ -284,7 +275,7 @@ def _row(values: tuple[Any, ...]) -> _Row:
         text(words),
         text(origin),
         number(at if true_at is None else true_at),
-        Usage(tuple(usage), amount(cost)),
+        Spent.of(usage, amount(cost)),
         (origin is not None, bool(is_subagent), number(began), total is None, session_id,
          number(at), message_id),
         None if total is None else (str(counter), amount(total)),

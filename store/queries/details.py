@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from store.conversation.turns import starts_turn
 from store.engine.database import Database
 from store.errors import NotFound
 from store.queries import sessions
-from store.queries.counted import Usage, counted
-from store.queries.inspection import LinkedSession, Spent, linked, spent_of
+from store.queries.counted import counted
+from store.queries.inspection import LinkedSession, linked
 from store.queries.originals import record_count
-from store.queries.reading import USAGE_KEYS, decoded, number, number_or_none, text
+from store.queries.reading import decoded, number, number_or_none, text
 from store.rows import SessionRow
+from store.usage import Spent, spent_of
 
 PROMPT_CHARACTERS = 200
 """How much of a prompt stands in the timeline."""
@@ -216,15 +217,15 @@ def _count_answer(found: Timeline, turn: Turn, metadata: dict[str, Any]) -> None
         found.prompts[digest] += 1
 
 
-def _counted(spent: Spent, shared: Mapping[str, Usage | None], message_id: str) -> Spent:
+def _counted(spent: Spent, shared: Mapping[str, Spent | None], message_id: str) -> Spent:
     """Return what an answer counts with; nothing where another message counts it."""
     if message_id not in shared:
         return spent
     usage = shared[message_id]
     if usage is None:
         return Spent()
-    cost = spent.cost if spent.cost is None else max(spent.cost, usage.cost)
-    return Spent(**dict(zip(USAGE_KEYS, usage.tokens, strict=True)), cost=cost)
+    cost = spent.cost if spent.cost is None else max(spent.cost, usage.cost or 0.0)
+    return replace(usage, cost=cost)
 
 
 def tool_calls(db: Database, message_ids: Sequence[str]) -> list[ToolCall]:

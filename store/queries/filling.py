@@ -10,6 +10,7 @@ from typing import Literal
 from store.conversation import prompts
 from store.engine.database import Database
 from store.queries.reading import decoded, number, text
+from store.usage import KEYS
 
 Kind = Literal[
     "system", "summary", "user", "assistant", "reasoning", "tool input", "tool output"
@@ -17,7 +18,7 @@ Kind = Literal[
 KINDS: tuple[Kind, ...] = (
     "system", "summary", "user", "assistant", "reasoning", "tool input", "tool output",
 )
-_BUCKETS = ("input", "cache_read", "cache_write", "output")
+_COUNTED = tuple(key for key in KEYS if key != "reasoning")
 
 
 @dataclass(slots=True)
@@ -103,7 +104,7 @@ def _read_message(filling: Filling, metadata: str) -> int | None:
     cache = usage.get("cache")
     nested = {"cache_read": cache.get("read"), "cache_write": cache.get("write")} \
         if isinstance(cache, dict) else {}
-    found = [value for key in _BUCKETS
+    found = [value for key in _COUNTED
              if isinstance(value := usage.get(key, nested.get(key)), int)]
     return sum(found) or None
 

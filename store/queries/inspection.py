@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from store.conversation.turns import starts_turn
 from store.engine.database import Database
 from store.errors import NotFound
 from store.queries.reading import (
     PART_COLUMNS,
-    USAGE_KEYS,
     amount,
     decoded,
     message_columns,
@@ -22,37 +19,7 @@ from store.queries.reading import (
 )
 from store.queries.transcript import starting_message
 from store.rows import MessageRow, PartRow
-
-
-@dataclass(slots=True)
-class Spent:
-    """Tokens in the five disjoint buckets, and the cost in dollars where a source tells it.
-
-    Attributes:
-        cost: None where nothing was said about it, which is not the same as free.
-    """
-
-    input: int = 0
-    output: int = 0
-    reasoning: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    cost: float | None = None
-
-    @property
-    def total(self) -> int:
-        """All five buckets together."""
-        return self.input + self.output + self.reasoning + self.cache_read + self.cache_write
-
-    def add(self, other: Spent) -> None:
-        """Count another usage in."""
-        self.input += other.input
-        self.output += other.output
-        self.reasoning += other.reasoning
-        self.cache_read += other.cache_read
-        self.cache_write += other.cache_write
-        if other.cost is not None:
-            self.cost = (self.cost or 0.0) + other.cost
+from store.usage import COLUMNS, Spent, spent_of
 
 
 @dataclass(slots=True)
@@ -94,47 +61,6 @@ class PartDetail:
     children: list[LinkedSession] = field(default_factory=list)
     parent: LinkedSession | None = None
     attachments: dict[str, tuple[str, int]] = field(default_factory=dict)
-
-
-def _count(value: Any) -> int:
-    if type(value) is int:
-        return value if abs(value) < 2**63 else 0
-    is_number = isinstance(value, int | float) and abs(value) < 2**63
-    return int(value) if is_number else 0
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def spent_of(metadata: Mapping[str, Any]) -> Spent:
-    """Return a message's usage, from its decoded ``metadata_json``.
-
-    As in the rollups, a recorder's own sum over the steps goes before ``usage``, which may
-    be what the stream said of the last step.
-    """
-    own = metadata.get("backscroll")
-    own = own if isinstance(own, dict) else {}
-    given = own.get("usage"), metadata.get("usage")
-    summed, said = (usage if isinstance(usage, dict) else {} for usage in given)
-    cost = own.get("cost_usd")
-    if cost is None:
-        cost = metadata.get("cost_usd", metadata.get("cost"))
-    buckets = {
-        key: _count(summed[key] if _is_number(summed.get(key)) else said.get(key))
-        for key in USAGE_KEYS
-    }
-    return Spent(**buckets, cost=float(cost) if isinstance(cost, int | float) else None)
-
-
-def context_size(metadata: Mapping[str, Any]) -> int:
-    """Return how many tokens are in the context after an answer, from its decoded metadata.
-
-    What it was given and gave. After a compaction that is its summary: what the request for
-    it was given, which some agents count as its input, is in the context no more.
-    """
-    spent = spent_of(metadata)
-    return (metadata.get("compaction") is True and spent.output) or spent.total
 
 
 def part_detail(db: Database, session_id: str, part_id: str) -> PartDetail:
@@ -198,16 +124,16 @@ def _turn(db: Database, message: MessageRow) -> tuple[Spent | None, int]:
 
 def _session(db: Database, session_id: str) -> tuple[Spent, LinkedSession | None]:
     row = db.connection.execute(
-        "SELECT prompt_tokens, completion_tokens, reasoning_tokens, cache_read, cache_write,"
-        " cost_usd, parent_id, parent_message_id FROM chat_sessions WHERE id = $1",
+        f"SELECT parent_id, parent_message_id, cost_usd, {', '.join(COLUMNS)}"
+        " FROM chat_sessions WHERE id = $1",
         {"1": session_id},
     ).fetchone()
     if row is None:
         raise NotFound(f"the session {session_id} is no longer in the store")
-    spent = Spent(**{key: number(value) for key, value in zip(USAGE_KEYS, row, strict=False)})
-    spent.cost = amount(row[5]) or None
-    parent = text(row[6])
-    return spent, None if parent is None else linked(db, parent, text(row[7]))
+    parent_id, parent_message_id, cost, *tokens = row
+    spent = Spent.of(map(number, tokens), amount(cost) or None)
+    parent = text(parent_id)
+    return spent, None if parent is None else linked(db, parent, text(parent_message_id))
 
 
 def linked(db: Database, session_id: str, message_id: str | None = None) -> LinkedSession:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from store.engine.database import Database
+from store.engine.schema import REQUIRED_COLUMNS
 from store.rows import MessageRow, PartRow, SessionRow
 from store.text.stored_json import DamagedJson, loads
 
-USAGE_KEYS = ("input", "output", "reasoning", "cache_read", "cache_write")
-"""The five disjoint buckets of a usage."""
 Column = str | int | float | bytes | None
 
 
@@ -52,41 +51,38 @@ def tag_names(marks: Any) -> tuple[str, ...]:
     return tuple(str(tag) for tag in tags) if isinstance(tags, list) else ()
 
 
-_SESSION_COLUMNS = (
-    "id", "agent", "workspace_root", "model_json", "parent_id", "parent_message_id",
-    "permissions_json", "metadata_json", "prompt_tokens", "completion_tokens",
-    "reasoning_tokens", "cache_read", "cache_write", "total_tokens", "cost_usd",
-    "created_at", "updated_at", "archived_at",
-)  # fmt: skip
-
-
 def session_columns(db: Database, table: str = "s") -> str:
     """Return the select list that ``session_row`` reads."""
-    return ", ".join([db.form.title(table), *(f"{table}.{name}" for name in _SESSION_COLUMNS)])
+    columns = REQUIRED_COLUMNS["chat_sessions"]
+    return ", ".join([db.form.title(table), *(f"{table}.{name}" for name in columns)])
 
 
 def session_row(row: tuple[Column, ...]) -> SessionRow:
-    """Return the row of ``session_columns`` as an object."""
+    """Return the row of ``session_columns`` as an object; further columns are ignored."""
+    (title, session_id, agent, workspace_root, model_json, parent_id, parent_message_id,
+     permissions_json, metadata_json, prompt_tokens, completion_tokens, reasoning_tokens,
+     cache_read, cache_write, total_tokens, cost_usd, created_at, updated_at,
+     archived_at, *_) = row  # fmt: skip
     return SessionRow(
-        id=text(row[1]) or "",
-        title=text(row[0]),
-        agent=text(row[2]) or "",
-        workspace_root=text(row[3]),
-        model_json=text(row[4]),
-        parent_id=text(row[5]),
-        parent_message_id=text(row[6]),
-        permissions_json=text(row[7]) or "[]",
-        metadata_json=text(row[8]) or "{}",
-        prompt_tokens=number(row[9]),
-        completion_tokens=number(row[10]),
-        reasoning_tokens=number(row[11]),
-        cache_read=number(row[12]),
-        cache_write=number(row[13]),
-        total_tokens=number(row[14]),
-        cost_usd=float(amount(row[15])),
-        created_at=number(row[16]),
-        updated_at=number(row[17]),
-        archived_at=number_or_none(row[18]),
+        id=text(session_id) or "",
+        title=text(title),
+        agent=text(agent) or "",
+        workspace_root=text(workspace_root),
+        model_json=text(model_json),
+        parent_id=text(parent_id),
+        parent_message_id=text(parent_message_id),
+        permissions_json=text(permissions_json) or "[]",
+        metadata_json=text(metadata_json) or "{}",
+        prompt_tokens=number(prompt_tokens),
+        completion_tokens=number(completion_tokens),
+        reasoning_tokens=number(reasoning_tokens),
+        cache_read=number(cache_read),
+        cache_write=number(cache_write),
+        total_tokens=number(total_tokens),
+        cost_usd=float(amount(cost_usd)),
+        created_at=number(created_at),
+        updated_at=number(updated_at),
+        archived_at=number_or_none(archived_at),
     )
 
 

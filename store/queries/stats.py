@@ -12,19 +12,17 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from store.engine.database import Database
-from store.queries.counted import Counted, Usage, counted
-from store.queries.inspection import context_size
+from store.queries.counted import Counted, counted
 from store.queries.list_keys import day_of
 from store.queries.reading import amount, decoded, number
 from store.queries.transcript import last_usage
-from store.verbs.rollups import BUCKETS, bucket
+from store.usage import KEYS, Spent, bucket_sql, context_size
 
 Grouping = Literal["all", "agent", "source", "workspace", "model", "day", "session"]
 GROUPINGS: tuple[Grouping, ...] = (
     "all", "agent", "source", "workspace", "model", "day", "session",
 )  # fmt: skip
-KEYS = tuple(BUCKETS.values())
-_AS_IT_IS = Usage(())
+_AS_IT_IS = Spent()
 _LEAST_COST = 1e-9
 """Dollars; less than that is what sums of fractions differ by."""
 
@@ -82,7 +80,7 @@ def spending(
             entry.copies += 1
             continue
         if usage is not _AS_IT_IS:
-            said, values = usage.cost, list(usage.tokens)
+            said, values = usage.cost or 0.0, list(usage.tokens)
         entry.answers += 1
         entry.cost_usd += said
         for key, value in zip(KEYS, values, strict=True):
@@ -114,7 +112,7 @@ def _answers(
         " THEN json_extract(s.model_json, '$.model_id') END)",
     }  # fmt: skip
     said = form.fact("m", "cost_usd")
-    sums = ", ".join(bucket("m", key) for key in KEYS)
+    sums = ", ".join(bucket_sql("m", key) for key in KEYS)
     only = "" if session_ids is None else f" AND s.id IN ({','.join('?' * len(session_ids))})"
     cursor = db.connection.execute(
         f"SELECT m.id, s.id, {columns[by]}, m.created_at,"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from store.recorder.parts import Part
-from store.recorder.usage import BUCKETS, Buckets
+from store.recorder.usage import Buckets
+from store.usage import KEYS
 
 Columns = tuple[str, str | None, str | None]
 
@@ -53,7 +54,7 @@ class SessionWrite:
         title: The title, for a session that has none.
     """
 
-    used: Buckets = field(default_factory=lambda: dict.fromkeys(BUCKETS, 0))
+    used: Buckets = field(default_factory=lambda: dict.fromkeys(KEYS, 0))
     model_json: str | None = None
     activity_json: str | None = None
     title: str | None = None

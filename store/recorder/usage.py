@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-BUCKETS = ("input", "output", "reasoning", "cache_read", "cache_write")
+from store.usage import KEYS
+
 Buckets = dict[str, int]
 
 
@@ -32,8 +33,8 @@ def buckets_of(usage: object) -> Buckets | None:
     """
     if not isinstance(usage, Mapping):
         return None
-    if any(key in usage for key in BUCKETS):
-        return {key: _count(usage.get(key)) for key in BUCKETS}
+    if any(key in usage for key in KEYS):
+        return {key: _count(usage.get(key)) for key in KEYS}
     if "inputTokens" in usage or "outputTokens" in usage:
         return _from_sdk(usage)
     return None
@@ -58,7 +59,7 @@ def _from_sdk(usage: Mapping[str, Any]) -> Buckets:
 
 def added(left: Mapping[str, int], right: Mapping[str, int], sign: int = 1) -> Buckets:
     """Return ``left + sign * right``, bucket by bucket."""
-    return {key: left.get(key, 0) + sign * right.get(key, 0) for key in BUCKETS}
+    return {key: left.get(key, 0) + sign * right.get(key, 0) for key in KEYS}
 
 
 class UsageSum:

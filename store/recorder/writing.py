@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from store.engine.database import Database
 from store.errors import NotFound
 from store.recorder.batch import Batch, MessageWrite, PartWrite, SessionWrite
-from store.recorder.usage import BUCKETS
+from store.usage import COLUMNS, KEYS
 
 CHANGES_KEPT = 10_000
 """Rows of ``changes`` that are kept; a poller further behind reads everything again."""
@@ -123,8 +123,7 @@ def _write_message(db: Database, session_id: str, message: MessageWrite, at: int
 _ADD_USED = ", ".join(
     f"{column} = {column} + ${place}"
     for place, column in enumerate(
-        ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cache_read", "cache_write",
-         "total_tokens"), 3,
+        (*COLUMNS, "total_tokens"), 3,
     )
 )
 _UPDATE_SESSION = (
@@ -135,7 +134,7 @@ _UPDATE_SESSION = (
 
 
 def _write_session(db: Database, session_id: str, session: SessionWrite, at: int) -> None:
-    used = [session.used[bucket] for bucket in BUCKETS]
+    used = [session.used[bucket] for bucket in KEYS]
     parameters = (session_id, at, *used, sum(used), session.model_json, session.activity_json)
     numbered = {str(place): value for place, value in enumerate(parameters, 1)}
     if not db.connection.execute(_UPDATE_SESSION, numbered).rowcount:

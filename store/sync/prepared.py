@@ -22,18 +22,17 @@ from store.sync.memory import Memory
 from store.sync.session_rows import (
     NOTHING_CARRIED,
     Carried,
-    Rollups,
 )
 from store.sync.session_rows import MessageTuple as MessageTuple
 from store.sync.session_rows import PartTuple as PartTuple
 from store.sync.session_rows import PreparedSession as PreparedSession
+from store.usage import KEYS, Rollups
 
 UNKNOWN_MODEL = {"provider_id": "unknown", "model_id": "unknown"}
 TAIL_KEYS = ("tail_start_id", "tail_end_id")
 """What a compaction's part names messages of its session by."""
 MOST_SPENT = 1e9
 """Dollars of one answer; more, and what is no number, is damage."""
-USAGE_BUCKETS = ("input", "output", "reasoning", "cache_read", "cache_write")
 
 
 def prepare(
@@ -110,11 +109,11 @@ def sums(
     answers: Iterable[Mapping[str, Any]], before: Rollups = NOTHING_CARRIED.rollups
 ) -> Rollups:
     """Return the same of the metadata of assistant messages."""
-    totals, cost = list(before[:5]), before[6]
+    totals, cost = list(before.tokens), before.cost_usd
     for metadata in answers:
         usage = metadata.get("usage")
         if isinstance(usage, dict):
-            for position, bucket in enumerate(USAGE_BUCKETS):
+            for position, bucket in enumerate(KEYS):
                 value = usage.get(bucket)
                 if type(value) is int:
                     totals[position] += value
@@ -123,7 +122,7 @@ def sums(
         spent = metadata.get("cost_usd")
         if isinstance(spent, int | float) and abs(spent) < MOST_SPENT:
             cost += spent
-    return totals[0], totals[1], totals[2], totals[3], totals[4], sum(totals), cost
+    return Rollups.of(totals, cost)
 
 
 def _session_metadata(kind: str, draft: SessionDraft) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from store.sync.jsontext import json_text
 from store.sync.session_rows import Carried
 from store.sync.units import Job, version_of
 from store.text.compression import DamagedFrame, unpack_frame
+from store.usage import Rollups
 
 FORM = 1
 """Raised when what is kept means something else; older states are then not used."""
@@ -175,7 +176,7 @@ def load(database: Database, job: Job, keep_originals: bool) -> State | None:
     try:
         kept = _Kept(**orjson.loads(row[1]))
         context = unpack_frame(row[2])
-        carried = Carried(kept.carried[0], kept.carried[1], tuple(kept.carried[2]))
+        carried = Carried(kept.carried[0], kept.carried[1], Rollups._make(kept.carried[2]))
     except (ValueError, TypeError, IndexError, DamagedFrame):
         return None
     seal = _seal(kept.place, context)

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.sync.blocks import Attachment, Block
+from store.usage import Rollups
 
 MessageTuple = tuple[str, str, str, str, int, int]
 """id, session_id, role, metadata_json, created_at, updated_at."""
 PartTuple = tuple[str, str, str, int, str, str, str | None, str | None, int, int]
 """id, message_id, session_id, index, type, data_json, call id, state, created, updated."""
-
-
-Rollups = tuple[int, int, int, int, int, int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ class Carried:
 
     at: int = -1
     position: int = 0
-    rollups: Rollups = (0, 0, 0, 0, 0, 0, 0.0)
+    rollups: Rollups = Rollups()
 
 
 NOTHING_CARRIED = Carried()

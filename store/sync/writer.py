@@ -11,6 +11,7 @@ import orjson
 
 from store.conversation.gone_marks import GONE_MESSAGES, PARTIAL
 from store.engine.database import Database
+from store.engine.schema import REQUIRED_COLUMNS
 from store.sources.base.drafts import SessionDraft
 from store.sync import copies, gone, keeping, links
 from store.sync.blocks import write_attachments, write_blocks, write_blocks_from
@@ -29,11 +30,9 @@ CHANGES_PER_SESSION = 64
 FORGOTTEN = "forgotten"
 """Why a session that a user removed for good is not written."""
 
-SESSION_COLUMNS = (
-    "id, agent, workspace_root, model_json, parent_id, parent_message_id, permissions_json, "
-    "metadata_json, prompt_tokens, completion_tokens, reasoning_tokens, cache_read, cache_write, "
-    "total_tokens, cost_usd, created_at, updated_at, archived_at"
-)
+SESSION_COLUMNS = ", ".join(REQUIRED_COLUMNS["chat_sessions"])
+
+
 @dataclass(slots=True)
 class Written:
     """What came of writing one session.

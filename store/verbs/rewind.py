@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from store.engine.database import Database
 from store.errors import Refused
 from store.queries.reading import number
+from store.usage import KEYS, bucket_sql
 from store.verbs import rollups
 from store.verbs.cells import CellEdit, dump_edits, set_column, set_metadata, touch_host
 from store.verbs.guards import refuse_while_running, require_session, require_visible_message
@@ -70,7 +71,7 @@ def preview_rewind(db: Database, session_id: str, message_id: str) -> RewindPrev
     """
     require_session(db, session_id)
     require_visible_message(db, session_id, message_id)
-    usage = " + ".join(rollups.bucket("m", key) for key in rollups.BUCKETS.values())
+    usage = " + ".join(bucket_sql("m", key) for key in KEYS)
     calls = "(SELECT count(*) FROM chat_parts p WHERE p.message_id = m.id AND p.tool_call_id <> '')"
     row = db.connection.execute(
         f"SELECT count(*), coalesce(sum({calls}), 0),"

@@ -9,37 +9,14 @@ from __future__ import annotations
 
 from store.engine.database import Database
 from store.queries.context import context_ids
-
-BUCKETS = {
-    "prompt_tokens": "input",
-    "completion_tokens": "output",
-    "reasoning_tokens": "reasoning",
-    "cache_read": "cache_read",
-    "cache_write": "cache_write",
-}
-"""Rollup columns and the key of ``usage`` that each sums up."""
-
-
-def bucket(table: str, key: str) -> str:
-    """Return SQL for one bucket of a message's usage, 0 where it is no number.
-
-    A recorder's own sum over the steps (``backscroll.usage``) goes before ``usage``, which
-    may be what the stream said of the last step.
-    """
-    column = f"{table}.metadata_json"
-    choices = " ".join(
-        f"WHEN json_type({column}, '$.{path}.{key}') IN ('integer', 'real')"
-        f" THEN CAST(json_extract({column}, '$.{path}.{key}') AS INTEGER)"
-        for path in ("backscroll.usage", "usage")
-    )
-    return f"CASE WHEN NOT json_valid({column}) THEN 0 {choices} ELSE 0 END"
+from store.usage import COLUMNS, KEYS, bucket_sql
 
 
 def _sums() -> str:
-    return ", ".join(f"coalesce(sum({bucket('m', key)}), 0)" for key in BUCKETS.values())
+    return ", ".join(f"coalesce(sum({bucket_sql('m', key)}), 0)" for key in KEYS)
 
 
-def count(db: Database, session_id: str) -> tuple[int, int, int, int, int]:
+def count(db: Database, session_id: str) -> tuple[int, ...]:
     """Return the five rollups that the session should have now, in the order of the columns."""
     counted = "m.role = 'assistant'"
     if db.form.name != "grida":
@@ -58,14 +35,13 @@ def count(db: Database, session_id: str) -> tuple[int, int, int, int, int]:
             f"SELECT {_sums()} FROM temp.counted_messages c JOIN chat_messages m ON m.id = c.id"
             f" WHERE {counted}"
         ).fetchone()
-    a, b, c, d, e = (int(value) for value in row)
-    return a, b, c, d, e
+    return tuple(int(value) for value in row)
 
 
 def write(db: Database, session_id: str) -> None:
     """Recount a session's rollups and store them, ``total_tokens`` included."""
     buckets = count(db, session_id)
-    columns = ", ".join(f"{name} = ${n}" for n, name in enumerate(BUCKETS, start=2))
+    columns = ", ".join(f"{name} = ${n}" for n, name in enumerate(COLUMNS, start=2))
     db.connection.execute(
         f"UPDATE chat_sessions SET {columns}, total_tokens = $7 WHERE id = $1",
         {"1": session_id, "7": sum(buckets)}

@@ -7,8 +7,9 @@ import pytest
 from store.conversation.turns import starts_turn
 from store.errors import NotFound
 from store.queries import details
-from store.queries.inspection import Spent, part_detail, spent_of
+from store.queries.inspection import part_detail
 from store.queries.reading import decoded
+from store.usage import Spent, spent_of
 from tests.tui.inspected import START, USAGE, Talk, bash, make_long, make_store, part_id, text
 
 

@@ -13,7 +13,8 @@ from store.engine.database import Database
 from store.recorder.direct import DirectRecorder
 from store.recorder.procedures import drive
 from store.recorder.recording import Recording
-from store.recorder.usage import BUCKETS, buckets_of
+from store.recorder.usage import buckets_of
+from store.usage import KEYS
 from tests.store.recording import (
     AT_ONCE,
     REFUSED,
@@ -175,10 +176,10 @@ def test_an_abort_at_any_place_settles_what_came_so_far(name: str, own_talk: Tal
 def test_the_usage_of_a_message_is_the_sum_of_its_steps(seed: int, own_talk: Talk) -> None:
     random_ = random.Random(seed)
     lines: list[dict[str, Any]] = [{"type": "start", "messageId": "m"}]
-    total = dict.fromkeys(BUCKETS, 0)
+    total = dict.fromkeys(KEYS, 0)
     for step in range(random_.randint(1, 4)):
-        usage = {key: random_.randint(0, 9) for key in random_.sample(BUCKETS, 3)}
-        total = {key: total[key] + usage.get(key, 0) for key in BUCKETS}
+        usage = {key: random_.randint(0, 9) for key in random_.sample(KEYS, 3)}
+        total = {key: total[key] + usage.get(key, 0) for key in KEYS}
         reported = {"type": "message-metadata", "messageMetadata": {"usage": usage}}
         lines += [{"type": "start-step"}, {"type": "text-start", "id": f"t{step}"},
                   {"type": "text-delta", "id": f"t{step}", "delta": "words"},

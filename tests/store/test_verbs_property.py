@@ -14,10 +14,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from store.errors import Refused
 from store.queries.context import context_ids, visible_ids
 from store.store import in_transaction
+from store.usage import KEYS
 from store.verbs import rollups
 from store.verbs.fork import fork
 from store.verbs.rewind import batches, restore, rewind
-from store.verbs.rollups import BUCKETS, count
+from store.verbs.rollups import count
 from store.verbs.shelf import archive, unarchive
 from store.verbs.undo import redo, undo
 from tests.store.talks import TABLES, Talk, make_store
@@ -262,4 +263,4 @@ TestContract.settings = LIMITS
 TestGrida = GridaVerbs.TestCase
 TestGrida.settings = LIMITS
 
-assert set(BUCKETS.values()) == {"input", "output", "reasoning", "cache_read", "cache_write"}
+assert set(KEYS) == {"input", "output", "reasoning", "cache_read", "cache_write"}

@@ -10,8 +10,8 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from store.queries.details import Turn
-from store.queries.inspection import Spent
 from store.store import Store
+from store.usage import Spent
 from tests.tui.inspected import Talk, make_long, make_store
 from tests.tui.workers import workers_done
 from tui.details.chart import Chart

@@ -14,8 +14,9 @@ import argparse
 from typing import Any
 
 from store.queries.sessions import resolve
-from store.queries.stats import GROUPINGS, KEYS, Spending, context_tokens, spending
+from store.queries.stats import GROUPINGS, Spending, context_tokens, spending
 from store.system.streams import Painted
+from store.usage import KEYS
 from tui.cli.output import Printer, home_path, print_json
 from tui.cli.stores import needs_store, store_for_reading
 from tui.kit import figures

@@ -7,8 +7,8 @@ from typing import Any
 
 from store.conversation.gone_marks import NO_LONGER, gone_messages
 from store.queries.details import Overview, Timeline, model_name
-from store.queries.inspection import Spent
 from store.text.stored_json import DamagedJson, loads
+from store.usage import Spent
 from tui.inspector.blocks import Block, Fixed
 from tui.inspector.lines import BLANK, Line, Link, Run, Value, heading, middle_cut, pair
 from tui.inspector.spent import bar_lines
@@ -120,10 +120,7 @@ def _lineage_lines(overview: Overview, width: int) -> list[Line]:
 
 def _spent_lines(overview: Overview, timeline: Timeline | None, width: int) -> list[Line]:
     row = overview.row
-    rolled = Spent(
-        row.prompt_tokens, row.completion_tokens, row.reasoning_tokens, row.cache_read,
-        row.cache_write, row.cost_usd or None,
-    )
+    rolled = row.spent
     cost, told_by = _cost(overview, rolled)
     facts = [f"{tokens(rolled.total)} tokens"]
     if cost is not None:

@@ -44,7 +44,7 @@ def _of_tools(turn: Turn) -> Stacked:
     return ((turn.failed, "error"), (turn.tools.total() - turn.failed, "tool"))
 
 
-NEW_BUCKETS = ("cache_write", "input", "output", "reasoning")
+NEW_BUCKETS = tuple(key for key, _, _ in BUCKETS if key != "cache_read")
 
 MEASURES: tuple[Measure, ...] = (
     _bucket_measure("tokens", [key for key, _, _ in BUCKETS]),

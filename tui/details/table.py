@@ -10,12 +10,9 @@ from tui.details.columns import horizontal
 from tui.details.measures import Measure
 from tui.inspector.blocks import Spot
 from tui.inspector.lines import Line, Link, Run, cut, set_width
-from tui.inspector.spent import BUCKETS
+from tui.inspector.spent import BUCKETS, SHORT
 from tui.kit.figures import count_of, duration, moment, money, tokens
 from tui.kit.text import one_line
-
-SHORT = {"cache_read": "read", "cache_write": "write", "input": "in", "output": "out",
-         "reasoning": "think"}
 
 BEGAN = 12
 """Cells of the column of times: a turn's time, and the date of the first one of a day."""

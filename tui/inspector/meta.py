@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from store.conversation.gone_marks import NO_LONGER, is_gone
-from store.queries.inspection import spent_of
+from store.usage import spent_of
 from tui.inspector.blocks import Block, Fixed, Text
 from tui.inspector.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
 from tui.inspector.spent import BUCKETS

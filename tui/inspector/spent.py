@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from store.queries.inspection import Spent
+from store import usage
+from store.usage import Spent
 from tui.inspector.lines import BLANK, Line, Run, cut, heading
 from tui.inspector.subject import Subject
 from tui.kit.figures import count_of, money, tokens
 
-BUCKETS = (
-    ("cache_read", "cache read", "tool"),
-    ("cache_write", "cache write", "ok"),
-    ("input", "input", "user"),
-    ("output", "output", "assistant"),
-    ("reasoning", "thinking", "reasoning"),
-)
-"""The five buckets: field, name, colour; the same order and colours in every plot."""
+LOOKS = {
+    "cache_read": "tool", "cache_write": "ok", "input": "user", "output": "assistant",
+    "reasoning": "reasoning",
+}  # fmt: skip
+"""The colour of each bucket, in the order of every plot."""
+_BY_KEY = {bucket.key: bucket for bucket in usage.BUCKETS}
+BUCKETS = tuple((key, _BY_KEY[key].label, look) for key, look in LOOKS.items())
+"""The five buckets: key, name, colour."""
+SHORT = {bucket.key: bucket.short for bucket in usage.BUCKETS}
+"""Names for narrow columns, by key."""
+FIRST = ("input", "output", "reasoning")
+"""The buckets in the first of two lines; the second has the cache."""
 
 
 def turn_lines(subject: Subject, width: int) -> list[Line]:
@@ -31,7 +36,7 @@ def turn_lines(subject: Subject, width: int) -> list[Line]:
 
 def spent_lines(spent: Spent, width: int) -> list[Line]:
     """Return the five buckets in two lines, the cost at the right where it is known."""
-    first = _figures((("in", spent.input), ("out", spent.output), ("think", spent.reasoning)))
+    first = _figures([(SHORT[key], getattr(spent, key)) for key in FIRST])
     second: list[Run] = [("cache", "faint")]
     second += [(f" {tokens(spent.cache_read)}", "text"), (" read", "faint")]
     second += [(f"  {tokens(spent.cache_write)}", "text"), (" write", "faint")]

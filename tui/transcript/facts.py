@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from store.queries.inspection import spent_of
+from store.usage import spent_of
 from tui.kit import figures
 from tui.sessions.wording import model_name
 from tui.transcript.plain import as_dict

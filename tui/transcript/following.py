@@ -18,7 +18,7 @@ from store.activity.judgement import OPEN_STATES, Activity
 from store.engine.changes import Moved
 from store.errors import StoreError
 from store.queries import transcript as queries
-from store.queries.inspection import context_size
+from store.usage import context_size
 from tui.main.messages import ProblemOccurred
 from tui.transcript import rereading
 from tui.transcript.comparing import differs

@@ -6,8 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from store.queries import transcript as queries
-from store.queries.inspection import context_size
 from store.rows import SessionRow
+from store.usage import context_size
 from tui.kit.glyphs import glyphs
 from tui.kit.highlight import warm as warm_highlighting
 from tui.kit.text import one_line

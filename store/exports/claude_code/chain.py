@@ -15,6 +15,7 @@ from store.exports.kept_records import KeptRecords
 from store.exports.reading import Row, SessionReading
 from store.exports.steps import handed_over
 from store.exports.typed import typed
+from store.usage import whole_counts
 
 VERSION = "2.1.332"
 """The newest version whose resume the recipe was tested with."""
@@ -152,17 +153,12 @@ def _kept(turn: Turn) -> dict[str, Any]:
 
 def _usage(usage: object) -> dict[str, int]:
     """Return our five disjoint buckets as the API counts them."""
-    bag = usage if isinstance(usage, dict) else {}
-
-    def bucket(key: str) -> int:
-        value = bag.get(key)
-        return value if isinstance(value, int) else 0
-
+    counts = whole_counts(usage)
     return {
-        "input_tokens": bucket("input"),
-        "output_tokens": bucket("output") + bucket("reasoning"),
-        "cache_read_input_tokens": bucket("cache_read"),
-        "cache_creation_input_tokens": bucket("cache_write"),
+        "input_tokens": counts["input"],
+        "output_tokens": counts["output"] + counts["reasoning"],
+        "cache_read_input_tokens": counts["cache_read"],
+        "cache_creation_input_tokens": counts["cache_write"],
     }
 
 

@@ -25,6 +25,7 @@ from store.exports.steps import (
     is_tool,
     steps_of,
 )
+from store.usage import whole_counts
 
 Record = dict[str, Any]
 PROMPT = "backscroll-prompt"
@@ -261,16 +262,12 @@ def _tokens(usage: object) -> Record | None:
     """Return our five disjoint buckets as the program counts them."""
     if not isinstance(usage, dict):
         return None
-    names = ("input", "output", "reasoning", "cache_read", "cache_write")
-    given, output, thoughts, read, written = (
-        value if isinstance(value := usage.get(name), int) else 0 for name in names
-    )
-    prompt = given + read + written
+    counts = whole_counts(usage)
     return {
-        "input": prompt,
-        "output": output,
-        "cached": read,
-        "thoughts": thoughts,
+        "input": counts["input"] + counts["cache_read"] + counts["cache_write"],
+        "output": counts["output"],
+        "cached": counts["cache_read"],
+        "thoughts": counts["reasoning"],
         "tool": 0,
-        "total": prompt + output + thoughts,
+        "total": sum(counts.values()),
     }

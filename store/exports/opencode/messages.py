@@ -10,6 +10,7 @@ from store.exports.opencode.originals import Original, original_of
 from store.exports.opencode.parts import part_of
 from store.exports.reading import MessageReading, Row
 from store.exports.steps import as_aside, is_aside, with_file_texts
+from store.usage import whole_counts
 
 Data = dict[str, Any]
 
@@ -199,15 +200,10 @@ def _model(model: Any) -> Data | None:
 
 
 def _tokens(usage: Any) -> Data:
-    bag = usage if isinstance(usage, dict) else {}
-
-    def bucket(key: str) -> int:
-        value = bag.get(key)
-        return value if type(value) is int else 0
-
+    counts = whole_counts(usage)
     return {
-        "input": bucket("input"),
-        "output": bucket("output"),
-        "reasoning": bucket("reasoning"),
-        "cache": {"read": bucket("cache_read"), "write": bucket("cache_write")},
+        "input": counts["input"],
+        "output": counts["output"],
+        "reasoning": counts["reasoning"],
+        "cache": {"read": counts["cache_read"], "write": counts["cache_write"]},
     }

@@ -24,6 +24,7 @@ from store.exports.steps import (
     steps_of,
     with_file_texts,
 )
+from store.usage import whole_counts
 
 Entry = dict[str, Any]
 _APIS = {
@@ -282,16 +283,12 @@ def _metadata(item: MessageReading) -> dict[str, Any]:
 
 def _usage(usage: object) -> Entry:
     """Return our five disjoint buckets as pi counts them."""
-    bag = usage if isinstance(usage, dict) else {}
-    names = ("input", "output", "reasoning", "cache_read", "cache_write")
-    given, output, reasoning, read, written = (
-        value if isinstance(value := bag.get(name), int) else 0 for name in names
-    )
+    stored = whole_counts(usage)
     counts = {
-        "input": given,
-        "output": output + reasoning,
-        "cacheRead": read,
-        "cacheWrite": written,
+        "input": stored["input"],
+        "output": stored["output"] + stored["reasoning"],
+        "cacheRead": stored["cache_read"],
+        "cacheWrite": stored["cache_write"],
     }
     cost = dict.fromkeys((*counts, "total"), 0)
     return {**counts, "totalTokens": sum(counts.values()), "cost": cost}
