@@ -27,7 +27,7 @@ from tui.kit.guard import Guard
 from tui.kit.text import clean
 from tui.kit.theme import OWN_THEMES, default_theme
 from tui.live.syncing import Syncing
-from tui.main.messages import ProblemOccurred
+from tui.messages import ProblemOccurred
 from tui.start import problems
 from tui.start.library import Library
 from tui.start.state import ViewState, load_state, save_state, state_path

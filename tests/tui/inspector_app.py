@@ -14,7 +14,7 @@ from store.store import Store
 from tests.tui.inspected import Talk, part_id
 from tui.inspector.pane import InspectorPane
 from tui.kit.theme import OWN_THEMES
-from tui.main.messages import SessionOpened
+from tui.messages import SessionOpened
 
 
 class InspectorApp(App[None]):

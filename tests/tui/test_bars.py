@@ -8,7 +8,8 @@ from textual.widgets import Input, OptionList
 
 from tests.tui.stores import Told, browser, put, settled, some
 from tui.kit.text import cells
-from tui.main.bars import Headline, Summary, TopLine
+from tui.live.summary import Summary
+from tui.main.bars import Headline, TopLine
 from tui.main.screen import MainScreen
 
 SIX = [

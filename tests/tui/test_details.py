@@ -21,7 +21,7 @@ from tui.details.screen import DetailsScreen
 from tui.details.table import TurnTable
 from tui.kit.figures import moment
 from tui.kit.theme import OWN_THEMES
-from tui.main.messages import SessionOpened
+from tui.messages import SessionOpened
 
 
 class DetailsApp(App[None]):

@@ -5,7 +5,7 @@ from pathlib import Path
 from store.errors import StoreError
 from store.system.locations import log_path
 from tests.tui.stores import browser, put, some
-from tui.main.messages import ProblemOccurred
+from tui.messages import ProblemOccurred
 from tui.start import problems
 
 

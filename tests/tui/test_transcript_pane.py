@@ -18,7 +18,7 @@ from store.store import Store
 from tests.tui.seeded import SESSION, Said, long_talk, make_store, message_id, text, tool
 from tests.tui.workers import workers_done
 from tui.kit.theme import OWN_THEMES
-from tui.main.messages import InspectRequested, PartSelected, ProblemOccurred, SessionOpened
+from tui.messages import InspectRequested, PartSelected, ProblemOccurred, SessionOpened
 from tui.transcript.transcript_pane import TranscriptPane
 
 NOW = 1_796_000_000_000

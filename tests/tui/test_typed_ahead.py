@@ -13,7 +13,7 @@ from tests.tui.seeded import SESSION, Said, make_store, text
 from tests.tui.stores import put, some
 from tests.tui.verbs_app import Running, query, running
 from tui.dialogs.frame import Dialog
-from tui.main.messages import SessionOpened
+from tui.messages import SessionOpened
 
 OTHER = "ses_other_zz"
 NAMED = {"escape", "enter", "down", "end"}

@@ -16,8 +16,8 @@ from tui.inspector.lines import BLANK, Line, Run, heading
 from tui.keys.registry import bindings
 from tui.kit import figures
 from tui.kit.glyphs import glyphs
-from tui.kit.stacked import StackedScreen
 from tui.kit.text import fit, one_line
+from tui.stacked import StackedScreen
 from tui.verbs.doing import ask_store, counted
 
 SIDE_BY_SIDE_FROM = 90

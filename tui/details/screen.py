@@ -30,7 +30,7 @@ from tui.keys.names import key_name
 from tui.kit import clipboard
 from tui.kit.text import one_line
 from tui.kit.theme import palette_of
-from tui.main.messages import ProblemOccurred, SessionOpened
+from tui.messages import ProblemOccurred, SessionOpened
 
 if TYPE_CHECKING:
     from store.store import Store

@@ -15,9 +15,9 @@ from textual.widget import Widget
 from tui.inspector.bar import MARGIN, LineBar
 from tui.inspector.blocks import Block
 from tui.inspector.lines import Line
+from tui.keys.footer import BottomLine, Hint
 from tui.kit.text import one_line
 from tui.kit.theme import palette_of
-from tui.main.bars import BottomLine, Hint
 
 T = TypeVar("T")
 

@@ -28,7 +28,7 @@ from tui.keys.pane import CommandPane
 from tui.keys.registry import bindings
 from tui.kit.text import fit, one_line
 from tui.kit.theme import palette_of
-from tui.main.messages import ProblemOccurred, SessionOpened
+from tui.messages import ProblemOccurred, SessionOpened
 
 if TYPE_CHECKING:
     from store.store import Store

@@ -10,7 +10,7 @@ from textual.worker import Worker, WorkerState
 from tui.keys.declaration import AnyCommand, Scope
 from tui.keys.held_key import hold
 from tui.keys.registry import BY_ID
-from tui.main.messages import ProblemOccurred
+from tui.messages import ProblemOccurred
 
 if TYPE_CHECKING:
     from textual.app import App

@@ -1,23 +1,21 @@
-"""The line above and the line below the panes."""
+"""The lines above the panes: name and counts of the store, and a headline."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
-from textual import events
 from textual.geometry import Size
-from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.keys.names import key_label, key_name
 from tui.kit.figures import count_of
 from tui.kit.glyphs import glyphs
 from tui.kit.text import cells, fit, wrap
 from tui.kit.theme import palette_of
+from tui.live.summary import Summary
 from tui.sessions.painter import style
 
 if TYPE_CHECKING:
@@ -27,31 +25,6 @@ if TYPE_CHECKING:
 WITHIN = "(24 h)"
 """Of which time waiting sessions are counted, where there is room to say it; what runs is
 known of all."""
-
-
-class Summary(NamedTuple):
-    """What the top line says.
-
-    Attributes:
-        sessions: Sessions of the store; None while they are not counted.
-        archived: How many of them are archived.
-        sources: Kinds of sources that they came from; None where unknown.
-        running: Sessions that run.
-        waiting: Sessions of the last day that wait for their user.
-        freshness: How fresh the store is, such as ``synced 2 s ago``.
-        trouble: Why what is shown may be old, and how old it is; empty where it is not.
-        read_only: Whether nothing can be written to the store.
-    """
-
-    store: str = ""
-    sessions: int | None = None
-    archived: int = 0
-    sources: int | None = None
-    running: int = 0
-    waiting: int = 0
-    freshness: str = ""
-    trouble: str = ""
-    read_only: bool = False
 
 
 def join(left: list[Segment], right: list[Segment], width: int, ground: Style) -> Strip:
@@ -160,79 +133,3 @@ class Headline(Widget):
         look = style(palette.tool, palette.background)
         words = lines[y] if y < len(lines) else ""
         return join([Segment(f" {words}", look)], [], self.size.width, look)
-
-
-class Hint(NamedTuple):
-    """A key in the bottom line.
-
-    Attributes:
-        command: The command's id.
-    """
-
-    command: str
-    key: str
-    label: str
-
-    @property
-    def words(self) -> str:
-        """The key and what it does."""
-        return f"{key_label(key_name(self.key))} {self.label}"
-
-
-class BottomLine(Widget):
-    """The keys that matter in the focused pane; a click does what the key does."""
-
-    DEFAULT_CSS = "BottomLine { height: 1; background: $panel; }"
-    hints: reactive[tuple[Hint, ...]] = reactive(())
-    last: reactive[Hint | None] = reactive(None)
-
-    class Pressed(Message):
-        """A key of the line was clicked.
-
-        Attributes:
-            command: The command's id.
-        """
-
-        def __init__(self, command: str) -> None:
-            """Make the message."""
-            super().__init__()
-            self.command = command
-
-    def _placed(self) -> list[tuple[int, Hint]]:
-        """Return the hints that fit, with the column where each starts."""
-        tail = cells(self.last.words) + 2 if self.last else 0
-        room, column, placed = self.size.width - tail - 1, 1, []
-        for hint in self.hints:
-            size = cells(hint.words)
-            if column + size > room:
-                break
-            placed.append((column, hint))
-            column += size + 3
-        if self.last:
-            placed.append((self.size.width - cells(self.last.words) - 1, self.last))
-        return placed
-
-    def render_line(self, y: int) -> Strip:
-        """Draw the line."""
-        palette = palette_of(self.app)
-        ground = palette.raised
-        plain = style(palette.text, ground)
-        segments: list[Segment] = []
-        at = 0
-        for column, hint in self._placed():
-            key = key_label(key_name(hint.key))
-            segments += [
-                Segment(" " * (column - at), plain),
-                Segment(key, style(palette.text, ground, bold=True)),
-                Segment(f" {hint.label}", style(palette.muted, ground)),
-            ]
-            at = column + cells(hint.words)
-        segments.append(Segment(" " * max(0, self.size.width - at), plain))
-        return Strip(segments).crop(0, self.size.width)
-
-    def on_click(self, event: events.Click) -> None:
-        """Do what the key does."""
-        for column, hint in self._placed():
-            if column <= event.x < column + cells(hint.words):
-                self.post_message(self.Pressed(hint.command))
-                return

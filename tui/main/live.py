@@ -11,12 +11,12 @@ from store.engine import changes
 from store.engine.changes import Moved
 from store.errors import StoreError
 from tui.host import Rewound
-from tui.live.freshness import Freshness
 from tui.live.notifying import Notifier
 from tui.live.polling import Health, Poller
+from tui.live.summary import Freshness
 from tui.main.bars import TopLine
-from tui.main.messages import ProblemOccurred
 from tui.main.panes import PanesScreen
+from tui.messages import ProblemOccurred
 
 COUNTED_EVERY_S = 1.0
 """Pace at which the store is counted for the top line while somebody writes."""

@@ -15,12 +15,13 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from tui.keys.declaration import Scope
+from tui.keys.footer import BottomLine, Hint
 from tui.keys.pane import CommandPane
 from tui.keys.registry import BY_ID, footer_commands, keys_of
 from tui.kit.glyphs import glyphs
 from tui.kit.text import fit, one_line
 from tui.kit.theme import palette_of
-from tui.main.bars import BottomLine, Headline, Hint, TopLine
+from tui.main.bars import Headline, TopLine
 from tui.main.layout import TWO_PANES, Arrangement, PaneName, arrange
 from tui.main.splitter import Splitter
 from tui.sessions.painter import blank, style

@@ -12,11 +12,13 @@ from textual import on
 from textual.timer import Timer
 
 from tui.keys.declaration import Scope
+from tui.keys.footer import BottomLine
 from tui.keys.registry import BY_ID, bindings
-from tui.main.bars import BottomLine, Headline
+from tui.main.bars import Headline
 from tui.main.layout import PANES, WIDTH_STEP, PaneName
 from tui.main.live import LiveScreen
-from tui.main.messages import (
+from tui.main.panes import SCOPES
+from tui.messages import (
     InspectRequested,
     NothingSelected,
     PartSelected,
@@ -24,7 +26,6 @@ from tui.main.messages import (
     SessionHighlighted,
     SessionOpened,
 )
-from tui.main.panes import SCOPES
 from tui.start.state import ViewState
 from tui.verbs.everywhere import ContinueVerb, UndoVerbs
 

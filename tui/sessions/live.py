@@ -13,7 +13,7 @@ from store.engine.changes import Moved
 from store.errors import StoreError
 from store.queries import activities
 from store.queries.listing import ListRow, Sort
-from tui.main.messages import ProblemOccurred
+from tui.messages import ProblemOccurred
 from tui.sessions.pane import SessionListPane
 from tui.sessions.view import PREFETCH, SessionList
 

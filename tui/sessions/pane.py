@@ -17,7 +17,7 @@ from store.queries.summary import totals
 from tui.keys.pane import CommandPane
 from tui.keys.registry import BY_ID
 from tui.kit.text import one_line
-from tui.main.messages import ProblemOccurred, SessionHighlighted, SessionOpened
+from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
 from tui.sessions.empty import empty_words, making_words
 from tui.sessions.first_page import read_first_page
 from tui.sessions.header import ListHeader, ListOrder, ListTitle, Tally, _Facts

@@ -9,7 +9,7 @@ from functools import partial
 
 from textual import on
 
-from tui.main.messages import ProblemOccurred
+from tui.messages import ProblemOccurred
 from tui.transcript.document import Key
 from tui.transcript.following import FollowingPane
 from tui.transcript.item import Level

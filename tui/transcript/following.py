@@ -19,7 +19,7 @@ from store.engine.changes import Moved
 from store.errors import StoreError
 from store.queries import transcript as queries
 from store.usage import context_size
-from tui.main.messages import ProblemOccurred
+from tui.messages import ProblemOccurred
 from tui.transcript import rereading
 from tui.transcript.comparing import differs
 from tui.transcript.document import Document

@@ -11,7 +11,7 @@ from store.usage import context_size
 from tui.kit.glyphs import glyphs
 from tui.kit.highlight import warm as warm_highlighting
 from tui.kit.text import one_line
-from tui.main.messages import ProblemOccurred
+from tui.messages import ProblemOccurred
 from tui.transcript.document import Document
 from tui.transcript.lines import Line
 from tui.transcript.markdown import parser as parser_of_markdown

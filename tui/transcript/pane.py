@@ -14,7 +14,7 @@ from store.rows import SessionRow
 from tui.keys.pane import CommandPane
 from tui.kit.glyphs import glyphs
 from tui.kit.text import one_line
-from tui.main.messages import NothingSelected, PartSelected
+from tui.messages import NothingSelected, PartSelected
 from tui.transcript.document import Document
 from tui.transcript.facts import message_facts
 from tui.transcript.headings import FactLines, header_lines, status_line

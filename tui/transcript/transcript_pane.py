@@ -10,7 +10,7 @@ from textual import on
 from store.queries.transcript import child_of
 from tui.keys.registry import bindings
 from tui.kit.text import clean
-from tui.main.messages import InspectRequested, SessionOpened
+from tui.messages import InspectRequested, SessionOpened
 from tui.transcript import steps
 from tui.transcript.calls import describe
 from tui.transcript.folding import FoldingPane

@@ -16,10 +16,10 @@ from tui.inspector.bar import LineBar
 from tui.inspector.blocks import Fixed
 from tui.inspector.lines import Line
 from tui.inspector.view import LineView
+from tui.keys.footer import BottomLine
 from tui.keys.registry import bindings
-from tui.kit.stacked import StackedScreen
 from tui.kit.text import one_line
-from tui.main.bars import BottomLine
+from tui.stacked import StackedScreen
 from tui.tree.block import TreeBlock, TreeRow, column_heads, rows_of_tree
 from tui.verbs.doing import ask_store, counted
 from tui.verbs.everywhere import ContinueVerb, UndoVerbs

@@ -12,7 +12,7 @@ from store.errors import BackscrollError, NotFound, Refused
 from tui.host import host_of
 from tui.keys.held_key import let_go
 from tui.kit.text import fit, one_line
-from tui.main.messages import SessionOpened
+from tui.messages import SessionOpened
 
 if TYPE_CHECKING:
     from textual.app import App

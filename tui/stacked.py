@@ -10,9 +10,9 @@ from tui.host import Host, host_of
 from tui.inspector.bar import LineBar
 from tui.inspector.view import LineView
 from tui.keys.declaration import Scope
+from tui.keys.footer import BottomLine, Hint
 from tui.keys.pane import CommandPane
 from tui.keys.registry import BY_ID, commands, keys_of
-from tui.main.bars import BottomLine, Hint
 
 
 class StackedScreen(CommandPane, Screen[None]):

@@ -1,4 +1,4 @@
-"""Typed messages that panes post up; the screen hands them on."""
+"""Typed messages that panes post up; the main screen acts on them."""
 
 from __future__ import annotations
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from store.activity.judgement import OPEN_STATES
 from store.queries import activities
 from store.queries.listing import ListRow
 from store.queries.summary import Totals, totals
 from tui.live.polling import Health
-from tui.main.bars import Summary
 from tui.start.library import Library
 
 SECOND = 1_000
@@ -26,6 +27,31 @@ def ago(milliseconds: int) -> str:
     if seconds < 86_400:
         return f"{seconds // 3_600} h ago"
     return f"{seconds // 86_400} d ago"
+
+
+class Summary(NamedTuple):
+    """What the top line says.
+
+    Attributes:
+        sessions: Sessions of the store; None while they are not counted.
+        archived: How many of them are archived.
+        sources: Kinds of sources that they came from; None where unknown.
+        running: Sessions that run.
+        waiting: Sessions of the last day that wait for their user.
+        freshness: How fresh the store is, such as ``synced 2 s ago``.
+        trouble: Why what is shown may be old, and how old it is; empty where it is not.
+        read_only: Whether nothing can be written to the store.
+    """
+
+    store: str = ""
+    sessions: int | None = None
+    archived: int = 0
+    sources: int | None = None
+    running: int = 0
+    waiting: int = 0
+    freshness: str = ""
+    trouble: str = ""
+    read_only: bool = False
 
 
 class Freshness:
