@@ -10,8 +10,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from store.queries.list_options import DEFAULT_GROUP, DEFAULT_SORT, GROUPS, SORTS, OneOf
 from store.system.locations import config_path
 from store.system.paths import expanded, read_regular
 from store.text.toml_text import NotToml, parse_toml
@@ -33,8 +34,8 @@ class UiSettings:
 
     __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     theme: str | None = None
-    group: Literal["none", "workspace", "day", "source"] = "workspace"
-    sort: Literal["recent", "created", "tokens", "cost", "length", "activity"] = "recent"
+    group: Annotated[str, OneOf(GROUPS)] = DEFAULT_GROUP
+    sort: Annotated[str, OneOf(SORTS)] = DEFAULT_SORT
     mouse: bool = True
     helpers: bool = False
 

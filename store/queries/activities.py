@@ -12,6 +12,7 @@ from store.engine.database import Database
 from store.queries import list_keys, listing
 from store.queries.helpers import without_helpers
 from store.queries.list_keys import ListKeys
+from store.queries.list_options import SORTS
 from store.queries.listing import ListQuery, ListRow
 from store.queries.reading import number, text
 
@@ -119,7 +120,7 @@ def states(db: Database, now: int) -> dict[int, str]:
 def keys(db: Database, query: ListQuery, now: int) -> ListKeys:
     """Read the keys of every session of a list, in any order that there is."""
     found = list_keys.all_keys(db, query)
-    if query.sort == "activity":
+    if SORTS[query.sort].active_first:
         _rank(found, states(db, now))
     return found
 

@@ -15,23 +15,11 @@ from typing import Any
 
 from store.engine.database import Database
 from store.queries.helpers import without_helpers
-from store.queries.listing import ListQuery, Shelf, Sort
+from store.queries.list_options import GROUPS, SHELVES, SORTS
+from store.queries.listing import ListQuery
 from store.queries.reading import number, text
 from store.queries.workspaces import names_of
 
-_ORDER: dict[Sort, str] = {
-    "recent": "s.updated_at",
-    "created": "s.created_at",
-    "tokens": "s.total_tokens",
-    "cost": "s.cost_usd",
-    "length": "(SELECT count(*) FROM chat_messages m WHERE m.session_id = s.id)",
-    "activity": "s.updated_at",
-}
-_SHELF: dict[Shelf, str] = {
-    "active": "{0}.archived_at IS NULL",
-    "archived": "{0}.archived_at IS NOT NULL",
-    "all": "TRUE",
-}
 _QUARTER_HOUR = 900_000
 LAST_SECOND = 253_402_214_400
 """Of the years of four digits, a day to spare; a host may count in smaller units."""
@@ -61,7 +49,7 @@ class ListKeys:
 def _listed(db: Database, query: ListQuery) -> str:
     """Return the SQL condition for the sessions ``s`` of a list, whatever their folder."""
     helpers = None if query.helpers else without_helpers(db)
-    shelf = _SHELF[query.shelf].format("s")
+    shelf = SHELVES[query.shelf].condition
     return shelf if helpers is None else f"{shelf} AND {helpers}"
 
 
@@ -77,14 +65,8 @@ def _where(db: Database, query: ListQuery) -> tuple[str, list[Any]]:
     return f"{clause} AND ({' OR '.join(choices)})", values
 
 
-def _group_column(db: Database, query: ListQuery) -> str:
-    if query.group == "workspace":
-        return "s.workspace_root"
-    if query.group == "day":
-        return "s.created_at" if query.sort == "created" else "s.updated_at"
-    if query.group == "source":
-        return f"coalesce({db.form.source_kind('s')}, s.agent)"
-    return "NULL"
+def _group_value(db: Database, query: ListQuery) -> str:
+    return GROUPS[query.group].value(db.form, SORTS[query.sort])
 
 
 def all_keys(db: Database, query: ListQuery) -> ListKeys:
@@ -94,8 +76,8 @@ def all_keys(db: Database, query: ListQuery) -> ListKeys:
     """
     where, values = _where(db, query)
     rows = db.connection.execute(
-        f"SELECT s.rowid, {_group_column(db, query)} FROM chat_sessions s WHERE {where} "
-        f"ORDER BY {_ORDER[query.sort]} DESC, s.id DESC",
+        f"SELECT s.rowid, {_group_value(db, query)} FROM chat_sessions s WHERE {where} "
+        f"ORDER BY {SORTS[query.sort].order}",
         values,
     )
     keys = _collect(rows, query)
@@ -107,7 +89,7 @@ def _collect(rows: Iterable[tuple[int, Any]], query: ListQuery) -> ListKeys:
     keys = ListKeys(query=query)
     groups: dict[str, int] = {}
     add_row, add_group = keys.rowids.append, keys.groups.append
-    by_day = query.group == "day"
+    by_day = GROUPS[query.group].heading == "day"
     days: dict[int, str] = {}
     for rowid, value in rows:
         add_row(rowid)
@@ -175,15 +157,16 @@ def first_keys(db: Database, query: ListQuery, limit: int) -> ListKeys | None:
     Returns:
         None where no index serves this order; the whole list must be read then.
     """
-    if query.sort != "recent" or query.group == "source" or query.workspace is not None:
+    sort, group = SORTS[query.sort], GROUPS[query.group]
+    if not (sort.indexed and group.indexed) or query.workspace is not None:
         return None
-    if query.group == "workspace":
+    if group.field == "workspace":
         rows = _first_of_workspaces(db, query, limit)
     else:
         where, values = _where(db, query)
         rows = db.connection.execute(
             f"SELECT s.rowid FROM chat_sessions s WHERE {where} "
-            "ORDER BY s.updated_at DESC, s.id DESC LIMIT ?", [*values, limit],
+            f"ORDER BY {sort.order} LIMIT ?", [*values, limit],
         ).fetchall()
     rowids = _with_relatives(db, query, [rowid for (rowid,) in rows])
     keys = _collect(_in_order(db, query, rowids), query)
@@ -200,7 +183,7 @@ def _first_of_workspaces(db: Database, query: ListQuery, limit: int) -> list[tup
         unseen = f"AND coalesce(s.workspace_root, '') NOT IN ({','.join('?' * len(seen))})"
         newest = db.connection.execute(
             f"SELECT s.workspace_root FROM chat_sessions s WHERE {where} {unseen if seen else ''} "
-            "ORDER BY s.updated_at DESC, s.id DESC LIMIT 1", seen,
+            f"ORDER BY {SORTS[query.sort].order} LIMIT 1", seen,
         ).fetchone()
         if newest is None:
             break
@@ -231,8 +214,8 @@ def _with_relatives(db: Database, query: ListQuery, rowids: list[int]) -> list[i
 def _in_order(db: Database, query: ListQuery, rowids: list[int]) -> list[tuple[int, Any]]:
     marks = ",".join("?" * len(rowids))
     return db.connection.execute(
-        f"SELECT s.rowid, {_group_column(db, query)} FROM chat_sessions s "
-        f"WHERE s.rowid IN ({marks}) ORDER BY {_ORDER[query.sort]} DESC, s.id DESC",
+        f"SELECT s.rowid, {_group_value(db, query)} FROM chat_sessions s "
+        f"WHERE s.rowid IN ({marks}) ORDER BY {SORTS[query.sort].order}",
         rowids,
     ).fetchall()
 

@@ -2,101 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
 
 from store.activity.judgement import live_activities
 from store.engine.database import Database
-from store.queries.reading import amount, decoded, number, number_or_none, tag_names, text
-
-Sort = Literal["recent", "created", "tokens", "cost", "length", "activity"]
-Group = Literal["workspace", "day", "source", "none"]
-Shelf = Literal["active", "archived", "all"]
-
-SORTS: tuple[Sort, ...] = ("recent", "created", "tokens", "cost", "length", "activity")
-GROUPS: tuple[Group, ...] = ("workspace", "day", "source", "none")
-SHELVES: tuple[Shelf, ...] = ("active", "archived", "all")
+from store.queries.list_options import DEFAULT_GROUP, DEFAULT_SHELF, DEFAULT_SORT
+from store.queries.reading import (
+    Column,
+    amount,
+    decoded,
+    number,
+    number_or_none,
+    tag_names,
+    text,
+)
 
 
 class ListQuery(NamedTuple):
     """What the list shows and in which order.
 
     Attributes:
+        sort: A name of ``SORTS``.
+        group: A name of ``GROUPS``.
+        shelf: A name of ``SHELVES``.
         workspace: Only sessions of this folder; None for all.
         helpers: Whether runs that agents started for themselves are in the list.
     """
 
-    sort: Sort = "recent"
-    group: Group = "workspace"
-    shelf: Shelf = "active"
+    sort: str = DEFAULT_SORT
+    group: str = DEFAULT_GROUP
+    shelf: str = DEFAULT_SHELF
     workspace: str | None = None
     helpers: bool = False
 
 
-@dataclass(slots=True)
-class ListRow:
-    """What the list draws of one session.
+def _column(sql: str, read: Callable[[Column], Any]) -> Any:
+    """Declare a field that SQL gives.
 
-    Attributes:
-        title: The user's title, else the stored one, else None.
-        model: The model id, or None.
-        lineage: ``fork``, ``subagent``, ``continuation`` or ``unknown``; None without parent.
-        activity: As stored, or None; ``activities.rows`` says what it is worth.
-        activity_from: ``stored`` or ``guessed``.
-        active_at: Epoch ms of what a guess goes by, where that is newer; else 0.
-        messages: Stored messages, hidden ones too.
-        turns: Visible messages of the user; None until it is counted.
-        said: The whole activity as stored, with the process that runs it.
-        live: What a watcher that lives has seen of it.
-        prompts_only: Whether only its prompts are known, from an agent's log of typed lines.
+    Args:
+        sql: An expression over a session ``s``; ``{title}`` is the title of this form.
+        read: Makes the field of what SQLite gives.
     """
-
-    rowid: int
-    id: str
-    title: str | None
-    agent: str
-    source: str | None
-    model: str | None
-    workspace: str | None
-    branch: str | None
-    parent_id: str | None
-    lineage: str | None
-    tokens: int
-    cost: float
-    created_at: int
-    updated_at: int
-    archived_at: int | None
-    star: bool
-    tags: tuple[str, ...]
-    activity: str | None
-    activity_from: str | None
-    messages: int = 0
-    turns: int | None = None
-    active_at: int = 0
-    said: Mapping[str, Any] | None = None
-    live: Mapping[str, Any] | None = None
-    prompts_only: bool = False
+    return field(metadata={"sql": sql, "read": read})
 
 
-def upper_bound(db: Database) -> int:
-    """Return at least the number of sessions, without counting them."""
-    (largest,) = db.connection.execute("SELECT max(rowid) FROM chat_sessions").fetchone()
-    return int(largest or 0)
+def _metadata(read: Callable[[dict[str, Any]], Any]) -> Any:
+    """Declare a field that is in the decoded ``metadata_json``."""
+    return field(metadata={"from_metadata": read})
 
 
-def rows_of(db: Database, rowids: Sequence[int]) -> dict[int, ListRow]:
-    """Read what the list draws of some sessions, by rowid; those that are gone are missing."""
-    marks = ",".join("?" * len(rowids))
-    rows = db.connection.execute(
-        f"SELECT s.rowid, s.id, {db.form.title('s')}, s.agent, s.model_json, s.workspace_root, "
-        "s.parent_id, s.total_tokens, s.cost_usd, s.created_at, s.updated_at, s.archived_at, "
-        "s.metadata_json, (SELECT count(*) FROM chat_messages m WHERE m.session_id = s.id) "
-        f"FROM chat_sessions s WHERE s.rowid IN ({marks})",
-        list(rowids),
-    ).fetchall()
-    live = live_activities(db, [row[1] for row in rows])
-    return {row[0]: _list_row(row, live.get(row[1])) for row in rows}
+def _required(value: Column) -> str:
+    return text(value) or ""
 
 
 def _part(container: dict[str, Any], key: str) -> dict[str, Any]:
@@ -108,24 +66,98 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _list_row(row: tuple[Any, ...], live: Mapping[str, Any] | None) -> ListRow:
-    metadata = decoded(text(row[12]))
-    user, activity = _part(metadata, "user"), _part(metadata, "activity")
-    return ListRow(
-        rowid=row[0], id=text(row[1]) or "", title=_text(user.get("title")) or _text(row[2]),
-        agent=text(row[3]) or "",
-        source=_text(_part(metadata, "source").get("kind")),
-        model=_text(decoded(text(row[4])).get("model_id")), workspace=text(row[5]),
-        branch=_text(metadata.get("git_branch")), parent_id=text(row[6]),
-        lineage=(_text(_part(metadata, "lineage").get("kind")) or "unknown") if row[6] else None,
-        tokens=number(row[7]), cost=amount(row[8]), created_at=number(row[9]),
-        updated_at=number(row[10]), archived_at=number_or_none(row[11]),
-        star=user.get("star") is True,
-        tags=tag_names(user),
-        activity=_text(activity.get("state")), activity_from=_text(activity.get("from")),
-        messages=row[13], said=activity if _text(activity.get("state")) else None, live=live,
-        prompts_only=_part(metadata, "backscroll").get("prompts_only") is True,
-    )
+def _model_id(value: Column) -> str | None:
+    return _text(decoded(text(value)).get("model_id"))
+
+
+@dataclass(slots=True)
+class ListRow:
+    """What the list draws of one session; each field says where it is read.
+
+    Attributes:
+        title: The user's title, else the stored one, else None.
+        model: The model id, or None.
+        lineage: ``fork``, ``subagent``, ``continuation`` or ``unknown``; None without parent.
+        activity: As stored, or None; ``activities.rows`` judges it.
+        activity_from: ``stored`` or ``guessed``.
+        said: The whole activity as stored, with the process that runs it.
+        messages: Stored messages, hidden ones too.
+        prompts_only: Whether only its prompts are known, from an agent's log of typed lines.
+        turns: Visible messages of the user; None until they are counted.
+        active_at: Epoch ms of what a guess goes by, where that is newer; else 0.
+        live: What a running watcher has seen of it.
+    """
+
+    rowid: int = _column("s.rowid", number)
+    id: str = _column("s.id", _required)
+    title: str | None = _column("{title}", _text)
+    agent: str = _column("s.agent", _required)
+    source: str | None = _metadata(lambda found: _text(_part(found, "source").get("kind")))
+    model: str | None = _column("s.model_json", _model_id)
+    workspace: str | None = _column("s.workspace_root", text)
+    branch: str | None = _metadata(lambda found: _text(found.get("git_branch")))
+    parent_id: str | None = _column("s.parent_id", text)
+    lineage: str | None = _metadata(lambda found: _text(_part(found, "lineage").get("kind")))
+    tokens: int = _column("s.total_tokens", number)
+    cost: float = _column("s.cost_usd", amount)
+    created_at: int = _column("s.created_at", number)
+    updated_at: int = _column("s.updated_at", number)
+    archived_at: int | None = _column("s.archived_at", number_or_none)
+    star: bool = _metadata(lambda found: _part(found, "user").get("star") is True)
+    tags: tuple[str, ...] = _metadata(lambda found: tag_names(_part(found, "user")))
+    activity: str | None = _metadata(lambda found: _text(_part(found, "activity").get("state")))
+    activity_from: str | None = _metadata(lambda found: _text(_part(found, "activity").get("from")))
+    said: Mapping[str, Any] | None = _metadata(
+        lambda found: activity if _text((activity := _part(found, "activity")).get("state"))
+        else None)
+    messages: int = _column(
+        "(SELECT count(*) FROM chat_messages m WHERE m.session_id = s.id)", number)
+    prompts_only: bool = _metadata(
+        lambda found: _part(found, "backscroll").get("prompts_only") is True)
+    turns: int | None = None
+    active_at: int = 0
+    live: Mapping[str, Any] | None = None
+
+
+_READ = [each for each in fields(ListRow) if each.metadata]
+_COLUMNS = [each for each in _READ if "sql" in each.metadata]
+_FROM_METADATA = [each for each in _READ if "from_metadata" in each.metadata]
+
+
+def upper_bound(db: Database) -> int:
+    """Return at least the number of sessions, without counting them."""
+    (largest,) = db.connection.execute("SELECT max(rowid) FROM chat_sessions").fetchone()
+    return int(largest or 0)
+
+
+def rows_of(db: Database, rowids: Sequence[int]) -> dict[int, ListRow]:
+    """Read what the list draws of some sessions, by rowid; those that are gone are missing."""
+    marks = ",".join("?" * len(rowids))
+    names = ", ".join(["s.metadata_json", *(each.metadata["sql"] for each in _COLUMNS)])
+    rows = db.connection.execute(
+        f"SELECT {names.format(title=db.form.title('s'))} FROM chat_sessions s"
+        f" WHERE s.rowid IN ({marks})",
+        list(rowids),
+    ).fetchall()
+    found = [_list_row(metadata, values) for metadata, *values in rows]
+    live = live_activities(db, [row.id for row in found])
+    for row in found:
+        row.live = live.get(row.id)
+    return {row.rowid: row for row in found}
+
+
+def _list_row(metadata_json: Column, columns: Sequence[Column]) -> ListRow:
+    metadata = decoded(text(metadata_json))
+    values = {
+        each.name: each.metadata["read"](value)
+        for each, value in zip(_COLUMNS, columns, strict=True)
+    }
+    for each in _FROM_METADATA:
+        values[each.name] = each.metadata["from_metadata"](metadata)
+    row = ListRow(**values)
+    row.title = _text(_part(metadata, "user").get("title")) or row.title
+    row.lineage = (row.lineage or "unknown") if row.parent_id else None
+    return row
 
 
 def rowid_of(db: Database, session_id: str) -> int | None:

@@ -60,7 +60,7 @@ def db(tmp_path: Path) -> Database:
 @pytest.mark.parametrize("group", ["workspace", "none"])
 def test_lists_leave_them_out(helpers: bool, group: str, db: Database) -> None:
     count = 4 if helpers else 2
-    query = ListQuery(group=group, helpers=helpers)  # type: ignore[arg-type]
+    query = ListQuery(group=group, helpers=helpers)
     assert len(list_keys.all_keys(db, query).rowids) == count
     first = list_keys.first_keys(db, query, 10)
     assert first is not None and len(first.rowids) == count

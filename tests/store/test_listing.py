@@ -6,6 +6,7 @@ import pytest
 
 from store.engine.database import Database, open_database
 from store.queries import list_keys, listing, listing_filter
+from store.queries.list_options import SORTS
 from store.queries.listing import ListQuery
 from tests.tui.stores import MINUTE, NOW, Told, put, some
 
@@ -19,8 +20,8 @@ def ids(db: Database, rowids: list[int]) -> list[str]:
     return [rows[rowid].id for rowid in rowids]
 
 
-@pytest.mark.parametrize("sort", listing.SORTS)
-def test_orders(sort: listing.Sort, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sort", SORTS)
+def test_orders(sort: str, tmp_path: Path) -> None:
     told = [Told("ses_a", age=3, tokens=5, cost=1.0), Told("ses_b", age=1, tokens=7, cost=0.5),
             Told("ses_c", age=2, tokens=9, cost=2.0),
             Told("ses_d", age=4, tokens=8, cost=0.7)]
@@ -90,9 +91,7 @@ def test_lineage_that_bites_its_tail_is_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("group", ["workspace", "day", "none"])
-def test_the_first_page_stands_where_the_whole_list_has_it(
-    group: listing.Group, tmp_path: Path
-) -> None:
+def test_the_first_page_stands_where_the_whole_list_has_it(group: str, tmp_path: Path) -> None:
     told = some(200)
     for number in range(0, 150, 7):
         told[number].parent = told[number + 30].id

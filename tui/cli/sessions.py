@@ -21,7 +21,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 from store.config import load_config
 from store.engine.database import Database
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--json", action="store_true", help="print a JSON array")
     parser.add_argument(
-        "--archived", choices=("exclude", "include", "only"), default="exclude",
+        "--archived", choices=get_args(sessions.Archived), default="exclude",
         help="archived sessions (default: exclude)",
     )  # fmt: skip
     parser.add_argument("--agent", help="only sessions of this agent")

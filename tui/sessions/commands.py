@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from store.queries.list_options import GROUPS, SORTS
 from tui.keys.declaration import Command, always
 from tui.verbs.doing import cannot_write
 
@@ -85,9 +86,10 @@ SESSION_COMMANDS: tuple[Command[SessionsPane], ...] = (
              "is:running, is:waiting, is:error", "View", footer=30),
     _command("clear-filter", ("backspace",), "clear filter", "Clear the filter", "View",
              available=_has_filter),
-    _command("sort", ("s",), "sort", "Change the sort: recent, created, tokens, cost, length, "
-             "activity of the last day", "View", footer=40),
-    _command("group", ("b",), "group", "Change the grouping: workspace, day, source, none", "View",
+    _command("sort", ("s",), "sort",
+             f"Change the sort: {', '.join(sort.help for sort in SORTS.values())}", "View",
+             footer=40),
+    _command("group", ("b",), "group", f"Change the grouping: {', '.join(GROUPS)}", "View",
              footer=50),
     _command("view", ("V",), "archived", "Show active sessions, archived ones, or all", "View",
              footer=70),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.segment import Segment
 from textual.strip import Strip
 
+from store.queries.list_options import SHELVES
 from store.queries.listing import ListQuery
 from store.queries.summary import Totals
 from tui.kit.figures import count_of
@@ -39,11 +40,10 @@ def empty_words(
         return ["There are no sessions in this store", *coming]
     if query.workspace:
         where = fit_path(folder(query.workspace), MOST_PATH)
-        shelf = {"active": "", "archived": "archived ", "all": ""}[query.shelf]
-        return [f"No {shelf}sessions below {where}", *coming,
+        return [f"No {SHELVES[query.shelf].adjective}sessions below {where}", *coming,
                 f"The store has {count_of(store.sessions, 'session')} of other folders; "
                 "w shows them"]
-    if query.shelf == "archived":
+    if SHELVES[query.shelf].archived:
         return ["No session is archived", "V shows the active ones"]
     return [f"No active session; {store.archived:,} archived", "V shows them"]
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from store.queries import activities, list_keys, listing
 from store.queries.list_keys import ListKeys
+from store.queries.list_options import GROUPS
 from store.queries.listing import ListQuery, ListRow
 from tui.sessions.model import ListModel, build_model
 from tui.start.library import Library
@@ -43,7 +44,8 @@ def read_first_page(library: Library, state: ViewState) -> FirstPage:
     Raises:
         sqlite3.Error: The store cannot be read.
     """
-    database, query = library.database, listing_query(state, library.workspace)
+    database = library.database
+    query = ListQuery(state.sort, state.group, state.shelf, library.workspace, state.helpers)
     whole = listing.upper_bound(database) <= READ_WHOLE_UP_TO
     keys = None if whole else list_keys.first_keys(database, query, FIRST_PAGE)
     if keys is None and not whole:
@@ -51,7 +53,7 @@ def read_first_page(library: Library, state: ViewState) -> FirstPage:
     keys = keys or activities.keys(database, query, library.clock())
     by_id = listing.rowids_of(database, list(state.folds)) if state.folds else {}
     folds = {rowid: state.folds[name] for name, rowid in by_id.items()}
-    model = build_model(keys, folds, headed=query.group != "none")
+    model = build_model(keys, folds, headed=GROUPS[query.group].heading != "none")
     selected = listing.rowid_of(database, state.session_id) if state.session_id else None
     entry = model.find_shown(selected) if selected is not None else None
     cursor = entry if entry is not None else (0 if len(model) else None)
@@ -59,15 +61,3 @@ def read_first_page(library: Library, state: ViewState) -> FirstPage:
     rowids = list(model.rowids[near:near + FIRST_PAGE])
     rows = activities.rows(database, rowids, (), library.clock())
     return FirstPage(query, keys, folds, model, cursor, rows)
-
-
-def listing_query(state: ViewState, workspace: str | None) -> ListQuery:
-    """Return the remembered view; what no longer exists has its default."""
-    query = ListQuery(workspace=workspace, helpers=state.helpers)
-    for sort in listing.SORTS:
-        query = query._replace(sort=sort) if state.sort == sort else query
-    for group in listing.GROUPS:
-        query = query._replace(group=group) if state.group == group else query
-    for shelf in listing.SHELVES:
-        query = query._replace(shelf=shelf) if state.shelf == shelf else query
-    return query

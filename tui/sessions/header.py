@@ -13,6 +13,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
+from store.queries.list_options import GROUPS, SHELVES, SORTS
 from store.queries.listing import ListQuery
 from tui.host import host_of
 from tui.keys.names import key_label, key_name
@@ -22,7 +23,7 @@ from tui.kit.text import cells, fit, fit_path
 from tui.kit.text_line import TextLine
 from tui.kit.theme import palette_of
 from tui.sessions.painter import style
-from tui.sessions.wording import FILTER_WORDS, GROUP_NAMES, SHELF_NAMES, SORT_NAMES, folder
+from tui.sessions.wording import FILTER_WORDS, folder
 
 ONLY, ALL_FOLDERS = " only ", "all folders"
 
@@ -81,8 +82,8 @@ class ListTitle(_Facts):
     def render_line(self, y: int) -> Strip:
         """Draw the line."""
         palette = palette_of(self.app)
-        name = SHELF_NAMES[self.list_query.shelf]
-        group = GROUP_NAMES[self.list_query.group] + " "
+        name = SHELVES[self.list_query.shelf].label
+        group = GROUPS[self.list_query.group].label + " "
         width, ground = self.size.width, palette.panel
         words = "  " + self.tally.words()
         if cells(name) + cells(words) + cells(group) + 2 > width:
@@ -97,7 +98,7 @@ class ListTitle(_Facts):
 
     def on_click(self, event: events.Click) -> None:
         """Change the grouping, or which sessions are shown."""
-        at_right = event.x > self.size.width - cells(GROUP_NAMES[self.list_query.group]) - 2
+        at_right = event.x > self.size.width - cells(GROUPS[self.list_query.group].label) - 2
         self.post_message(self.Pressed("list.group" if at_right else "list.view"))
 
 
@@ -110,7 +111,7 @@ class ListOrder(_Facts):
     def render_line(self, y: int) -> Strip:
         """Draw the order at the right edge."""
         palette = palette_of(self.app)
-        words = f"{SORT_NAMES[self.list_query.sort]} {glyphs().down} "
+        words = f"{SORTS[self.list_query.sort].label} {glyphs().down} "
         pad = " " * max(0, self.size.width - cells(words))
         return Strip([Segment(pad + words, style(palette.faint, palette.panel))])
 

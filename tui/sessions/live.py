@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from textual.timer import Timer
@@ -12,7 +13,8 @@ from store.activity.judgement import OPEN_STATES
 from store.engine.changes import Moved
 from store.errors import StoreError
 from store.queries import activities
-from store.queries.listing import ListRow, Sort
+from store.queries.list_options import GROUPS, SORTS
+from store.queries.listing import ListRow
 from tui.messages import ProblemOccurred
 from tui.sessions.pane import SessionListPane
 from tui.sessions.view import PREFETCH, SessionList
@@ -34,10 +36,12 @@ COUNT_REST_SHARE = 9
 """So many times as long as such a read took is rested before the next."""
 MOST_TOLD = 500
 """Of more sessions than this, what is seen is read again instead."""
-_SORTED_BY: dict[Sort, str] = {
-    "recent": "updated_at", "created": "created_at", "tokens": "tokens", "cost": "cost",
-    "length": "messages", "activity": "activity",
-}
+_PLACED_BY = ("workspace", "parent_id", "archived_at")
+"""Fields that decide whether and where a session is in any list."""
+
+
+def _differ(one: ListRow, other: ListRow, names: Iterable[str]) -> bool:
+    return any(getattr(one, name) != getattr(other, name) for name in names)
 
 
 class LiveListPane(SessionListPane):
@@ -102,16 +106,14 @@ class LiveListPane(SessionListPane):
         # A message may have been hidden or sent. What was counted last stands until then.
         self._recount[row.id] = row.rowid
         row.turns = old.turns
-        if (old.workspace, old.parent_id, old.archived_at, old.source) != (
-            row.workspace, row.parent_id, row.archived_at, row.source
-        ):
+        sort, group = SORTS[self.list_query.sort], GROUPS[self.list_query.group]
+        if _differ(old, row, (*_PLACED_BY, *([group.field] if group.field else []))):
             return True
-        name = _SORTED_BY[self.list_query.sort]
-        moved = getattr(old, name) != getattr(row, name)
+        moved = _differ(old, row, (sort.field,))
         model = self.view.model
         # What stands first of all stays there when it grows.
         first = (
-            len(model) and model.rowids[0] == row.rowid and self.list_query.sort == "recent"
+            len(model) and model.rowids[0] == row.rowid and sort.field == "updated_at"
             and row.updated_at >= old.updated_at
         )
         return moved and not first

@@ -10,11 +10,13 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from store.queries.list_options import GROUPS, SORTS
 from store.queries.listing import ListQuery, ListRow
 from tui.kit import figures
 from tui.kit.glyphs import Glyphs
 from tui.kit.palette import Palette
 from tui.kit.text import cells, fit, fit_path, one_line
+from tui.sessions.columns import figures_of, shown_columns
 from tui.sessions.model import GroupSpan, ListModel
 from tui.sessions.states import STATE_WORDS
 from tui.sessions.wording import age, folder, heading, model_name, short_kind
@@ -29,9 +31,6 @@ TALL_FROM = 14
 
 LEAST_ORIGIN = 5
 """Columns below which the origin is left out beside a state's word."""
-WITH_COST = 48
-"""From this width on a row of two lines has a column for the cost."""
-ONE_LINE_WITH_COST = 100
 ORIGIN_COLUMNS = 26
 
 
@@ -96,9 +95,10 @@ class RowPainter(NamedTuple):
         if line == 0:
             return blank(self.width, palette.panel)
         noun = figures.count_of(span.sessions, "session")
-        name = heading(span.name, self.query.group, date.fromtimestamp(self.now / 1000))
+        group = GROUPS[self.query.group]
+        name = heading(span.name, group, date.fromtimestamp(self.now / 1000))
         room = self.width - cells(noun) - 3
-        cut = fit_path(name, room) if self.query.group == "workspace" else fit(name, room)
+        cut = fit_path(name, room) if group.heading == "folder" else fit(name, room)
         return self._line(
             [(f" {cut}", style(palette.muted, palette.panel, bold=True))],
             [(noun + " ", style(palette.faint, palette.panel))], palette.panel,
@@ -118,7 +118,7 @@ class RowPainter(NamedTuple):
         elif line == 0:
             left, right = self._title(row, entry), [self._age(row, entry)]
         else:
-            left, right = self._facts(row, entry), self._figures(row, entry)
+            left, right = self._facts(row, entry), [self._figures(row, entry)]
         return self._line(left, [*right, (" ", style(self.palette.text, ground))], ground)
 
     def _ground(self, entry: Entry) -> str:
@@ -215,7 +215,7 @@ class RowPainter(NamedTuple):
     def _age(self, row: ListRow, entry: Entry) -> Piece:
         palette, ground = self.palette, self._ground(entry)
         running = row.activity in ("running", "retrying")
-        at = row.created_at if self.query.sort == "created" else row.updated_at
+        at: int = getattr(row, SORTS[self.query.sort].date)
         words = age(at, self.now)
         colour = palette.ok if running else self._faint(entry)
         return words, style(colour, ground)
@@ -246,7 +246,7 @@ class RowPainter(NamedTuple):
         if entry.depth:
             head.append(self._tree_gutter(entry, 1))
         head.append(("  ", style(self.palette.text, ground)))
-        words, figures_width = self._word(row, entry), cells(self._figures(row, entry)[0][0])
+        words, figures_width = self._word(row, entry), cells(self._figures(row, entry)[0])
         room = self.width - figures_width - 2 - sum(cells(text) for text, _ in (*head, *words))
         if words and room < LEAST_ORIGIN:
             return [*head, *words[:-1]]
@@ -257,7 +257,7 @@ class RowPainter(NamedTuple):
         """Say where a session is from, its source by a shorter name where room is short."""
         kind = "subagent" if row.lineage == "subagent" else one_line(row.source or row.agent, 60)
         place = ""
-        if self.query.group != "workspace" and row.workspace:
+        if GROUPS[self.query.group].field != "workspace" and row.workspace:
             place = folder(row.workspace).rstrip("/").rpartition("/")[2]
         long, short = (
             f" {self.glyphs.dot} ".join(filter(None, (place, name, model_name(row.model))))
@@ -265,25 +265,10 @@ class RowPainter(NamedTuple):
         )
         return long if cells(long) <= room else fit(short, room)
 
-    def _figures(self, row: ListRow, entry: Entry) -> list[Piece]:
+    def _figures(self, row: ListRow, entry: Entry) -> Piece:
+        columns = shown_columns(self.width, self.height, SORTS[self.query.sort])
         look = style(self._faint(entry), self._ground(entry))
-        money = figures.money(row.cost) if row.cost > 0 else ""
-        spent = figures.tokens(row.tokens) if row.tokens else ""
-        pieces = [f"{self._length(row):>{8 if self.height == 2 else 11}}"]
-        roomy = self.width >= (WITH_COST if self.height == 2 else ONE_LINE_WITH_COST)
-        if self.query.sort == "cost" and not roomy:
-            pieces.append(f"{money:>7}")
-        else:
-            pieces.append(f"{spent:>6}")
-            if roomy:
-                pieces.append(f"{money:>8}")
-        return [("".join(pieces), look)]
-
-    def _length(self, row: ListRow) -> str:
-        """Say how long a session is: by what the list is sorted, else in turns once counted."""
-        if self.query.sort == "length":
-            return figures.count_of(row.messages, "msg")
-        return "" if row.turns is None else figures.count_of(row.turns, "turn")
+        return figures_of(row, columns, self.height), look
 
     def _one_line_facts(self, row: ListRow, entry: Entry) -> list[Piece]:
         look = style(self._faint(entry), self._ground(entry))
@@ -295,7 +280,7 @@ class RowPainter(NamedTuple):
         room = ORIGIN_COLUMNS - sum(cells(text) for text, _ in words)
         origin = self._origin(row, max(0, room - 1))
         return [*words, (origin + " " * (room - cells(origin)), look),
-                *self._figures(row, entry), (f"{when:>5}", when_look)]
+                self._figures(row, entry), (f"{when:>5}", when_look)]
 
 
 def blank(width: int, ground: str) -> Strip:

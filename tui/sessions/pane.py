@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.worker import Worker, WorkerError
 
 from store.queries import activities, listing
+from store.queries.list_options import GROUPS
 from store.queries.listing import ListQuery
 from store.queries.summary import totals
 from tui.keys.pane import CommandPane
@@ -153,7 +154,7 @@ class SessionListPane(CommandPane, Vertical):
     async def _arrange(self, matching: set[int] | None, looked_at: int | None = None) -> None:
         query = self.keys.query
         model = await self._loader.model(
-            self.keys, self._folds, matching, headed=query.group != "none"
+            self.keys, self._folds, matching, headed=GROUPS[query.group].heading != "none"
         )
         # Else another order was chosen meanwhile, which is being read.
         if query == self.list_query:

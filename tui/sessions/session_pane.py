@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
-
-from store.queries import activities, listing
+from store.queries import activities
+from store.queries.list_options import GROUPS, SHELVES, SORTS, next_name
 from store.queries.listing import ListRow
 from tui.keys.declaration import AnyCommand
 from tui.keys.registry import bindings
 from tui.sessions.filtering import FilteredPane
 from tui.sessions.verbs import ListVerbs
 from tui.verbs.doing import open_now
-
-T = TypeVar("T")
-
-
-def after(choices: Sequence[T], chosen: T) -> T:
-    """Return the choice that follows one, the first after the last."""
-    return choices[(choices.index(chosen) + 1) % len(choices)]
 
 
 class SessionsPane(ListVerbs, FilteredPane):
@@ -168,17 +159,17 @@ class SessionsPane(ListVerbs, FilteredPane):
     def do_sort(self) -> None:
         """Take the next order."""
         query = self.list_query
-        self.change_query(query._replace(sort=after(listing.SORTS, query.sort)))
+        self.change_query(query._replace(sort=next_name(SORTS, query.sort)))
 
     def do_group(self) -> None:
         """Take the next grouping."""
         query = self.list_query
-        self.change_query(query._replace(group=after(listing.GROUPS, query.group)))
+        self.change_query(query._replace(group=next_name(GROUPS, query.group)))
 
     def do_view(self) -> None:
         """Show active sessions, archived ones, or all."""
         query = self.list_query
-        self.change_query(query._replace(shelf=after(listing.SHELVES, query.shelf)))
+        self.change_query(query._replace(shelf=next_name(SHELVES, query.shelf)))
 
     @property
     def selected_workspace(self) -> str | None:

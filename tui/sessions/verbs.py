@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from store.queries import chosen
 from store.queries.chosen import Chosen
+from store.queries.list_options import SHELVES
 from tui.host import host_of
 from tui.verbs.doing import ask_store
 from tui.verbs.sessions import SessionVerbs
@@ -36,10 +37,7 @@ class ListVerbs(SessionVerbs):
         """Choose the next session that stays, or the one before where none does."""
         pane = cast("SessionsPane", self)
         view, model = pane.view, pane.view.model
-        stays = pane.list_query.shelf == "all" or (
-            (pane.list_query.shelf == "active") is not archiving
-        )
-        if stays or view.cursor is None:
+        if SHELVES[pane.list_query.shelf].archived in (None, archiving) or view.cursor is None:
             return
         gone = view.marked or {model.rowids[view.cursor]}
         around = [*range(view.cursor, len(model)), *range(view.cursor - 1, -1, -1)]

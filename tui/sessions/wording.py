@@ -6,7 +6,7 @@ import re
 import time
 from datetime import date
 
-from store.queries.listing import Group, Shelf, Sort
+from store.queries.list_options import Group
 from tui.kit import figures
 from tui.kit.text import one_line
 
@@ -17,17 +17,7 @@ _VERSION = re.compile(r"(?<=[a-z]-)(\d)-(\d{1,2})(?=$|-)")
 _SHORT_KINDS = {"claude-code": "claude"}
 
 FILTER_WORDS = "type to filter"
-"""What stands in the filter's line while it is empty."""
-SORT_NAMES: dict[Sort, str] = {
-    "recent": "recent", "created": "created", "tokens": "tokens", "cost": "cost",
-    "length": "length", "activity": "active 24h",
-}
-GROUP_NAMES: dict[Group, str] = {
-    "workspace": "by workspace", "day": "by day", "source": "by source", "none": "ungrouped",
-}
-SHELF_NAMES: dict[Shelf, str] = {
-    "active": "Sessions", "archived": "Archived", "all": "All sessions",
-}
+"""In the line of the filter while it is empty."""
 
 
 def age(at: int, now: int) -> str:
@@ -73,11 +63,11 @@ def heading(name: str, group: Group, today: date) -> str:
         group: What the list is grouped by.
         today: The local date.
     """
-    if group == "workspace":
-        return folder(name) if name else "no workspace"
-    if group == "day":
-        return _day(name, today)
-    return one_line(name) or "unknown source"
+    if not name:
+        return group.unnamed
+    if group.heading == "folder":
+        return folder(name)
+    return _day(name, today) if group.heading == "day" else one_line(name) or group.unnamed
 
 
 def _day(name: str, today: date) -> str:

@@ -6,13 +6,14 @@ from rich.segment import Segment
 from textual.screen import Screen
 from textual.strip import Strip
 
+from store.queries.list_options import GROUPS, SHELVES, SORTS
 from tui.kit.glyphs import glyphs
 from tui.kit.text import cells, fit
 from tui.kit.theme import palette_of
 from tui.main.layout import arrange
 from tui.sessions.first_page import FirstPage
 from tui.sessions.painter import Entry, RowPainter, blank, row_height, style
-from tui.sessions.wording import FILTER_WORDS, GROUP_NAMES, SHELF_NAMES, SORT_NAMES
+from tui.sessions.wording import FILTER_WORDS
 from tui.start.library import Library
 from tui.start.state import ViewState
 
@@ -72,10 +73,10 @@ class FirstScreen(Screen[None]):
         palette, query = palette_of(self.app), self._page.query
         faint = style(palette.faint, palette.panel)
         if y == 1:
-            left, right = SHELF_NAMES[query.shelf], GROUP_NAMES[query.group]
+            left, right = SHELVES[query.shelf].label, GROUPS[query.group].label
             look = style(palette.text, palette.panel, bold=True)
         else:
-            left, right = f"/ {FILTER_WORDS}", f"{SORT_NAMES[query.sort]} {glyphs().down}"
+            left, right = f"/ {FILTER_WORDS}", f"{SORTS[query.sort].label} {glyphs().down}"
             look = faint
         gap = " " * max(1, width - cells(left) - cells(right) - 2)
         return Strip([

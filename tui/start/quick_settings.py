@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from store.queries.listing import GROUPS, SORTS
+from store.queries.list_options import DEFAULT_GROUP, DEFAULT_SORT, GROUPS, SORTS
 from store.system.locations import config_path
 from store.system.paths import read_regular
 from store.text.toml_text import NotToml, parse_toml
@@ -38,8 +38,8 @@ class QuickSettings(NamedTuple):
     unfocused_poll_ms: int = 250
     repaint_ms: int = 50
     mouse: bool = True
-    sort: str = "recent"
-    group: str = "workspace"
+    sort: str = DEFAULT_SORT
+    group: str = DEFAULT_GROUP
     helpers: bool = False
 
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from store.queries.list_options import (
+    DEFAULT_GROUP,
+    DEFAULT_SHELF,
+    DEFAULT_SORT,
+    GROUPS,
+    SHELVES,
+    SORTS,
+)
 from store.system.locations import private_folder, state_dir
 from store.system.paths import read_regular, real_path
 from tui.main.layout import PANES, LayoutState, PaneName
@@ -22,7 +31,9 @@ class ViewState:
     """What is remembered.
 
     Attributes:
-        sort: As in ``store.queries.listing.Sort``.
+        sort: A name of ``list_options.SORTS``.
+        group: A name of ``list_options.GROUPS``.
+        shelf: A name of ``list_options.SHELVES``.
         folds: By session id, whether its children are folded; only what the user chose.
         places: By session id, what the transcript pane wants back; the newest last.
         helpers: Whether the list shows helpers' runs; a setting, so not kept here.
@@ -30,9 +41,9 @@ class ViewState:
 
     layout: LayoutState = field(default_factory=LayoutState)
     session_id: str | None = None
-    sort: str = "recent"
-    group: str = "workspace"
-    shelf: str = "active"
+    sort: str = DEFAULT_SORT
+    group: str = DEFAULT_GROUP
+    shelf: str = DEFAULT_SHELF
     folds: dict[str, bool] = field(default_factory=dict)
     places: dict[str, Any] = field(default_factory=dict)
     helpers: bool = False
@@ -52,7 +63,9 @@ def state_path(store: Path) -> Path:
     return state_dir() / f"view-{name:08x}.json"
 
 
-def load_state(path: Path, *, sort: str = "recent", group: str = "workspace") -> ViewState:
+def load_state(
+    path: Path, *, sort: str = DEFAULT_SORT, group: str = DEFAULT_GROUP
+) -> ViewState:
     """Read a state file; whatever is missing or damaged in it has its default.
 
     Args:
@@ -71,9 +84,9 @@ def load_state(path: Path, *, sort: str = "recent", group: str = "workspace") ->
     return ViewState(
         layout=_layout(layout if isinstance(layout, dict) else {}),
         session_id=session_id if isinstance(session_id, str) else None,
-        sort=_choice(found, "sort", sort),
-        group=_choice(found, "group", group),
-        shelf=_choice(found, "shelf", "active"),
+        sort=_choice(found, "sort", SORTS, sort),
+        group=_choice(found, "group", GROUPS, group),
+        shelf=_choice(found, "shelf", SHELVES, DEFAULT_SHELF),
         folds={k: v for k, v in _table(found, "folds").items() if isinstance(v, bool)},
         places=_table(found, "places"),
     )
@@ -103,9 +116,9 @@ def save_state(path: Path, state: ViewState) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _choice(found: dict[str, Any], key: str, default: str) -> str:
+def _choice(found: dict[str, Any], key: str, options: Collection[str], default: str) -> str:
     value = found.get(key)
-    return value if isinstance(value, str) else default
+    return value if isinstance(value, str) and value in options else default
 
 
 def _table(found: dict[str, Any], key: str) -> dict[str, Any]:

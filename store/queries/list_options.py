@@ -1,0 +1,153 @@
+"""How a session list can be sorted, grouped and limited: each option is declared here, once.
+
+The queries, the config, the remembered view, the header of the list and the help of its keys
+are made from these declarations. To add a sort, add a ``Sort`` to ``SORTS``; nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from store.engine.form import Form
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_Option = TypeVar("_Option", bound=_Named)
+
+
+def _by_name(*options: _Option) -> dict[str, _Option]:
+    return {option.name: option for option in options}
+
+
+class Sort(NamedTuple):
+    """An order of the sessions in a list.
+
+    Attributes:
+        name: In the config and in the remembered view.
+        label: In the header of the list; at most 11 cells.
+        help: In the help of the key that changes the sort.
+        order: SQL after ``ORDER BY``, of a session ``s``. Its last term decides ties and has
+            to be unique, such as ``s.id DESC``.
+        field: The field of ``ListRow`` that decides the order. When a session's value of it
+            changes, the list is sorted again; a column of that name is shown at any width.
+        date: The field of ``ListRow`` (a column of ``chat_sessions`` too) that tells the age
+            of a row, and its day where the list is grouped by day.
+        indexed: Whether an index of the store has this order, so that the first page can be
+            read by itself.
+        active_first: Whether sessions that wait, run or have failed come before all others.
+    """
+
+    name: str
+    label: str
+    help: str
+    order: str
+    field: str
+    date: Literal["updated_at", "created_at"] = "updated_at"
+    indexed: bool = False
+    active_first: bool = False
+
+
+SORTS: Mapping[str, Sort] = _by_name(
+    Sort("recent", "recent", "recent", "s.updated_at DESC, s.id DESC", "updated_at", indexed=True),
+    Sort("created", "created", "created", "s.created_at DESC, s.id DESC", "created_at",
+         date="created_at"),
+    Sort("tokens", "tokens", "tokens", "s.total_tokens DESC, s.id DESC", "tokens"),
+    Sort("cost", "cost", "cost", "s.cost_usd DESC, s.id DESC", "cost"),
+    Sort("length", "length", "length",
+         "(SELECT count(*) FROM chat_messages m WHERE m.session_id = s.id) DESC, s.id DESC",
+         "messages"),
+    Sort("activity", "active 24h", "activity of the last day", "s.updated_at DESC, s.id DESC",
+         "activity", active_first=True),
+)
+"""By name, in the order in which the key goes through them; the first is the default."""
+
+
+class Group(NamedTuple):
+    """A grouping of the sessions in a list.
+
+    Attributes:
+        name: In the config and in the remembered view.
+        label: In the header of the list.
+        value: Returns the SQL of a session's group, for a form of the tables and a sort.
+        heading: How the name of a group is written: a folder, a day, or as it is.
+        unnamed: Heading of the sessions that have no such value.
+        field: The field of ``ListRow`` that decides; None where the sort decides.
+        indexed: Whether the first page can be read by itself where the sort is indexed.
+    """
+
+    name: str
+    label: str
+    value: Callable[[Form, Sort], str]
+    heading: Literal["folder", "day", "text", "none"]
+    unnamed: str = ""
+    field: str | None = None
+    indexed: bool = False
+
+
+GROUPS: Mapping[str, Group] = _by_name(
+    Group("workspace", "by workspace", lambda form, sort: "s.workspace_root",
+          "folder", "no workspace", field="workspace", indexed=True),
+    Group("day", "by day", lambda form, sort: f"s.{sort.date}", "day", indexed=True),
+    Group("source", "by source",
+          lambda form, sort: f"coalesce({form.source_kind('s')}, s.agent)",
+          "text", "unknown source", field="source"),
+    Group("none", "ungrouped", lambda form, sort: "NULL", "none", indexed=True),
+)
+"""By name, in the order in which the key goes through them; the first is the default."""
+
+
+class Shelf(NamedTuple):
+    """Which sessions a list shows by whether they are archived.
+
+    Attributes:
+        name: In the remembered view.
+        label: In the header of the list.
+        condition: SQL of a session ``s``.
+        archived: Whether the sessions are archived ones; None where both are shown.
+        adjective: Before "sessions", where the list is empty.
+    """
+
+    name: str
+    label: str
+    condition: str
+    archived: bool | None
+    adjective: str = ""
+
+
+SHELVES: Mapping[str, Shelf] = _by_name(
+    Shelf("active", "Sessions", "s.archived_at IS NULL", archived=False),
+    Shelf("archived", "Archived", "s.archived_at IS NOT NULL", archived=True,
+          adjective="archived "),
+    Shelf("all", "All sessions", "TRUE", archived=None),
+)
+"""By name, in the order in which the key goes through them; the first is the default."""
+
+DEFAULT_SORT, DEFAULT_GROUP, DEFAULT_SHELF = (
+    next(iter(options)) for options in (SORTS, GROUPS, SHELVES)
+)
+
+
+def next_name(options: Mapping[str, object], name: str) -> str:
+    """Return the name of the option after another, the first one after the last."""
+    names = list(options)
+    return names[(names.index(name) + 1) % len(names)]
+
+
+class OneOf:
+    """Lets pydantic refuse a setting that is none of some names; it is loaded only then."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """Take the names that are allowed."""
+        self._names = list(names)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Return the schema of a literal, with its usual error message."""
+        from pydantic_core.core_schema import literal_schema
+
+        return literal_schema(self._names)
