@@ -12,20 +12,14 @@ from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from store.engine.connection_thread import ConnectionThread
-from store.engine.database import Database, Form, explained, open_database
+from store.engine.database import Database, Form, in_transaction, open_database
+from store.engine.transactions import for_user
 from store.errors import Refused, StoreError
 from store.ids import IdMinter
 from store.system.clock import Clock, system_clock
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-_FILE_TROUBLE = {
-    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB,
-    sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_IOERR,
-}  # fmt: skip
-"""What SQLite says of a file; anything else is an error in a query of ours."""
 
 
 class _Moved(Exception):
@@ -103,7 +97,7 @@ class Store:
             except _Moved:
                 await self._reopen(reader)
             except sqlite3.Error as error:
-                raise _for_user(error, self.path) from error
+                raise for_user(error, self.path) from error
 
     async def pulse(self) -> tuple[int, int]:
         """Return what differs from the last call when another connection has written.
@@ -132,7 +126,7 @@ class Store:
         try:
             return await writer.run(lambda: in_transaction(database, change, *args, **kwargs))
         except sqlite3.Error as error:
-            raise _for_user(error, self.path, writing=True) from error
+            raise for_user(error, self.path, writing=True) from error
 
     def interrupt(self) -> None:
         """Break off the query that the reading connection runs now."""
@@ -229,38 +223,3 @@ def _looked_at(
         if database.moved():
             raise _Moved from None
         raise
-
-
-def _for_user(error: sqlite3.Error, path: Path, *, writing: bool = False) -> Exception:
-    """Return an error that a user understands where it is about the file, else itself."""
-    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-    if code not in _FILE_TROUBLE:
-        return error
-    told = explained(error, path)
-    lasting = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FULL)
-    return Refused(str(told)) if writing and not lasting else told
-
-
-def in_transaction(
-    database: Database,
-    change: Callable[Concatenate[Database, P], T],
-    *args: P.args,
-    **kwargs: P.kwargs,
-) -> T:
-    """Run a function in ``BEGIN IMMEDIATE`` ... ``COMMIT``, rolled back on any error.
-
-    Raises:
-        Refused: The database is open for reading only; the message says why.
-    """
-    if database.read_only:
-        raise Refused(database.read_only)
-    connection = database.connection
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        result = change(database, *args, **kwargs)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-    return result

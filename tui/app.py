@@ -20,7 +20,7 @@ from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from store.activity.judgement import leave_to_watcher
-from store.engine.database import explained
+from store.engine.transactions import explained
 from store.errors import BackscrollError
 from tui.keys.typed_ahead import TypedAheadApp
 from tui.kit.guard import Guard

@@ -126,7 +126,8 @@ def _library(shot: Shot, folder: Path) -> Path:
     """Return a new library with all the samples of a picture."""
     from store.engine.database import open_database
     from store.sources.registry import source
-    from store.sync.engine import Settings, Sync
+    from store.sync.engine import Sync
+    from store.sync.settings import Settings
     from store.sync.targets import Target
 
     copy = folder / "samples"

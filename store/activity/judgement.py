@@ -13,21 +13,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
+from store.activity.states import (
+    ALIVE,
+    GONE,
+    INPUT_TOOLS,
+    OPEN_STATES,
+    RUNNING_STATES,
+    STATES,
+    WAITING_STATES,
+    ActivityFrom,
+    ActivityState,
+)
 from store.engine.database import Database
 from store.queries.reading import decoded, number, text
 from store.rows import SessionRow
 from store.system.processes import host_name, is_alive, lock_is_held
 
-ActivityState = Literal[
-    "idle", "running", "waiting-approval", "waiting-input", "queued", "retrying",
-    "interrupted", "error", "ended", "unknown",
-]
-STATES: frozenset[str] = frozenset(ActivityState.__args__)  # type: ignore[attr-defined]
-ActivityFrom = Literal["stored", "guessed"]
 RUNNING_FOR_MS = 60_000
 """A call without result, or a result without answer, that was written this recently belongs
 to a session that runs."""
@@ -37,16 +42,6 @@ session that runs for so long after their last write."""
 STALE_AFTER_MS = 30 * 60_000
 """A session that was stored as running, by no known process, is believed for so long after
 its last change: whoever stored it may have died without a word, and a call may take long."""
-_INPUT_TOOLS = frozenset((
-    "tool-question", "tool-AskUserQuestion", "tool-design_search", "tool-ask_user",
-    "tool-request_user_input",
-))
-WAITING_STATES = frozenset(("waiting-approval", "waiting-input"))
-RUNNING_STATES = frozenset(("running", "retrying"))
-OPEN_STATES = RUNNING_STATES | WAITING_STATES
-"""States that end with the process, or, without one, in time."""
-ALIVE, GONE = "alive", "gone"
-"""States of ``live_activity`` that tell of a process alone: the rows tell what it does."""
 _DEEPEST = 4
 
 
@@ -339,7 +334,7 @@ def _turn(known: Known, end: Unsettled, now: int, alive: bool | None) -> Activit
 def _open_call(end: Unsettled) -> Activity | None:
     if end.tool_state == "approval-requested":
         return Activity("waiting-approval", "guessed", end.touched_at)
-    if end.tool_state == "input-available" and end.tool_type in _INPUT_TOOLS:
+    if end.tool_state == "input-available" and end.tool_type in INPUT_TOOLS:
         return Activity("waiting-input", "guessed", end.touched_at)
     return None
 

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 
 from store.activity.attendance import PROGRAMS, Processes, running_processes
-from store.activity.judgement import ALIVE, GONE
+from store.activity.states import ALIVE, GONE
 from store.engine.database import Database
 from store.ids import derived_session_id
 from store.queries.reading import decoded, number, text

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
 from store.engine import schema
 from store.engine.access import (
@@ -29,10 +29,14 @@ from store.engine.access import (
 from store.engine.companions import Signature, beside, signature, size_of
 from store.engine.form import Form, FormName, detect_form
 from store.engine.rebuilt import not_ordinary, open_rebuilt
-from store.errors import StoreError
+from store.engine.transactions import explained, is_full, transaction
+from store.errors import Refused, StoreError
 from store.system.paths import real_path
 
-__all__ = ["Database", "Form", "FormName", "detect_form", "explained", "open_database"]
+__all__ = ["Database", "Form", "FormName", "detect_form", "in_transaction", "open_database"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 READING = "opened for reading only"
 
@@ -74,6 +78,33 @@ class Database:
             self.opened.close()
         else:
             self.connection.close()
+
+
+def in_transaction(
+    database: Database,
+    change: Callable[Concatenate[Database, P], T],
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> T:
+    """Run a function in a transaction of its own, rolled back on any error.
+
+    Args:
+        database: The store, open for writing.
+        change: Takes the database first.
+        args: What else it takes.
+        kwargs: The same, by name.
+
+    Returns:
+        What the function returns.
+
+    Raises:
+        Refused: The database is open for reading only; the message says why.
+        sqlite3.Error: The file is locked, full or damaged.
+    """
+    if database.read_only:
+        raise Refused(database.read_only)
+    with transaction(database.connection):
+        return change(database, *args, **kwargs)
 
 
 def open_database(path: Path, *, create: bool = False, write: bool = True) -> Database:
@@ -247,54 +278,12 @@ def _why_read_only(path: Path, form: Form) -> str | None:
     return None
 
 
-_LEAST_FREE = 64 << 10
-_READ_FAILED = {
-    sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_FSTAT,
-    sqlite3.SQLITE_IOERR_CORRUPTFS,
-}  # fmt: skip
-_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
-
-
-def explained(error: sqlite3.Error, path: Path) -> StoreError:
-    """Return one line for the user on what SQLite says of a file, with the way out."""
-    code = getattr(error, "sqlite_errorcode", None) or 0
-    primary = code & 0xFF
-    if primary in _LOCKED:
-        return StoreError(
-            f"{path} is locked by another program; wait until it is done, or close it there,"
-            " and try again"
-        )
-    if primary in _DAMAGED:
-        return StoreError(damaged(path, str(error)))
-    if primary == sqlite3.SQLITE_FULL or (primary == sqlite3.SQLITE_IOERR and is_full(path)):
-        return StoreError(f"the disk of {path} is full; free some space and try again")
-    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-        return StoreError(f"{path} may not be written by you; check its permissions")
-    if primary == sqlite3.SQLITE_IOERR:
-        what = "read" if code in _READ_FAILED else "written"
-        return StoreError(f"{path} cannot be {what}: SQLite says {str(error)!r}; check its disk")
-    if primary == sqlite3.SQLITE_CANTOPEN:
-        return StoreError(
-            f"{path} cannot be opened; check the permissions of the file and its folder"
-        )
-    return StoreError(f"{path} cannot be used as a store: SQLite says {str(error)!r}")
-
-
 def cannot_be_made(path: Path, error: OSError) -> str:
     """Return the line for a store that cannot be made, with the way out."""
     return (
         f"{path} cannot be made: {error.strerror or error}; name a place that you may write to"
         " with --store, or set XDG_DATA_HOME"
     )
-
-
-def is_full(path: Path) -> bool:
-    """Say whether the disk of a file has no room for a page and SQLite's index of it."""
-    try:
-        return shutil.disk_usage(real_path(path).parent).free < _LEAST_FREE
-    except OSError:
-        return False
 
 
 def _no_space(path: Path) -> str:

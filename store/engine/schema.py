@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 
 from store.engine.side_tables import DEPENDENCIES, READING_STATES, SIDE_TABLES, VERB_LOG
+from store.engine.transactions import is_busy, transaction
 
 APPLICATION_ID = 0x42534352
 """``PRAGMA application_id`` of files that are ours ("BSCR"); only they are migrated."""
@@ -164,21 +165,14 @@ def migrate(connection: sqlite3.Connection) -> None:
     """
     _switch_to_wal(connection)
     while True:
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(connection):
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version >= CURRENT_VERSION:
-                connection.execute("COMMIT")
                 return
             for statement in statements(MIGRATIONS[version]):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {version + 1}")
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
 
 
 def statements(script: str) -> Iterator[str]:
@@ -202,6 +196,6 @@ def _switch_to_wal(connection: sqlite3.Connection) -> None:
             connection.execute("PRAGMA journal_mode = WAL").fetchall()
             return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+            if not is_busy(error) or time.monotonic() > until:
                 raise
             time.sleep(0.01)

@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from pydantic_core import PydanticCustomError
 
 from store.engine.database import Database
+from store.engine.transactions import transaction
 from store.errors import BackscrollError, Refused
 from store.exports.encoding import LONGEST_LINE, NotJson, bounded_lines, decode
 from store.exports.reading import Row, read_session
@@ -264,25 +265,12 @@ def _import_one(db: Database, pending: _Pending, now: int) -> Imported:
 
 
 def _store(db: Database, pending: _Pending, result: Imported, now: int) -> Outcome:
-    write = db.connection
-    write.execute("BEGIN IMMEDIATE")
     try:
-        outcome = _insert(db, pending, result, now)
-        write.execute("COMMIT")
+        with transaction(db.connection):
+            return _insert(db, pending, result, now)
     except _UNFIT as error:
-        _roll_back(write)
         result.problems.append(f"the store does not take it: {_meaning(error)}")
         return "refused"
-    except BaseException:
-        _roll_back(write)
-        raise
-    return outcome
-
-
-def _roll_back(connection: sqlite3.Connection) -> None:
-    """Undo what was written; SQLite has done so itself where the disk was full."""
-    if connection.in_transaction:
-        connection.execute("ROLLBACK")
 
 
 def _meaning(error: Exception) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import orjson
 
 from store.activity.judgement import Known, judged_all, live_activities, stored_activity
+from store.activity.states import BY_URGENCY
 from store.engine.database import Database
 from store.queries import list_keys, listing
 from store.queries.helpers import without_helpers
@@ -18,10 +19,6 @@ from store.queries.reading import number, text
 
 RECENT_MS = 86_400_000
 """What a session that rests for longer seems to do is no news any more."""
-RANKS = (
-    "waiting-approval", "waiting-input", "running", "retrying", "queued", "error", "interrupted",
-)
-"""States in the order in which a list by activity has them; all others come last."""
 
 
 def judge(db: Database, rows: Iterable[ListRow], now: int) -> None:
@@ -128,7 +125,7 @@ def keys(db: Database, query: ListQuery, now: int) -> ListKeys:
 def _rank(found: ListKeys, doing: dict[int, str]) -> None:
     """Move what does something to the front, the most urgent first."""
     ranks = {
-        rowid: RANKS.index(state) for rowid, state in doing.items() if state in RANKS
+        rowid: BY_URGENCY.index(state) for rowid, state in doing.items() if state in BY_URGENCY
     }
     front = sorted(
         (n for n, rowid in enumerate(found.rowids) if rowid in ranks),

@@ -6,20 +6,19 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any, TypeVar
 
-from store.engine.database import Database
+from store.engine.database import Database, in_transaction
+from store.engine.transactions import is_busy
 from store.errors import NotFound, Refused
 from store.recorder import writing
-from store.recorder.procedures import Procedure, drive, in_transaction
+from store.recorder.procedures import Procedure, drive
 from store.recorder.recording import Recording, user_message
 from store.recorder.wire import ORDERS, ChunkReader, EndOfTurn, Item, Received
 from store.system.readable import readable
 
 T = TypeVar("T")
 READ_SIZE = 1 << 16
-_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _RETRY_S = 1.0
 _TRIES = 60
 """Each lasts as long as the connection's ``busy_timeout``: five minutes in all."""
@@ -146,10 +145,10 @@ class DirectRecorder:
         if message is None or batch is None:
             return
         try:
-            in_transaction(self._database, partial(writing.write, batch=batch))
+            in_transaction(self._database, writing.write, batch=batch)
         except BaseException as error:
             recording.put_back(message, batch)
-            if not _is_busy(error):
+            if not is_busy(error):
                 raise
             self._tell(self.line, _LOCKED)
             self._deadline = time.monotonic() + _RETRY_S
@@ -203,13 +202,8 @@ def insist(
         try:
             return drive(database, make())
         except sqlite3.OperationalError as error:
-            if not _is_busy(error):
+            if not is_busy(error):
                 raise
         if number % _TOLD_EVERY == 0:
             tell(_LOCKED)
     return drive(database, make())
-
-
-def _is_busy(error: BaseException) -> bool:
-    return (isinstance(error, sqlite3.OperationalError)
-            and error.sqlite_errorcode & 0xFF in _BUSY)

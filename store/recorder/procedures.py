@@ -10,8 +10,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from store.engine.database import Database
-from store.errors import Refused
+from store.engine.database import Database, in_transaction
 
 T = TypeVar("T")
 
@@ -48,22 +47,3 @@ def drive(db: Database, procedure: Procedure[T]) -> T:
 
 def _run(db: Database, operation: Operation) -> Any:
     return in_transaction(db, operation.work) if operation.writes else operation.work(db)
-
-
-def in_transaction(db: Database, work: Callable[[Database], T]) -> T:
-    """Run what writes in a transaction of its own.
-
-    Raises:
-        Refused: The store is read only.
-    """
-    if db.read_only:
-        raise Refused(db.read_only)
-    db.connection.execute("BEGIN IMMEDIATE")
-    try:
-        result = work(db)
-        db.connection.execute("COMMIT")
-    except BaseException:
-        if db.connection.in_transaction:
-            db.connection.execute("ROLLBACK")
-        raise
-    return result

@@ -17,14 +17,15 @@ from typing import Any
 from store.config import Config, load_config
 from store.engine import schema
 from store.engine.database import Database, cannot_be_made, open_database
+from store.engine.transactions import explained
 from store.errors import BackscrollError, StoreError
 from store.sources import registry
 from store.sources.base.server_url import Root
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
 from store.sync.jsontext import json_text
-from store.sync.locking import explain
 from store.sync.progress import Progress, Summary
 from store.sync.roots import take_over
+from store.sync.settings import Settings
 from store.sync.stopping import Stop
 from store.sync.targets import StoreTarget, Target, classify, default_targets
 from store.system.locations import library_path
@@ -95,7 +96,7 @@ def _sync(options: argparse.Namespace, stop: Stop) -> Summary:
         report = _Reporter() if options.json else lambda progress: None
         return Sync(database, settings, on_progress=report, stopped=stop.is_set).run(targets)
     except sqlite3.Error as error:
-        raise StoreError(explain(error, database.path)) from error
+        raise explained(error, database.path) from error
     finally:
         database.close()
 
@@ -118,7 +119,7 @@ def _watch(options: argparse.Namespace, stop: Stop) -> None:
             poll=config.sources.poll_files,
         ).run()
     except sqlite3.Error as error:
-        raise StoreError(explain(error, database.path)) from error
+        raise explained(error, database.path) from error
     finally:
         database.close()
 

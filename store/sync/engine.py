@@ -23,13 +23,14 @@ from store.sync.jsontext import clean
 from store.sync.library import look_into_library
 from store.sync.locking import alone, transaction
 from store.sync.long_units import read_in_steps
-from store.sync.pool import ENDED_EARLY, Pool, default_helpers, worth_sharing
+from store.sync.pool import ENDED_EARLY, Pool, worth_sharing
 from store.sync.progress import Meter, Progress, Summary
 from store.sync.reading import ReadUnit, leave_out, path_of
 from store.sync.roots import identity, may_be_there, units_of, why_unreadable
 from store.sync.second_names import known_name
+from store.sync.settings import Settings
 from store.sync.targets import Target
-from store.sync.units import Excludes, Job
+from store.sync.units import Job
 from store.sync.writer import log_changes, trim_changes
 from store.system.clock import Clock, system_clock
 
@@ -44,31 +45,6 @@ def read_here(jobs: list[Job], settings: Settings, database: Database) -> Result
     for job in jobs:
         for result in read_in_steps(job, settings.keep_originals, database):
             yield job, result
-
-
-def nothing_excluded(workspace: str | None) -> bool:
-    """Exclude no workspace."""
-    return False
-
-
-@dataclass(slots=True)
-class Settings:
-    """How to sync.
-
-    Attributes:
-        keep_originals: Whether original records are kept.
-        keep_deleted: Whether sessions stay when their source's file goes away, and messages
-            that their file no longer has.
-        excludes: Says which workspaces stay out; one that can be pickled.
-        helpers: Processes that share the work where there is much to read; 0 does it here.
-        exclusive: Whether to wait for another sync of the same store.
-    """
-
-    keep_originals: bool = True
-    keep_deleted: bool = True
-    excludes: Excludes = nothing_excluded
-    helpers: int = field(default_factory=default_helpers)
-    exclusive: bool = True
 
 
 def each_target_once(database: Database, targets: Sequence[Target]) -> list[Target]:

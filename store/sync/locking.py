@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from store.engine.database import is_full
+from store.engine import transactions
 from store.errors import StoreError
 from store.sync.stopping import Stop
 
@@ -149,58 +149,12 @@ def _acquire(descriptor: int, stopped: Callable[[], bool], waiting: Callable[[],
             return True
 
 
-@contextlib.contextmanager
-def transaction(connection: sqlite3.Connection, store: Path) -> Iterator[None]:
-    """Run the block in ``BEGIN IMMEDIATE`` ... ``COMMIT``, waiting for other writers.
+def transaction(
+    connection: sqlite3.Connection, store: Path
+) -> contextlib.AbstractContextManager[None]:
+    """Return a transaction that waits for other writers, however long they take.
 
     Raises:
         StoreError: The store is locked for long, read only, full or damaged.
     """
-    try:
-        _begin(connection)
-        try:
-            yield
-            _patiently(connection, "COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-    except sqlite3.DatabaseError as error:
-        raise StoreError(explain(error, store)) from error
-
-
-def _begin(connection: sqlite3.Connection) -> None:
-    _patiently(connection, "BEGIN IMMEDIATE")
-
-
-def _patiently(connection: sqlite3.Connection, statement: str) -> None:
-    until = time.monotonic() + LOCK_PATIENCE_S
-    while True:
-        try:
-            connection.execute(statement)
-            return
-        except sqlite3.OperationalError as error:
-            if not is_busy(error) or time.monotonic() > until:
-                raise
-            time.sleep(POLL_S)
-
-
-def is_busy(error: sqlite3.Error) -> bool:
-    """Return whether another connection stood in the way."""
-    return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
-def explain(error: sqlite3.Error, store: Path) -> str:
-    """Return one line for the user on why a store could not be written."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return f"{store} is locked by another program; try again when it is done"
-    if code == sqlite3.SQLITE_READONLY:
-        return f"{store} cannot be written: the file or its folder is read only"
-    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and is_full(store)):
-        return f"{store} cannot be written: the disk is full; what was synced before is kept"
-    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return f"{store} is damaged: {error}"
-    if code == sqlite3.SQLITE_IOERR:
-        return f"{store} cannot be written: the disk reports an error ({error})"
-    return f"{store} cannot be written: {error}"
+    return transactions.transaction(connection, store, wait_s=LOCK_PATIENCE_S)

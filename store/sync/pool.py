@@ -7,7 +7,6 @@ for each other longer than one of them takes.
 from __future__ import annotations
 
 import contextlib
-import os
 import queue
 import threading
 from collections.abc import Callable, Iterator
@@ -25,7 +24,7 @@ from store.system.programs import PIPE, CommandLine, TooSlow
 from store.system.programs import start as start_program
 
 if TYPE_CHECKING:
-    from store.sync.engine import Settings
+    from store.sync.settings import Settings
 
 BULK_BYTES = 24 << 20
 """Less than this is read here: starting helpers takes as long."""
@@ -39,16 +38,6 @@ ENDED_EARLY = "cannot be read: the process that read it ended (too little memory
 COMMAND = CommandLine.python("store.sync.helper")
 STOP_PATIENCE_S = 5.0
 POLL_S = 0.1
-
-
-def default_helpers() -> int:
-    """Return how many helpers this machine has room for; none on a single processor.
-
-    More than three hardly help: writing, which is a third of the work, goes in turns.
-    """
-    affinity = getattr(os, "sched_getaffinity", None)
-    processors = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-    return min(processors, 3) if processors > 1 else 0
 
 
 def worth_sharing(jobs: list[Job], settings: Settings) -> bool:

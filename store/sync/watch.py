@@ -23,9 +23,10 @@ from store.errors import StoreError
 from store.sources.base.protocol import ActivitySource, FollowedSource, Problem, Unit
 from store.sources.base.server_url import ServerUrl
 from store.sync import depending, units
-from store.sync.engine import Settings, Sync, each_target_once
+from store.sync.engine import Sync, each_target_once
 from store.sync.locking import only_watcher
 from store.sync.progress import Progress
+from store.sync.settings import Settings
 from store.sync.stopping import Stop
 from store.sync.targets import Target
 from store.sync.units import Job

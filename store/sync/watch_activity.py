@@ -13,16 +13,9 @@ from pathlib import Path
 import orjson
 
 from store.activity.attendance import PROGRAMS, Processes, running_processes
-from store.activity.judgement import (
-    ALIVE,
-    GONE,
-    OPEN_STATES,
-    judged_all,
-    known_of,
-    leave_to_watcher,
-    live_activities,
-)
+from store.activity.judgement import judged_all, known_of, leave_to_watcher, live_activities
 from store.activity.presence import newer_beside
+from store.activity.states import ALIVE, GONE, OPEN_STATES
 from store.engine.database import Database
 from store.ids import derived_session_id
 from store.queries import activities

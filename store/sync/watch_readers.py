@@ -19,7 +19,7 @@ from store.sync.units import Job
 
 if TYPE_CHECKING:
     from store.engine.database import Database
-    from store.sync.engine import Settings
+    from store.sync.settings import Settings
 
 MOST_FOLLOWERS = 16
 MOST_BYTES = 96 << 20

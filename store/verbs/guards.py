@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from store.activity.judgement import WAITING_STATES, Unsettled, current, unsettled_of
+from store.activity.judgement import Unsettled, current, unsettled_of
+from store.activity.states import WAITING_STATES
 from store.engine.database import Database
 from store.errors import NotFound, Refused
 from store.queries.sessions import get

@@ -58,9 +58,8 @@ def _timed(way: str, store: Path) -> float:
 
 
 def _fork(path: Path) -> float:
-    from store.engine.database import open_database
+    from store.engine.database import in_transaction, open_database
     from store.ids import IdMinter
-    from store.store import in_transaction
     from store.verbs.fork import fork
 
     database = open_database(path)

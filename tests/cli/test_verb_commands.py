@@ -286,7 +286,7 @@ def test_two_processes_take_turns(talk: Talk) -> None:
     undone = 0
     while True:
         try:
-            from store.store import in_transaction
+            from store.engine.database import in_transaction
             from store.verbs.undo import undo
 
             in_transaction(talk.db, undo, now=1)

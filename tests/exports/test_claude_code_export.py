@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from store.engine.database import Database, open_database
+from store.engine.database import Database, in_transaction, open_database
 from store.errors import Refused
 from store.exports.calls import CallIds
 from store.exports.claude_code.blocks import call_block, file_block, result_block
@@ -20,7 +20,6 @@ from store.queries.sessions import get, resolve
 from store.resume.claude_code import plan, project_folder
 from store.resume.planning import write_file
 from store.sources.registry import source
-from store.store import in_transaction
 from store.sync.engine import Sync
 from store.sync.targets import Target
 from store.verbs.fork import fork

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from store.engine.database import open_database
+from store.engine.database import in_transaction, open_database
 from store.queries.context import visible_ids
 from store.queries.lineage import family
 from store.queries.sessions import resolve
 from store.resume.claude_code import plan
 from store.resume.planning import note_exported, write_file
 from store.sources.registry import source
-from store.store import in_transaction
 from store.sync.engine import Sync
 from store.sync.targets import Target
 from tests.store.talks import Talk

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from store.engine.database import Database, open_database
+from store.engine.database import Database, in_transaction, open_database
 from store.errors import Refused
 from store.exports.calls import CallIds
 from store.exports.codex.items import call_items, content_item, reasoning_item
@@ -25,7 +25,6 @@ from store.resume.planning import note_exported, write_file
 from store.resume.registry import agent_of
 from store.resume.registry import plan as plan_any
 from store.sources.registry import source
-from store.store import in_transaction
 from store.sync.engine import Sync
 from store.sync.targets import Target
 from store.verbs.fork import fork

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from store.engine.database import Database, open_database
+from store.engine.database import Database, in_transaction, open_database
 from store.exports.agent_file import NamedFile
 from store.exports.gemini.session_file import gemini_file
 from store.exports.reading import read_session
@@ -19,7 +19,6 @@ from store.queries.sessions import resolve
 from store.resume.gemini import plan
 from store.resume.planning import note_exported, write_file
 from store.sources.gemini import GeminiSource
-from store.store import in_transaction
 from store.sync.engine import Sync
 from store.sync.targets import Target
 from store.verbs.rewind import rewind

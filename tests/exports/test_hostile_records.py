@@ -18,7 +18,8 @@ from store.exports.reading import read_session
 from store.exports.registry import writer
 from store.queries import sessions
 from store.queries.originals import numbered_records
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from tests.fuzz.looking import EVERYTHING
 from tests.sources.odd_values import REMOVED, Step, steps_in
 from tests.sources.samples import SAMPLES, Sample

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from store.engine.database import Database, open_database
+from store.engine.database import Database, in_transaction, open_database
 from store.exports.opencode.session_file import OpencodeFile, opencode_file
 from store.exports.reading import View, read_session
 from store.exports.registry import writer
@@ -18,8 +18,8 @@ from store.queries.sessions import get, resolve
 from store.resume.opencode import plan
 from store.resume.planning import note_exported, write_file
 from store.sources.registry import source
-from store.store import in_transaction
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from store.verbs.fork import fork
 from store.verbs.rewind import rewind

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from store.engine.database import Database, open_database
+from store.engine.database import Database, in_transaction, open_database
 from store.exports.agent_file import NamedFile
 from store.exports.pi.session_file import pi_file
 from store.exports.reading import read_session
@@ -20,7 +20,6 @@ from store.resume.pi import plan
 from store.resume.planning import note_exported, write_file
 from store.sources.base.drafts import SessionDraft
 from store.sources.pi import PiSource
-from store.store import in_transaction
 from store.sync.engine import Sync
 from store.sync.targets import Target
 from store.verbs.rewind import rewind

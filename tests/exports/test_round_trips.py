@@ -22,7 +22,8 @@ from store.exports.reading import SessionReading, read_session
 from store.exports.registry import FORMATS, file_name, writer
 from store.ids import derived_session_id
 from store.sources.registry import source
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.exports import (
     claude_checker,

@@ -15,7 +15,8 @@ from store.exports.registry import writer
 from store.queries.sessions import resolve
 from store.resume.registry import AGENTS, plan
 from store.sources.claude_code import ClaudeCodeSource
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.exports import claude_checker
 from tests.store.talks import Talk, make_store

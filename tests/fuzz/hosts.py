@@ -10,11 +10,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from store.engine.database import open_database
+from store.engine.database import in_transaction, open_database
 from store.engine.schema import REQUIRED_COLUMNS
 from store.errors import BackscrollError, StoreError
 from store.ids import IdMinter
-from store.recorder.procedures import in_transaction
 from store.verbs.fork import fork
 from store.verbs.marks import rename
 from store.verbs.rewind import rewind

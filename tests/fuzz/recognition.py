@@ -12,7 +12,8 @@ from store.engine.database import open_database
 from store.engine.opening import recognise
 from store.errors import StoreError
 from store.sources.registry import all_sources, recognised
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.fuzz.looking import OUR_FAULT, look_at_all
 from tests.fuzz.sources import HOSTILE

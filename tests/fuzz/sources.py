@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from store.engine.database import Database, open_database
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.fuzz.looking import OUR_FAULT, look_at_all
 from tests.sources.odd_values import ODD, ODD_CELLS, Place, places, put

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from store.engine.database import open_database
-from store.sync.engine import Settings
+from store.sync.settings import Settings
 from store.sync.stopping import Stop
 from store.sync.targets import Target
 from store.sync.watch import Watch

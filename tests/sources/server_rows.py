@@ -12,7 +12,8 @@ from store.sources.base.drafts import SessionDraft
 from store.sources.base.protocol import Problem, Source
 from store.sources.base.server_url import Root, ServerUrl, server_url
 from store.sync import roots
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 
 TABLES = ("chat_sessions", "chat_messages", "chat_parts")

@@ -11,7 +11,8 @@ import pytest
 
 from store.engine.database import Database, open_database
 from store.sources.aider import AiderSource
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.store.sync_fakes import TABLES, dump
 

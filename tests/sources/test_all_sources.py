@@ -16,7 +16,8 @@ from store.engine.database import Database, open_database
 from store.ids import derived_session_id
 from store.sources.base.drafts import SessionDraft
 from store.sources.registry import all_sources
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target, classify, default_targets
 from store.system.locations import library_path
 from tests.cli.conftest import Run, home, run

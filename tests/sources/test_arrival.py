@@ -19,7 +19,8 @@ import pytest
 from store.engine.database import Database, open_database
 from store.queries.counted import counted
 from store.sources.registry import source
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.families import FAMILIES
 from tests.sources.samples import SAMPLES, Sample, path_of

@@ -12,7 +12,8 @@ import pytest
 from store.engine.database import Database, open_database
 from store.ids import derived_session_id
 from store.sources.codex import CodexSource
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.codex_lines import START, Lines, thread_id
 from tests.sources.test_codex_threads import base, copy_of, two_turns

@@ -11,7 +11,8 @@ import pytest
 
 from store.engine.database import open_database
 from store.sources.codex import CodexSource
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.codex_lines import START, Lines, read, thread_id
 

@@ -13,7 +13,8 @@ from store.engine.database import Database, open_database
 from store.sources.base.drafts import MessageDraft, SessionDraft
 from store.sources.base.protocol import Problem
 from store.sources.opencode import OpencodeSource
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 
 DATA = Path(__file__).parent.parent / "data" / "opencode"

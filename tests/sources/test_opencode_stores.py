@@ -14,7 +14,8 @@ import pytest
 from store.engine.database import Database, open_database
 from store.sources.base.protocol import Problem
 from store.sources.opencode import OpencodeSource
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target, classify
 from tests.sources.opencode_rows import SAMPLE, Rows, read_store, text, texts
 

@@ -22,7 +22,8 @@ from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
 from store.sources.registry import all_sources
 from store.sync import problems as kept
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target, classify
 from tests.sources import server_rows, test_hub_expected
 from tests.sources.postgres_server import DATA, GUARDED, PASSWORD, Database, Server

@@ -13,7 +13,8 @@ from store.queries import sessions
 from store.sources.base.drafts import SessionDraft
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources import codex_lines
 from tests.sources.claude_rows import SESSION, START, File

@@ -12,7 +12,8 @@ import pytest
 
 from store.engine.database import open_database
 from store.sources.registry import source
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.claude_rows import File
 from tests.sources.codex_lines import Lines, thread_id

@@ -13,7 +13,8 @@ import pytest
 
 from store.engine.database import Database
 from store.sources.registry import source
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.codex_lines import thread_id
 from tests.sources.families import FAMILIES

@@ -12,8 +12,9 @@ from typing import Any
 from store.engine.database import Database, open_database
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sources.base.protocol import FileStamp, Problem, Reading, Unit
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
 from store.sync.progress import Summary
+from store.sync.settings import Settings
 from store.sync.targets import Target
 
 START = 1_795_000_000_000

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from store.engine.database import in_transaction
 from store.errors import NotFound, Refused
-from store.store import in_transaction
 from store.verbs.shelf import archive, unarchive
 from tests.store.talks import Talk
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from store.engine.database import in_transaction
 from store.errors import Refused
 from store.queries.compare import BranchTurn, compare
 from store.queries.context import visible_ids
-from store.store import in_transaction
 from store.verbs.fork import fork
 from tests.store.talks import Talk
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from store.engine.database import open_database
+from store.engine.database import in_transaction, open_database
 from store.queries.sessions import SessionFilter, page, resolve
 from store.queries.stats import spending
 from store.resume.planning import note_exported, write_file
 from store.resume.registry import AGENTS, plan
 from store.sources.registry import source
-from store.store import in_transaction
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from store.verbs.fork import fork
 from store.verbs.marks import star_all

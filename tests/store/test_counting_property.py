@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from store.engine.database import open_database
 from store.queries.stats import spending
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.samples import SAMPLES, Sample, path_of
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from store.engine.database import in_transaction
 from store.errors import NotFound, Refused
 from store.queries.context import visible_ids
-from store.store import in_transaction
 from store.verbs.fork import Forked, fork, preview_fork
 from store.verbs.marks import rename
 from store.verbs.rewind import rewind

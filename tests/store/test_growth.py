@@ -25,7 +25,8 @@ from store.sources.claude_code import ClaudeCodeSource, going_on
 from store.sources.codex import CodexSource
 from store.sources.codex import going_on as codex_going_on
 from store.sync import long_units
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.samples import DATA
 from tests.store import codex_sessions

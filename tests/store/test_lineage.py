@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from store.engine.database import in_transaction
 from store.errors import NotFound
 from store.queries.context import visible_ids
 from store.queries.lineage import families, family, root_of, siblings, turn_counts, turn_number
-from store.store import in_transaction
 from store.verbs.fork import fork
 from store.verbs.marks import label
 from tests.store.talks import Talk

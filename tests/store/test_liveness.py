@@ -26,7 +26,8 @@ from store.sources.codex import CodexSource
 from store.sources.opencode import OpencodeSource
 from store.sources.pi import PiSource
 from store.sync import watch_activity
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from store.sync.watch_activity import ActivityBoard, Attendance
 from store.system import processes

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from store.engine.database import in_transaction
 from store.errors import NotFound, Refused
-from store.store import in_transaction
 from store.verbs.marks import label, rename, star, star_all, tag, tag_all, user_marks
 from store.verbs.undo import undo
 from tests.store.talks import Talk

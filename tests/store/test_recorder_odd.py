@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from store.engine.database import Database
+from store.engine.database import Database, in_transaction
 from store.errors import NotFound, Refused
 from store.queries import sessions
 from store.recorder.direct import DirectRecorder
 from store.recorder.models import model_of
-from store.recorder.procedures import drive, in_transaction
+from store.recorder.procedures import drive
 from store.recorder.recording import Recording, user_message
 from store.recorder.reducer import INTERRUPTED
 from store.verbs.fork import fork

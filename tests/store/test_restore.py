@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from store.engine.database import in_transaction
 from store.errors import Refused
 from store.queries.context import visible_ids
-from store.store import in_transaction
 from store.verbs.rewind import batches, restore, rewind
 from tests.store.talks import Talk
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from store.engine.database import in_transaction
 from store.errors import NotFound, Refused
 from store.queries.context import visible_ids
-from store.store import in_transaction
 from store.verbs.rewind import Batch, RewindPreview, batches, message_before, preview_rewind, rewind
 from tests.store.talks import Talk
 

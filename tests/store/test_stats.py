@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from store.engine.database import open_database
+from store.engine.database import in_transaction, open_database
 from store.queries.stats import Grouping, context_tokens, spending
 from store.sources.registry import source
-from store.store import in_transaction
 from store.sync.engine import Sync
 from store.sync.targets import Target
 from store.verbs.fork import fork

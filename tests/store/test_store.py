@@ -12,10 +12,10 @@ import pytest
 
 from store.conversation import prompts
 from store.engine import schema
-from store.engine.database import Database, open_database
+from store.engine.database import Database, in_transaction, open_database
 from store.errors import Refused, StoreError
 from store.queries import sessions
-from store.store import Store, in_transaction
+from store.store import Store
 from tests.store.making import add_session, contract, grida, host_writes, listing, own
 
 

@@ -13,8 +13,9 @@ from store.engine.database import Database, open_database
 from store.ids import derived_session_id
 from store.sources.base.protocol import Fact, FileStamp, Library, NoLibrary, Reading, Unit
 from store.sync import units
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
 from store.sync.forget import forget
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.store.sync_fakes import TABLES, LineSource, dump, line, run, write_lines
 

@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from store.conversation.gone_marks import gone_messages, is_gone
-from store.engine.database import Database, open_database
+from store.engine.database import Database, in_transaction, open_database
 from store.ids import derived_session_id
 from store.queries.originals import records_of_message
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
-from store.store import in_transaction
 from store.sync.prepared import prepare
 from store.sync.writer import Written, write_prepared, write_session
 from tests.store.sync_fakes import (

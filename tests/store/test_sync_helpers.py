@@ -16,9 +16,10 @@ from store.engine.database import Database, open_database
 from store.errors import StoreError
 from store.sources import registry
 from store.sync import pool
-from store.sync.engine import Settings, Sync, nothing_excluded
+from store.sync.engine import Sync
 from store.sync.problems import problems
 from store.sync.roots import units_of
+from store.sync.settings import Settings, nothing_excluded
 from store.sync.targets import Target
 from store.sync.units import Job
 from store.system.readable import readable

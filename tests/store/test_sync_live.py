@@ -11,7 +11,8 @@ import pytest
 
 from store.engine.database import open_database
 from store.sources import registry
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump
 

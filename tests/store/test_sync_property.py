@@ -13,10 +13,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.engine.database import open_database
+from store.engine.database import in_transaction, open_database
 from store.ids import derived_session_id
 from store.sources.base.drafts import LineageDraft, MessageDraft, PartDraft, SessionDraft
-from store.store import in_transaction
 from store.sync.writer import write_session
 from tests.store.sync_fakes import SIDE_TABLES, START, TABLES, dump, session
 

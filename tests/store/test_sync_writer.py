@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from store.engine.database import Database, open_database
+from store.engine.database import Database, in_transaction, open_database
 from store.errors import Ambiguous, NotFound
 from store.ids import derived_session_id
 from store.queries import originals, sessions
@@ -20,7 +20,6 @@ from store.sources.base.drafts import (
     PartDraft,
     SessionDraft,
 )
-from store.store import in_transaction
 from store.sync.jsontext import TOO_DEEP
 from store.sync.prepared import prepare
 from store.sync.writer import Written, write_prepared, write_session

@@ -12,8 +12,9 @@ import pytest
 
 from store.engine.database import Database, open_database
 from store.sources.registry import source
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
 from store.sync.problems import problems
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from tests.sources.claude_rows import SESSION, File
 from tests.sources.samples import SAMPLES, Sample, path_of

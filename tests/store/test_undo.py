@@ -4,9 +4,8 @@ import sqlite3
 
 import pytest
 
-from store.engine.database import open_database
+from store.engine.database import in_transaction, open_database
 from store.errors import Refused
-from store.store import in_transaction
 from store.verbs.log import beside_path
 from store.verbs.marks import rename, star
 from store.verbs.rewind import rewind

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from store.engine.database import in_transaction
 from store.errors import Refused
 from store.queries.context import context_ids, visible_ids
-from store.store import in_transaction
 from store.usage import KEYS
 from store.verbs import rollups
 from store.verbs.fork import fork

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from store.engine.database import Database, open_database
 from store.sources.claude_code import ClaudeCodeSource
 from store.sync import watch_readers
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from store.sync.watch_readers import Followers
 from tests.store.sync_fakes import SIDE_TABLES, TABLES, dump

@@ -16,8 +16,8 @@ from store.sources.base.protocol import RunningSession
 from store.sources.claude_code import ClaudeCodeSource
 from store.sync import engine, watch, watch_events, watch_pace
 from store.sync.batch import write_batch
-from store.sync.engine import Settings
 from store.sync.locking import only_watcher
+from store.sync.settings import Settings
 from store.sync.stopping import Stop
 from store.sync.targets import Target
 from store.sync.watch import Watch

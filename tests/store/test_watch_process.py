@@ -19,7 +19,7 @@ from store.errors import StoreError
 from store.ids import derived_session_id
 from store.queries import activities
 from store.sources.claude_code import ClaudeCodeSource
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
 from store.sync.process import (
     Activity,
     Standby,
@@ -30,6 +30,7 @@ from store.sync.process import (
     start_sync,
 )
 from store.sync.progress import Summary
+from store.sync.settings import Settings
 from store.sync.targets import Target
 from store.system.clock import system_clock
 from tests.store.sync_fakes import dump

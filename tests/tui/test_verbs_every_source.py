@@ -8,7 +8,8 @@ import pytest
 
 from store.engine.database import open_database
 from store.resume.registry import AGENTS
-from store.sync.engine import Settings, Sync
+from store.sync.engine import Sync
+from store.sync.settings import Settings
 from tests.exports.claude_checker import check
 from tests.sources.samples import SAMPLES, Sample
 from tests.tui.verbs_app import running

@@ -239,7 +239,7 @@ def _is_no_text(argument: str) -> bool:
 def _explained(error: sqlite3.Error, store: str | None) -> Exception:
     from pathlib import Path
 
-    from store.engine.database import explained
+    from store.engine.transactions import explained
     from store.system.locations import library_path
 
     return explained(error, Path(store or library_path()))

@@ -77,9 +77,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _remember(options: argparse.Namespace, kind: str, agent_id: str, session_id: str) -> None:
     """Let sync link what the agent goes on with; a store that cannot be written goes without."""
+    from store.engine.database import in_transaction
     from store.engine.opening import open_target
     from store.exports.noting import note_export
-    from store.store import in_transaction
 
     database = open_target(options.store or library_path(), write=True)
     try:

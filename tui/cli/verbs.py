@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
-from store.engine.database import Database
+from store.engine.database import Database, in_transaction
 from store.queries.messages import get, resolve_message
 from store.queries.sessions import resolve
-from store.store import in_transaction
 from store.system.clock import system_clock
 from tui.cli.output import Printer, print_json
 from tui.cli.stores import store_for_writing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from store.activity.judgement import OPEN_STATES
+from store.activity.states import OPEN_STATES
 from store.queries import activities
 from store.queries.listing import ListRow
 from store.queries.summary import Totals, totals

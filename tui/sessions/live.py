@@ -9,7 +9,7 @@ from typing import Any
 
 from textual.timer import Timer
 
-from store.activity.judgement import OPEN_STATES
+from store.activity.states import OPEN_STATES
 from store.engine.changes import Moved
 from store.errors import StoreError
 from store.queries import activities

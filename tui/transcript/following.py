@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from textual.timer import Timer
 
-from store.activity.judgement import OPEN_STATES, Activity
+from store.activity.judgement import Activity
+from store.activity.states import OPEN_STATES
 from store.engine.changes import Moved
 from store.errors import StoreError
 from store.queries import transcript as queries

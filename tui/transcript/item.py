@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from store.activity.judgement import RUNNING_FOR_MS, WAITING_STATES, Activity
+from store.activity.judgement import RUNNING_FOR_MS, Activity
+from store.activity.states import WAITING_STATES
 from store.queries.transcript import Child
 from store.rows import MessageRow, PartRow
 

@@ -1,0 +1,139 @@
+"""Transactions on a store, and what SQLite's errors mean for a user.
+
+Every write of ours runs in ``transaction``. ``explained`` turns an error of SQLite into one
+line with the way out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from store.engine.access import damaged
+from store.errors import Refused, StoreError
+from store.system.paths import real_path
+
+POLL_S = 0.1
+"""Between two tries for a lock, beyond what SQLite's own ``busy_timeout`` waits."""
+_LEAST_FREE = 64 << 10
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+_OF_THE_FILE = _LOCKED | _DAMAGED - {sqlite3.SQLITE_FORMAT} | {
+    sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_IOERR,
+}  # fmt: skip
+"""Errors that are about the file; any other is a mistake in a query of ours."""
+_LASTING = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FULL}
+_READ_FAILED = {
+    sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_FSTAT,
+    sqlite3.SQLITE_IOERR_CORRUPTFS,
+}  # fmt: skip
+
+
+@contextlib.contextmanager
+def transaction(
+    connection: sqlite3.Connection, path: Path | None = None, *, wait_s: float = 0.0
+) -> Iterator[None]:
+    """Run the block in ``BEGIN IMMEDIATE`` ... ``COMMIT``, rolled back on any error.
+
+    Args:
+        connection: A writing connection in autocommit mode.
+        path: The store's file: errors of SQLite are raised as a ``StoreError`` that names
+            it. None raises them as they are.
+        wait_s: How long to wait for other writers, beyond ``busy_timeout``.
+
+    Raises:
+        StoreError: With ``path``: the store is locked, read only, full or damaged.
+        sqlite3.Error: Without ``path``, the same.
+    """
+    try:
+        _patiently(connection, "BEGIN IMMEDIATE", wait_s)
+        try:
+            yield
+            _patiently(connection, "COMMIT", wait_s)
+        except BaseException:
+            # SQLite has rolled back itself where the disk was full.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+    except sqlite3.DatabaseError as error:
+        if path is None:
+            raise
+        raise explained(error, path) from error
+
+
+def _patiently(connection: sqlite3.Connection, statement: str, wait_s: float) -> None:
+    until = time.monotonic() + wait_s
+    while True:
+        try:
+            connection.execute(statement)
+            return
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() >= until:
+                raise
+            time.sleep(POLL_S)
+
+
+def primary_code(error: BaseException) -> int:
+    """Return SQLite's primary result code of an error; 0 where it has none."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+def is_busy(error: BaseException) -> bool:
+    """Say whether another connection held a lock."""
+    return isinstance(error, sqlite3.OperationalError) and primary_code(error) in _LOCKED
+
+
+def for_user(error: sqlite3.Error, path: Path, *, writing: bool = False) -> Exception:
+    """Return what to raise in place of an error of SQLite.
+
+    Args:
+        error: The error.
+        path: The store's file.
+        writing: Whether a verb failed: what may pass is then ``Refused``.
+
+    Returns:
+        An error that a user understands where it is about the file, else the error itself.
+    """
+    code = primary_code(error)
+    if code not in _OF_THE_FILE:
+        return error
+    told = explained(error, path)
+    return Refused(str(told)) if writing and code not in _LASTING else told
+
+
+def explained(error: sqlite3.Error, path: Path) -> StoreError:
+    """Return one line for the user on what SQLite says of a file, with the way out."""
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    primary = code & 0xFF
+    if primary in _LOCKED:
+        return StoreError(
+            f"{path} is locked by another program; wait until it is done, or close it there,"
+            " and try again"
+        )
+    if primary in _DAMAGED:
+        return StoreError(damaged(path, str(error)))
+    if primary == sqlite3.SQLITE_FULL or (primary == sqlite3.SQLITE_IOERR and is_full(path)):
+        return StoreError(f"the disk of {path} is full; free some space and try again")
+    if primary in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
+        return StoreError(f"{path} is read only; check its permissions")
+    if primary == sqlite3.SQLITE_IOERR:
+        what = "read" if code in _READ_FAILED else "written"
+        return StoreError(f"{path} cannot be {what}: SQLite says {str(error)!r}; check its disk")
+    if primary == sqlite3.SQLITE_CANTOPEN:
+        return StoreError(
+            f"{path} cannot be opened; check the permissions of the file and its folder"
+        )
+    return StoreError(f"{path} cannot be used as a store: SQLite says {str(error)!r}")
+
+
+def is_full(path: Path) -> bool:
+    """Say whether the disk of a file has no room for a page and SQLite's index of it."""
+    try:
+        return shutil.disk_usage(real_path(path).parent).free < _LEAST_FREE
+    except OSError:
+        return False
