@@ -7,12 +7,12 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from tui.host import Host, host_of
-from tui.inspector.bar import LineBar
-from tui.inspector.view import LineView
 from tui.keys.declaration import Scope
 from tui.keys.footer import BottomLine, Hint
 from tui.keys.pane import CommandPane
 from tui.keys.registry import BY_ID, commands, keys_of
+from tui.kit.line_bar import LineBar
+from tui.kit.line_view import LineView
 
 
 class StackedScreen(CommandPane, Screen[None]):

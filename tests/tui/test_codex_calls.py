@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from store.exports.tool_line import tool_subject
-from tui.transcript import diff
+from tui.kit import diff
 from tui.transcript.calls import describe
 from tui.transcript.tool_lines import status_glyph
 

@@ -8,7 +8,7 @@ import pytest
 from store.store import Store
 from tests.tui.inspected import OUTPUT, Talk, bash, make_store, part_id
 from tests.tui.inspector_app import InspectorApp, inspecting
-from tui.inspector.lines import Link
+from tui.kit.lines import Link
 
 
 @pytest.fixture
@@ -300,7 +300,8 @@ async def test_selected_text_joins_wrapped_rows(tmp_path: Path) -> None:
     async with inspecting(talk, 7, 0) as (app, _):
         view = app.pane.view
         first = next(n for n in range(40) if view.line_at(n).text.startswith("aaa"))
-        selection = Selection(Offset(0, first), Offset(6, first + 2))
+        selection = Selection(
+            Offset(0, view.offset_at(first)), Offset(6, view.offset_at(first + 2)))
         got = view.get_selection(selection)
         assert got is not None and got[0] == "a" * 60 + "\nsecond"
 

@@ -6,18 +6,17 @@ import pytest
 from rich.cells import cell_len
 from rich.style import Style
 
-from tui.inspector.blocks import Columns, Fixed, Stack, Text
-from tui.inspector.lines import Line, Value, arrange, cut, middle_cut, set_width, width_of
 from tui.inspector.output import media_of, output_text, shrink_rulers
-from tui.inspector.paint import marked, strip_of, style_of
-from tui.inspector.selecting import selected_strip
 from tui.inspector.spent import bar
-from tui.inspector.tree import Node, matches, open_at_first, path_text, set_open, visible
-from tui.inspector.tree_block import Tree
-from tui.inspector.wrap import WrappedText
+from tui.kit.blocks import Columns, Fixed, Stack, Text
 from tui.kit.figures import duration, money, size, tokens
 from tui.kit.glyphs import ASCII
+from tui.kit.lines import Line, Value, arrange, cut, middle_cut, set_width, width_of
+from tui.kit.paint import HIT, Paint, marked, spans_of, strip_of
 from tui.kit.palette import Palette
+from tui.kit.selection import selected_strip
+from tui.kit.tree import Node, Tree, matches, open_at_first, path_text, set_open, visible
+from tui.kit.wrap import WrappedText
 
 ALPHABETS = ("abc def\tghi", "漢字 仮名", "é̀ ñ 👩🏽 x", "a\u202eb\x1b[31mc")
 
@@ -37,9 +36,9 @@ def test_rows_are_as_wide_as_allowed_and_lose_nothing(words: bool, seed: int) ->
     wrapped = WrappedText(source, words=words)
     width = chance.randint(4, 40)
     rows = [wrapped.row(number, width) for number in range(wrapped.height(width))]
-    assert all(cell_len(row) <= width for row, _, _ in rows)
+    assert all(cell_len(row.text) <= width for row in rows)
     for number, line in enumerate(wrapped.lines):
-        joined = "".join(row for row, source_line, _ in rows if source_line == number)
+        joined = "".join(row.text for row in rows if row.source == number)
         assert joined.replace(" ", "") == line.replace(" ", "")
 
 
@@ -90,7 +89,7 @@ def test_a_ground_stays_in_its_column() -> None:
     left = Fixed(lambda _: [Line((("l", "text"),))])
     right = Fixed(lambda _: [Line((("r", "text"),), ground="added")])
     line = Columns([left], [right], 0.5).line(0, 13)
-    assert line.ground is None
+    assert line.ground == ""
     assert line.runs[0] == ("l", "text") and line.runs[-2] == ("r", "text on:added")
 
 
@@ -99,7 +98,7 @@ TREE = {"a": {"b": [1, 2, {"c": "deep"}]}, "s": "x" * 300, "n": None, "t": True,
 
 def test_tree_lines_fold_and_unfold() -> None:
     tree = Tree.of(TREE)
-    lines = [tree.line(n, 44).text for n in range(tree.height(44))]
+    lines = [tree.line(n, 44).whole_text for n in range(tree.height(44))]
     assert lines[0].rstrip() == "▾ a:"
     assert lines[1].rstrip() == "  ▾ b:"
     assert lines[2] == "      0: 1"
@@ -150,7 +149,7 @@ def test_lines_are_cut_padded_and_arranged_to_the_width() -> None:
 
 
 def test_hits_are_marked_across_runs() -> None:
-    runs = marked((("ab", "user"), ("cd", "ok")), "bc")
+    runs = marked((("ab", "user"), ("cd", "ok")), spans_of("abcd", "bc"), HIT)
     assert runs == (
         ("a", "user"), ("b", "text bold on:hit"), ("c", "text bold on:hit"), ("d", "ok"),
     )
@@ -158,26 +157,26 @@ def test_hits_are_marked_across_runs() -> None:
 
 def test_faint_becomes_muted_on_raised_grounds() -> None:
     palette = Palette()
-    faint = style_of("faint", palette, "panel").color
-    raised = style_of("faint", palette, "focus").color
+    faint = Paint(palette).style("faint", "panel").color
+    raised = Paint(palette).style("faint", "focus").color
     assert faint is not None and faint.name == palette.faint
     assert raised is not None and raised.name == palette.muted
 
 
 def test_controls_never_reach_a_strip() -> None:
-    strip = strip_of(Line((("a\x1b]52;c;x\x07\u202eb", "text"),)), 30, Palette())
+    strip = strip_of(Line((("a\x1b]52;c;x\x07\u202eb", "text"),)), 30, Paint(Palette()))
     assert strip.cell_length == 30
     assert not {"\x1b", "\x07", "\u202e"} & set(strip.text)
 
 
 def test_ascii_terminals_get_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui.inspector.paint.glyphs", lambda: ASCII)
+    monkeypatch.setattr("tui.kit.paint.glyphs", lambda: ASCII)
     line = Line((("▸ ✗ exit 1 … ██▌ ─", "text"),))
-    assert strip_of(line, 20, Palette()).text == "> x exit 1 ~ ### -  "
+    assert strip_of(line, 20, Paint(Palette())).text == "> x exit 1 ~ ### -  "
 
 
 def test_a_selection_lies_over_the_line_s_own_ground() -> None:
-    strip = strip_of(Line((("漢字abc", "text"),)), 10, Palette())
+    strip = strip_of(Line((("漢字abc", "text"),)), 10, Paint(Palette()))
     chosen = selected_strip(strip, 1, 3, Style(bgcolor="#ff0000"))
     grounds = {
         segment.text: segment.style.bgcolor.name

@@ -10,9 +10,9 @@ import pytest
 from store.queries.transcript import Child
 from store.rows import MessageRow, PartRow
 from tests.tui.seeded import START, text, tool
+from tui.kit.lines import width_of
 from tui.transcript.item import Around, Item, Setting
-from tui.transcript.layout import lay_out
-from tui.transcript.lines import Block, width_of
+from tui.transcript.layout import PartBlock, lay_out
 from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED
 from tui.transcript.strips import setting_for
 
@@ -20,7 +20,7 @@ from tui.transcript.strips import setting_for
 def block_of(
     part: dict[str, Any] | None, role: str = "assistant", width: int = 70,
     metadata: dict[str, Any] | None = None, setting: Setting | None = None, **item: Any,
-) -> Block:
+) -> PartBlock:
     row = None if part is None else PartRow(
         "prt_1", "msg_1", "ses_1", 0, part["type"], json.dumps(part), part.get("toolCallId"),
         part.get("state"), START, START + 3200,
@@ -33,7 +33,7 @@ def block_of(
         width=width, measure=60, root="/srv/api", now=START + 10_000_000))
 
 
-def shown(block: Block) -> list[str]:
+def shown(block: PartBlock) -> list[str]:
     lines = []
     for line in block.lines:
         right = "".join(text for text, _ink in line.right)
@@ -61,7 +61,7 @@ def test_an_answer_is_markdown_with_facts_of_its_message() -> None:
         "Plan", "Do this, that:", "", "  1. one", "  2. two", "     · inner", "", "│ said", "",
         "  x = 1",
     ]
-    assert ("this", "text i") in block.lines[2].runs
+    assert ("this", "text italic") in block.lines[2].runs
     assert ("that", "tool") in block.lines[2].runs
 
 
@@ -163,7 +163,7 @@ def test_a_subagent_call_opens_its_session() -> None:
                          "prompt": "x"}, "In auth.", duration_ms=48_000)
     block = block_of(part, setting=setting)
     assert shown(block)[0] == "▾ Task explore: where tokens expire  ✔ 48 s  opens ↳"
-    assert block.lines[0].action == "child"
+    assert block.lines[0].fold == "child"
     elsewhere = Child("ses_child", "explore", "call_1", "subagent", "msg_2")
     block = block_of(part, setting=replace(setting, children=[elsewhere]))
     assert "opens" not in shown(block)[0]
@@ -215,7 +215,7 @@ def test_hidden_messages_are_one_line_until_they_are_opened() -> None:
     closed = block_of(text("gone"), "user", hidden=(4, START), flags=HIDDEN, gap=True)
     assert len(closed.lines) == 2
     assert "4 messages hidden by a rewind at" in closed.lines[1].text
-    assert closed.lines[1].action == "hidden"
+    assert closed.lines[1].fold == "hidden"
     opened = block_of(text("gone"), "user", hidden=(4, START), flags=HIDDEN, gap=True,
                       opened=True, heads=True)
     assert opened.dimmed and shown(opened)[-1] == "gone"
@@ -237,7 +237,7 @@ def test_a_queued_prompt_is_marked() -> None:
 
 def test_nothing_is_capped_silently() -> None:
     block = block_of(text("word " * 40_000))
-    assert block.lines[-1].action == "more"
+    assert block.lines[-1].fold == "more"
     assert "more lines" in block.lines[-1].text
     output = "\n".join(f"row {n}" for n in range(5000))
     part = tool("Bash", {"command": "x"}, output)
@@ -333,7 +333,7 @@ def test_code_keeps_its_columns_in_narrow_panes() -> None:
 ])
 def test_a_triggered_message_names_its_source(trigger: Any, name: str) -> None:
     block = block_of(text("go"), "user", heads=True, metadata={"trigger": trigger})
-    assert block.lines[0].runs[0] == (name, "user b")
+    assert block.lines[0].runs[0] == (name, "user bold")
 
 
 def test_what_the_user_said_during_an_answer_reads_as_theirs() -> None:

@@ -355,7 +355,7 @@ async def test_copying_gives_the_source_without_gutter_and_wraps(tmp_path: Path)
     from textual.geometry import Offset
     from textual.selection import Selection
 
-    from tui.transcript.selection import offset_y, selected_text
+    from tui.kit.selection import offset_y
 
     words = "one two three four five six seven eight nine ten eleven twelve " * 3
     said = [Said("user", [text(words.strip() + "\n\tcode line")])]
@@ -364,7 +364,7 @@ async def test_copying_gives_the_source_without_gutter_and_wraps(tmp_path: Path)
         assert block is not None
         selection = Selection(Offset(0, offset_y(0, block.top + 1)),
                               Offset(999, offset_y(0, len(block.lines) - 1)))
-        assert selected_text(pane.document, selection) == words.strip() + "\n    code line"
+        assert pane.view.get_selection(selection) == (words.strip() + "\n    code line", "\n")
 
 
 async def test_clicks_select_fold_and_open(tmp_path: Path) -> None:

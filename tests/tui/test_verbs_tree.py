@@ -84,7 +84,7 @@ def family(tmp_path: Path) -> tuple[Path, str, str]:
 def rows(run: Running) -> list[str]:
     screen = run.app.screen
     assert isinstance(screen, TreeScreen)
-    return [screen.view.line_at(n).text for n in range(screen.view.stack.height(100))]
+    return [screen.view.line_at(n).whole_text for n in range(screen.view.stack.height(100))]
 
 
 async def test_it_shows_the_family_and_opens_from_it(family: tuple[Path, str, str]) -> None:

@@ -13,11 +13,11 @@ from textual.selection import Selection
 from store.store import Store
 from tests.tui.seeded import Said, long_talk, make_store, message_id, text, tool
 from tests.tui.test_transcript_pane import Harness, lines, quick_pilot, settled
+from tui.kit.selection import offset_y
 from tui.transcript.document import Document
 from tui.transcript.item import Setting
 from tui.transcript.moving import MovingPane
 from tui.transcript.reader import SessionReader
-from tui.transcript.selection import offset_y
 from tui.transcript.transcript_pane import TranscriptPane
 
 assert quick_pilot

@@ -15,11 +15,11 @@ from store.exports.reading import MessageReading, Row
 from store.rows import MessageRow, PartRow
 from store.system.streams import Painted, joined
 from tui.cli.output import Printer, local_time
+from tui.kit.diff import DiffLine
 from tui.kit.text import one_line
 from tui.transcript.call import Call, ended_in
 from tui.transcript.calls import describe
 from tui.transcript.data_lines import WORDED, data_lines
-from tui.transcript.diff import DiffLine
 from tui.transcript.facts import tokens_out
 from tui.transcript.item import Item, Setting
 from tui.transcript.plain import as_dict, media_line, readable, strip_tags

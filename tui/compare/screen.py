@@ -10,12 +10,12 @@ from store.engine.database import Database
 from store.queries.compare import BranchTurn, Comparison, compare
 from store.queries.sessions import get
 from tui.compare.turns import turn_blocks
-from tui.inspector.bar import LineBar
-from tui.inspector.blocks import Block, Columns, Fixed
-from tui.inspector.lines import BLANK, Line, Run, heading
 from tui.keys.registry import bindings
 from tui.kit import figures
+from tui.kit.blocks import Block, Columns, Fixed
 from tui.kit.glyphs import glyphs
+from tui.kit.line_bar import LineBar
+from tui.kit.lines import BLANK, Line, Run, heading
 from tui.kit.text import fit, one_line
 from tui.stacked import StackedScreen
 from tui.verbs.doing import ask_store, counted

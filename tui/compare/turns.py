@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from store.queries.compare import BranchTurn
-from tui.inspector.blocks import Block, Fixed
-from tui.inspector.lines import Line, Run
 from tui.kit import figures
+from tui.kit.blocks import Block, Fixed
 from tui.kit.glyphs import glyphs
+from tui.kit.lines import Line, Run
+from tui.kit.markdown import layout
 from tui.kit.text import one_line
+from tui.kit.wrap import plain_lines
 from tui.transcript.calls import describe
-from tui.transcript.lines import Line as ProseLine
-from tui.transcript.markdown import layout, plain_lines
 from tui.verbs.doing import counted
 
 PROMPT_LINES, CALL_LINES, ANSWER_LINES = 3, 6, 8
@@ -18,7 +20,6 @@ SHORT_CHARACTERS = 2_000
 """How much of a text is laid out while only its first lines are shown."""
 WHOLE_CHARACTERS = 32_000
 BAR = 2
-_FLAGS = {"b": "bold", "i": "italic", "u": "underline", "s": "strike", "r": "reverse"}
 
 
 def turn_blocks(
@@ -40,9 +41,9 @@ def turn_blocks(
         room = max(8, width - BAR)
         prompt = plain_lines(_text(turn.prompt, whole), room, "text")
         answer = layout(_text(turn.answer, whole), room, room)
-        lines = _barred([_drawn(line) for line in prompt], "user", PROMPT_LINES, whole)
+        lines = _barred(prompt, "user", PROMPT_LINES, whole)
         lines += _barred(_calls(turn, root), "tool", CALL_LINES, whole)
-        lines += _barred([_drawn(line) for line in answer], "assistant", ANSWER_LINES, whole)
+        lines += _barred(answer, "assistant", ANSWER_LINES, whole)
         return [*lines, _usage(turn)]
 
     return [Fixed(build)]
@@ -50,15 +51,6 @@ def turn_blocks(
 
 def _text(text: str, whole: bool) -> str:
     return text.strip()[:WHOLE_CHARACTERS if whole else SHORT_CHARACTERS]
-
-
-def _drawn(line: ProseLine) -> Line:
-    """Return a line of prose in the looks of the inspector's lines."""
-    runs: list[Run] = []
-    for text, ink in line.runs:
-        role, *flags = ink.split()
-        runs.append((text, " ".join([role, *(_FLAGS.get(flag, flag) for flag in flags)])))
-    return Line(tuple(runs), ground=line.ground or None)
 
 
 def _barred(lines: list[Line], role: str, most: int, whole: bool) -> list[Line]:
@@ -70,7 +62,9 @@ def _barred(lines: list[Line], role: str, most: int, whole: bool) -> list[Line]:
         more = (f"{glyphs().more} {left:,} more", "muted"), ("  o shows all", "faint")
         lines = [*lines[:most], Line(more)]
     bar = (f"{glyphs().bar} ", role)
-    return [Line((bar, *line.runs), ground=line.ground) for line in lines]
+    return [
+        replace(line, runs=(bar, *line.runs), lead=line.lead + len(bar[0])) for line in lines
+    ]
 
 
 def _calls(turn: BranchTurn, root: str | None) -> list[Line]:

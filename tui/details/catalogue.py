@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from store.queries.details import Overview, Timeline
-from tui.inspector.blocks import Block, Fixed, Text, plain
-from tui.inspector.borrowed import prose
-from tui.inspector.lines import BLANK, Line, Run, Value, heading
-from tui.inspector.tree import Node, open_at_first
-from tui.inspector.tree_block import Tree
+from tui.kit.blocks import Block, Fixed, Text, plain
 from tui.kit.figures import count_of, size
+from tui.kit.lines import BLANK, Line, Run, Value, heading
+from tui.kit.markdown import prose
 from tui.kit.text import one_line
+from tui.kit.tree import Node, Tree, open_at_first
 
 
 def prompt_blocks(timeline: Timeline, bodies: dict[str, str]) -> list[Block]:

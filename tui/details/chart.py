@@ -14,10 +14,9 @@ from textual.widget import Widget
 from store.queries.details import Turn
 from tui.details.columns import Columns, cell_of, columns
 from tui.details.measures import MEASURES
-from tui.inspector.paint import style_of
 from tui.kit.glyphs import ASCII, glyphs
+from tui.kit.paint import paint_of
 from tui.kit.palette import Palette
-from tui.kit.theme import palette_of
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 ASCII_EIGHTHS = " ..::==##"
@@ -75,8 +74,8 @@ class Chart(Widget, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """Paint one row; the last one marks the selected column."""
-        palette = palette_of(self.app)
-        base = style_of("text", palette, "background")
+        paint = paint_of(self.app)
+        base = paint.style("blank", "background")
         segments = [Segment(" " * MARGIN, base)]
         laid = self.columns
         marked = laid.column_of(self.selected)
@@ -85,9 +84,9 @@ class Chart(Widget, can_focus=False):
             if y >= rows:
                 mark = ("^" if glyphs() is ASCII else "▔") * laid.bar
                 text = mark if number == marked else " " * laid.bar
-                segments.append(Segment(text, style_of("user bold", palette, "background")))
+                segments.append(Segment(text, paint.style("user bold", "background")))
             else:
-                segments.append(self._cell(laid, number, rows - 1 - y, rows, palette))
+                segments.append(self._cell(laid, number, rows - 1 - y, rows, paint.palette))
             if laid.gap:
                 segments.append(Segment(" " * laid.gap, base))
         return Strip(segments).adjust_cell_length(self.size.width, base)

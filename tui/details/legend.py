@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tui.details.chart import Chart
-from tui.inspector.lines import Line, Run, cut, width_of
 from tui.kit.figures import count_of, duration, tokens
+from tui.kit.lines import Line, Run, cut, width_of
 
 SHORT_NAMES = {"cache read": "read", "cache write": "write", "output": "out", "input": "in",
                "thinking": "think"}

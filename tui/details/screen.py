@@ -20,14 +20,14 @@ from tui.details.facts import fact_blocks, title_of
 from tui.details.legend import chart_line
 from tui.details.reading import count_tools, read_catalogue
 from tui.details.table import TurnTable, head_line, turn_line
-from tui.inspector.bar import LineBar
-from tui.inspector.blocks import Block, Fixed
-from tui.inspector.header import Tabs
-from tui.inspector.lines import BLANK, Line, Run
-from tui.inspector.view import LineView
 from tui.keys.layouts import with_twins
 from tui.keys.names import key_name
 from tui.kit import clipboard
+from tui.kit.blocks import Block, Fixed
+from tui.kit.line_bar import LineBar
+from tui.kit.line_view import LineView
+from tui.kit.lines import BLANK, Line, Run
+from tui.kit.tabs import Tabs
 from tui.kit.text import one_line
 from tui.kit.theme import palette_of
 from tui.messages import ProblemOccurred, SessionOpened

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from store.queries.details import Turn
 from tui.details.columns import horizontal
 from tui.details.measures import Measure
-from tui.inspector.blocks import Spot
-from tui.inspector.lines import Line, Link, Run, cut, set_width
 from tui.inspector.spent import BUCKETS, SHORT
+from tui.kit.blocks import Block, Spot
 from tui.kit.figures import count_of, duration, moment, money, tokens
+from tui.kit.lines import Line, Link, Run, cut, set_width
 from tui.kit.text import one_line
 
 BEGAN = 12
@@ -66,7 +66,7 @@ def head_line(turns: Sequence[Turn], width: int) -> Line:
     return Line(cut(runs, width))
 
 
-class TurnTable:
+class TurnTable(Block):
     """A block with one line a turn."""
 
     def __init__(self, session_id: str, turns: Sequence[Turn], measure: Measure) -> None:
@@ -79,9 +79,6 @@ class TurnTable:
     def height(self, width: int) -> int:
         """Return the number of turns."""
         return len(self._turns)
-
-    def changed(self) -> None:
-        """Do nothing: a line is built when it is drawn."""
 
     def line(self, number: int, width: int) -> Line:
         """Return the line of a turn."""
@@ -118,10 +115,6 @@ class TurnTable:
             if needle in turn.prompt.casefold()
             or any(needle in tool.casefold() for tool in turn.tools)
         ]
-
-    def locate(self, spot: Spot, width: int) -> int:
-        """Return the turn's line."""
-        return int(spot)
 
 
 def _token_runs(turn: Turn, shape: Shape, look: str) -> list[Run]:

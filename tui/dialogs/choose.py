@@ -11,10 +11,10 @@ from textual.widget import Widget
 
 from tui.dialogs.frame import Dialog
 from tui.dialogs.notes import Notes
-from tui.inspector.blocks import Block, Fixed
-from tui.inspector.lines import Line, Link, Run
-from tui.inspector.view import LineView
 from tui.keys.layouts import TWINS
+from tui.kit.blocks import Block, Fixed
+from tui.kit.line_view import LineView
+from tui.kit.lines import Line, Link, Run
 from tui.kit.text import one_line
 
 MOVES = {"down": 1, "up": -1, "j": 1, "k": -1, "ctrl+n": 1, "ctrl+p": -1,

@@ -12,12 +12,12 @@ from textual.screen import ModalScreen
 from store.errors import BackscrollError
 from store.queries.inspection import message_parts
 from store.queries.sessions import get
-from tui.inspector.bar import LineBar
-from tui.inspector.blocks import Block, Fixed
 from tui.inspector.choices import Choice, choices, session_choices, session_markdown
-from tui.inspector.lines import Line, Link, Run, cut
-from tui.inspector.view import LineView
 from tui.kit import clipboard
+from tui.kit.blocks import Block, Fixed
+from tui.kit.line_bar import LineBar
+from tui.kit.line_view import LineView
+from tui.kit.lines import Line, Link, Run, cut
 from tui.kit.theme import palette_of
 
 if TYPE_CHECKING:

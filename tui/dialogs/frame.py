@@ -12,10 +12,10 @@ from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from tui.inspector.bar import MARGIN, LineBar
-from tui.inspector.blocks import Block
-from tui.inspector.lines import Line
 from tui.keys.footer import BottomLine, Hint
+from tui.kit.blocks import Block
+from tui.kit.line_bar import MARGIN, LineBar
+from tui.kit.lines import Line
 from tui.kit.text import one_line
 from tui.kit.theme import palette_of
 

@@ -8,11 +8,10 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.inspector.bar import MARGIN
-from tui.inspector.blocks import Block, Fixed, Stack, Text
-from tui.inspector.lines import BLANK, Line, Run, cut
-from tui.inspector.paint import strip_of, style_of
-from tui.kit.theme import palette_of
+from tui.kit.blocks import Block, Fixed, Stack, Text
+from tui.kit.line_bar import MARGIN
+from tui.kit.lines import BLANK, Line, Run, cut
+from tui.kit.paint import paint_of, strip_of
 
 NAME_CELLS = 12
 
@@ -38,11 +37,11 @@ class Notes(Widget, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """Paint a line."""
-        palette = palette_of(self.app)
+        paint = paint_of(self.app)
         width = max(1, self.size.width - 2 * MARGIN)
         line = self._stack.line(y, width) if y < self._stack.height(width) else BLANK
-        edge = Strip.blank(MARGIN, style_of("text", palette, "raised"))
-        return Strip.join([edge, strip_of(line, width, palette, ground="raised"), edge])
+        edge = Strip.blank(MARGIN, paint.style("blank", "raised"))
+        return Strip.join([edge, strip_of(line, width, paint, ground="raised"), edge])
 
 
 def facts(pairs: Sequence[tuple[str, Sequence[Run] | str]]) -> Fixed:

@@ -14,10 +14,10 @@ from textual.widgets import Input
 from store.errors import Refused
 from store.system.files import plain_name
 from store.system.paths import expanded
-from tui.inspector.bar import LineBar
-from tui.inspector.lines import Line
 from tui.kit.external import save_text
 from tui.kit.figures import size
+from tui.kit.line_bar import LineBar
+from tui.kit.lines import Line
 from tui.kit.text import one_line
 from tui.kit.text_line import TextLine
 from tui.kit.theme import palette_of

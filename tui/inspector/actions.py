@@ -8,9 +8,9 @@ from store.errors import BackscrollError
 from tui.dialogs.copy_as import CopyAsScreen
 from tui.dialogs.save import SaveScreen
 from tui.inspector.find_bar import FindBar
-from tui.inspector.lines import Value
-from tui.inspector.tree import Node, set_open
 from tui.kit import clipboard, external
+from tui.kit.lines import Value
+from tui.kit.tree import Node, set_open
 
 if TYPE_CHECKING:
     from tui.inspector.pane import InspectorPane

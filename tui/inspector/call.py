@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from store.conversation.gone_marks import NO_LONGER, is_gone
 from store.conversation.replies import Reply, reply_in
-from tui.inspector.blocks import (
+from tui.inspector.output import media_of, output_text, paint_output, result_of, shrink_rulers
+from tui.inspector.spent import session_lines, turn_lines
+from tui.inspector.subject import Subject
+from tui.kit.blocks import (
     Block,
     Columns,
     Fixed,
     Painter,
     Text,
-    paint_output,
     plain,
 )
-from tui.inspector.borrowed import changes, diff_text, prose
-from tui.inspector.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
-from tui.inspector.output import media_of, output_text, result_of, shrink_rulers
-from tui.inspector.spent import session_lines, turn_lines
-from tui.inspector.subject import Subject
-from tui.inspector.tree import as_json
-from tui.inspector.tree_block import STRING_ROWS, Tree
+from tui.kit.diff import DiffLine, as_text, changes, tally
 from tui.kit.figures import clock, count_of, duration, moment, size
+from tui.kit.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
+from tui.kit.markdown import prose
 from tui.kit.text import one_line, without_colour
-from tui.transcript.diff import DiffLine, tally
+from tui.kit.tree import STRING_ROWS, Tree, as_json
 
 WIDE = 100
 """Cells from which input and output stand side by side."""
@@ -165,7 +163,7 @@ def _diff_lines(subject: Subject) -> list[DiffLine]:
 
 
 def _diff_section(lines: list[DiffLine], subject: Subject, limit: int | None) -> list[Block]:
-    value = Value("diff", lambda: diff_text(lines), ".diff")
+    value = Value("diff", lambda: as_text(lines), ".diff")
     plus, minus = tally(lines)
     top = Fixed(lambda width: [
         heading("Diff", [f"+{plus} -{minus}"], width, value=value, fold="diff"),

@@ -6,13 +6,13 @@ from typing import Any
 
 from store.conversation.gone_marks import NO_LONGER, is_gone
 from store.usage import spent_of
-from tui.inspector.blocks import Block, Fixed, Text
-from tui.inspector.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
 from tui.inspector.spent import BUCKETS
 from tui.inspector.subject import Subject
-from tui.inspector.tree_block import Tree
+from tui.kit.blocks import Block, Fixed, Text
 from tui.kit.figures import count_of, moment, money, size
+from tui.kit.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
 from tui.kit.text import one_line
+from tui.kit.tree import Tree
 
 LABEL = 11
 _OWN_SECTIONS = ("usage", "model")

@@ -11,8 +11,21 @@ TEXT_KEYS = ("text", "output", "content", "stdout", "result")
 
 
 _RULER = re.compile(r"([=_\-*#~─═])\1{7,}")
+_ERROR_LINE = re.compile(
+    r"^(E\s{2,}|✗|\s*(error|fatal|traceback|failed|failure)\b)"
+    r"|\b\w*(Error|Exception):|=+ (FAIL|ERR)|^_{4,}",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(r"^\S*[\w.-]+/[\w./-]+:\d+(:\d+)?\S*$")
 LONGEST_SHRUNK = 1_000_000
 """Characters of an output beyond which rulers are left as they are."""
+
+
+def paint_output(line: str) -> str:
+    """Return the ink of a line of a failed program's output: what went wrong, and where."""
+    if _ERROR_LINE.search(line):
+        return "error"
+    return "user" if _PLACE.match(line.strip()) else "text"
 
 
 def shrink_rulers(text: str, width: int) -> str:

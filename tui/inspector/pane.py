@@ -13,19 +13,19 @@ from store.errors import BackscrollError
 from store.queries import originals
 from store.queries.inspection import part_detail
 from tui.inspector.actions import InspectorActions
-from tui.inspector.bar import LineBar
-from tui.inspector.blocks import Block, Fixed
 from tui.inspector.call import call_blocks
 from tui.inspector.find_bar import FindBar
-from tui.inspector.header import Tabs
-from tui.inspector.lines import Line, Run, Value
 from tui.inspector.loading import Latest, read_records
 from tui.inspector.meta import json_blocks, meta_blocks
 from tui.inspector.records import Records, raw_blocks
 from tui.inspector.subject import Subject
-from tui.inspector.view import LineView
 from tui.keys.pane import CommandPane
 from tui.keys.registry import bindings
+from tui.kit.blocks import Block, Fixed
+from tui.kit.line_bar import LineBar
+from tui.kit.line_view import LineView
+from tui.kit.lines import Line, Run, Value
+from tui.kit.tabs import Tabs
 from tui.kit.text import fit, one_line
 from tui.kit.theme import palette_of
 from tui.messages import ProblemOccurred, SessionOpened

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from store.text.neutral import with_escapes
 from store.text.stored_json import DamagedJson, loads
-from tui.inspector.blocks import Block, Fixed, Text, plain
-from tui.inspector.lines import BLANK, Value, heading
 from tui.inspector.subject import Subject
-from tui.inspector.tree_block import Tree
+from tui.kit.blocks import Block, Fixed, Text, plain
 from tui.kit.figures import count_of, size
+from tui.kit.lines import BLANK, Value, heading
+from tui.kit.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from store import usage
 from store.usage import Spent
-from tui.inspector.lines import BLANK, Line, Run, cut, heading
 from tui.inspector.subject import Subject
 from tui.kit.figures import count_of, money, tokens
+from tui.kit.lines import BLANK, Line, Run, cut, heading
 
 LOOKS = {
     "cache_read": "tool", "cache_write": "ok", "input": "user", "output": "assistant",

@@ -8,8 +8,8 @@ from typing import Any
 from store.conversation.speakers import speaker_of
 from store.queries.inspection import PartDetail
 from store.queries.reading import decoded
-from tui.inspector.tree import Node, open_at_first
 from tui.kit.text import one_line
+from tui.kit.tree import Node, open_at_first
 from tui.transcript.call import Call
 from tui.transcript.calls import describe
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from tui.kit.lines import Run
 from tui.kit.text import clean
-from tui.transcript.lines import Run
 
 LONGEST = 16_000
 """What follows stays plain: colouring takes about 1.7 ms for 1,000 characters."""
 _INKS = (
-    ("Comment", "faint i"), ("Keyword.Constant", "tool"), ("Keyword", "reasoning"),
+    ("Comment", "faint italic"), ("Keyword.Constant", "tool"), ("Keyword", "reasoning"),
     ("Name.Function", "user"), ("Name.Class", "user"), ("Name.Decorator", "tool"),
     ("Name.Builtin", "assistant"), ("Name.Tag", "user"), ("Name.Attribute", "assistant"),
     ("Name.Variable", "assistant"), ("Literal.String", "ok"), ("Literal.Number", "tool"),
     ("Operator.Word", "reasoning"), ("Generic.Inserted", "ok"), ("Generic.Deleted", "error"),
-    ("Generic.Heading", "text b"), ("Generic.Subheading", "text b"),
+    ("Generic.Heading", "text bold"), ("Generic.Subheading", "text bold"),
     ("Generic.Error", "error"), ("Generic.Prompt", "faint"), ("Error", "text"),
 )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from rich.cells import cell_len, split_graphemes
+from rich.cells import cached_cell_len, cell_len, split_graphemes
 
 from store.text.neutral import STAND_IN, neutral
 from tui.kit.glyphs import glyphs
@@ -143,8 +143,10 @@ def break_cells(text: str, width: int) -> list[Span]:
         return [(at, min(at + width, len(text))) for at in range(0, len(text), width)]
     spans: list[Span] = []
     start = used = 0
-    for begin, _end, size in split_graphemes(text)[0]:
-        if used + size > width and begin > start:
+    # No joiner is left in cleaned text: what combines takes no cell, and stays in its row.
+    for begin, character in enumerate(text):
+        size = 1 if character < "\u0300" else cached_cell_len(character)
+        if used + size > width and used:
             spans.append((start, begin))
             start, used = begin, 0
         used += size

@@ -12,10 +12,10 @@ from store.queries.transcript import Keyset, Outline
 from store.store import Store
 from tui.kit import figures
 from tui.kit.glyphs import glyphs
+from tui.kit.lines import Line, Run, width_of
 from tui.transcript.document import Document
 from tui.transcript.heights import Heights
 from tui.transcript.item import Setting
-from tui.transcript.lines import Line, Run, width_of
 from tui.transcript.measures import estimates
 from tui.transcript.reader import PAGE_MESSAGES, SessionReader
 from tui.transcript.skeleton import Skeleton
@@ -115,13 +115,13 @@ def meter_of(filling: Filling) -> Meter:
 def meter_lines(meter: Meter | None, messages: int, width: int) -> list[Line]:
     """Return the lines above the context view: how much it is, a bar, what is in it."""
     width = max(20, width - 2)
-    title: list[Run] = [("Sent to the model now", "user b")]
+    title: list[Run] = [("Sent to the model now", "user bold")]
     right: list[Run] = [("c shows all", "muted")]
     if meter is None or not meter.tokens:
         words = "counting" + glyphs().more if meter is None else "nothing"
         return [Line([*title, (f"  {words}", "faint")], right=right), Line([]), Line([])]
     about = "counted by it" if meter.counted else "guessed from characters"
-    title += [(f"  {figures.tokens(meter.tokens)} tokens", "text b"), (f", {about}", "muted"),
+    title += [(f"  {figures.tokens(meter.tokens)} tokens", "text bold"), (f", {about}", "muted"),
               (f"  {messages:,} message{'s' * (messages != 1)}", "faint")]
     kinds = [(kind, size) for kind in KINDS if (size := meter.kinds[kind])]
     return [Line(title, right=right), Line(_bar(kinds, width)), *_legend(meter, kinds, width)]
@@ -157,5 +157,6 @@ def _legend(meter: Meter, kinds: list[tuple[Kind, int]], width: int) -> list[Lin
         if used and used + 3 + width_of(entry) > width:
             lines.append(Line([]))
             used = 0
-        lines[-1].runs += ([("   ", "text")] if used else []) + entry
+        gap: list[Run] = [("   ", "text")] if used else []
+        lines[-1].runs = [*lines[-1].runs, *gap, *entry]
     return [*lines, Line([])]

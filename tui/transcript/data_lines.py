@@ -6,29 +6,29 @@ from collections.abc import Callable
 from typing import Any
 
 from store.text.stored_json import readable_json
-from tui.kit import figures
+from tui.kit import diff, figures
 from tui.kit.glyphs import glyphs
+from tui.kit.lines import Line, Run, cut, indented, width_of
+from tui.kit.markdown import layout
 from tui.kit.text import clean, one_line, one_row
-from tui.transcript import diff
+from tui.kit.wrap import plain_lines, wrap_runs
 from tui.transcript.call import shortened
 from tui.transcript.item import Item, Setting
-from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
-from tui.transcript.markdown import layout, plain_lines
 from tui.transcript.plain import as_dict, as_list, media_line, readable
-from tui.transcript.prose import CAP_CHARACTERS, capped_lines, indented
+from tui.transcript.prose import CAP_CHARACTERS, capped_lines
 from tui.transcript.tools import todo_items
 
 Laid = tuple[list[Line], str, bool]
 """Lines, role of the bar, whether something is folded away."""
 
 
-def divider(runs: list[Run], width: int, action: Any = "") -> Line:
+def divider(runs: list[Run], width: int, fold: str | None = None) -> Line:
     """Return a line across the transcript with words in it."""
     dash = glyphs().dashed
-    body = fitted(runs, width - 8)
+    body = cut(runs, width - 8)
     rest = max(2, width - width_of(body) - 6)
     return Line(
-        [(dash * 3 + " ", "faint"), *body, (" " + dash * rest, "faint")], action=action, bar="none"
+        [(dash * 3 + " ", "faint"), *body, (" " + dash * rest, "faint")], fold=fold, bar="none"
     )
 
 
@@ -52,9 +52,9 @@ def _unknown(item: Item, setting: Setting) -> Laid:
     lines = text.split("\n")
     opened = _opened(item) or len(lines) <= 5
     mark = glyphs().open if opened else glyphs().folded
-    name: list[Run] = [(one_line(item.type), "muted b"), ("  unknown part", "faint")]
+    name: list[Run] = [(one_line(item.type), "muted bold"), ("  unknown part", "faint")]
     head = Line([(f"{mark} ", "faint"), *name],
-                right=[(f"{len(lines)} lines", "faint")], action="fold")
+                right=[(f"{len(lines)} lines", "faint")], fold="fold")
     if not opened:
         return [head], "faint", True
     body = plain_lines(text[: CAP_CHARACTERS * item.pages], setting.width - 2, "muted")
@@ -65,14 +65,14 @@ def _file(item: Item, setting: Setting) -> Laid:
     media = str(item.data.get("mediaType") or "")
     kind = "image" if media.startswith("image") else "file"
     words = clean(media_line(item.data))
-    return [Line(fitted([(f"{kind} ", "user b"), (words, "muted")], setting.width))], "user", False
+    return [Line(cut([(f"{kind} ", "user bold"), (words, "muted")], setting.width))], "user", False
 
 
 def _source(item: Item, setting: Setting) -> Laid:
     title = item.data.get("title") or item.data.get("filename") or ""
-    runs: list[Run] = [("source ", "muted b"), (one_line(str(title)), "text"),
+    runs: list[Run] = [("source ", "muted bold"), (one_line(str(title)), "text"),
                        ("  " + one_line(str(item.data.get("url") or "")), "faint")]
-    return [Line(fitted(runs, setting.width))], "assistant", False
+    return [Line(cut(runs, setting.width))], "assistant", False
 
 
 def _error(item: Item, setting: Setting) -> Laid:
@@ -81,7 +81,7 @@ def _error(item: Item, setting: Setting) -> Laid:
     text = readable(words) if words else readable(data)
     name = data.get("name") or data.get("status") or data.get("type")
     name = name if name not in (None, item.type) else None
-    head: list[Run] = [(f"{glyphs().failed} ", "error b"), ("error", "error b")]
+    head: list[Run] = [(f"{glyphs().failed} ", "error bold"), ("error", "error bold")]
     if name:
         head.append((f"  {one_line(str(name))}", "error"))
     lines = plain_lines(text[:CAP_CHARACTERS].strip(), setting.measure - 2, "error")
@@ -98,15 +98,15 @@ def _retry(item: Item, setting: Setting) -> Laid:
     if isinstance(delay, int | float):
         facts.append(f"again after {figures.duration(delay)}")
     reason = one_line(str(data.get("message") or data.get("error") or ""))
-    runs: list[Run] = [(f"{glyphs().failed} ", "error"), ("retry  ", "error b"), (words, "text"),
+    runs: list[Run] = [(f"{glyphs().failed} ", "error"), ("retry  ", "error bold"), (words, "text"),
                        (f"  {reason}", "muted")]
     right: list[Run] = [("  ".join(facts), "faint")]
-    return [Line(fitted(runs, setting.width - width_of(right) - 2), right=right)], "error", False
+    return [Line(cut(runs, setting.width - width_of(right) - 2), right=right)], "error", False
 
 
 def _compaction(item: Item, setting: Setting) -> Laid:
     data = _payload(item)
-    words: list[Run] = [("compacted", "reasoning b")]
+    words: list[Run] = [("compacted", "reasoning bold")]
     before, after = data.get("pre_tokens"), data.get("post_tokens", data.get("summary_tokens"))
     if isinstance(before, int):
         words.append((f"  {figures.tokens(before)}", "muted"))
@@ -139,16 +139,16 @@ def _named(item: Item, setting: Setting, name: str, text: str) -> Laid:
     head: list[Run] = [(f"{mark} ", "faint"), (one_line(name), "muted")]
     if not opened:
         head += [("  ", "faint"), (one_line(text, 400), "faint")]
-        return [Line(fitted(head, setting.width), action="fold")], "faint", bool(text.strip())
+        return [Line(cut(head, setting.width), fold="fold")], "faint", bool(text.strip())
     body = plain_lines(text[: CAP_CHARACTERS * item.pages], setting.width - 2, "muted")
-    lines = [Line(head, action="fold")]
+    lines = [Line(head, fold="fold")]
     lines += [indented(line, 2) for line in capped_lines(body, item.pages)]
     return lines, "faint", False
 
 
 def _steering(item: Item, setting: Setting) -> Laid:
     """What the user said to an answer while it was made (AI SDK 7's ``steering-message``)."""
-    head = Line([("You", "user b"), ("  sent while it worked", "faint")])
+    head = Line([("You", "user bold"), ("  sent while it worked", "faint")])
     lines = [head]
     for part in as_list(item.data.get("parts")):
         given = as_dict(part)
@@ -157,7 +157,7 @@ def _steering(item: Item, setting: Setting) -> Laid:
             shown = text[: CAP_CHARACTERS * item.pages].strip("\n")
             lines += plain_lines(shown, setting.measure, "text")
         elif given:
-            lines.append(Line(fitted([(clean(media_line(given)), "muted")], setting.width)))
+            lines.append(Line(cut([(clean(media_line(given)), "muted")], setting.width)))
     return capped_lines(lines, item.pages), "user", False
 
 
@@ -177,12 +177,12 @@ def _todo(item: Item, setting: Setting) -> Laid:
         return _event(item, setting)
     marks = glyphs()
     looks = {"completed": (marks.done, "ok", "muted"),
-             "in_progress": (marks.waiting, "tool", "text b")}
+             "in_progress": (marks.waiting, "tool", "text bold")}
     done = sum(state == "completed" for state, _text in items)
-    lines = [Line([("todo ", "tool b"), (f"{done} of {len(items)} done", "text")])]
+    lines = [Line([("todo ", "tool bold"), (f"{done} of {len(items)} done", "text")])]
     for state, text in items:
         mark, edge, ink = looks.get(state, (marks.idle, "faint", "text"))
-        lines += wrapped([(text, ink)], setting.width, [(f"  {mark} ", edge)], [("    ", edge)])
+        lines += wrap_runs([(text, ink)], setting.width, [(f"  {mark} ", edge)], [("    ", edge)])
     return lines, "tool", False
 
 
@@ -198,13 +198,13 @@ def _patch(item: Item, setting: Setting) -> Laid:
     if not lines:
         return _named(item, setting, "files changed", names or readable(data))
     plus, minus = diff.tally(lines)
-    head = Line([("patch ", "tool b"), (one_line(names), "text"), (f"  +{plus}", "ok"),
-                 (f" -{minus}", "error")], action="fold")
+    head = Line([("patch ", "tool bold"), (one_line(names), "text"), (f"  +{plus}", "ok"),
+                 (f" -{minus}", "error")], fold="fold")
     body = diff.layout(lines if _opened(item) else lines[:12], setting.width - 2)
     made = [head, *(indented(line, 2) for line in capped_lines(body, item.pages))]
     if not _opened(item) and len(lines) > 12:
         made.append(Line([(f"  {glyphs().more} {len(lines) - 12} more lines", "faint")],
-                         action="fold"))
+                         fold="fold"))
     return made, "tool", not _opened(item)
 
 
@@ -223,7 +223,7 @@ def _plan(item: Item, setting: Setting) -> Laid:
     if not isinstance(text, str):
         return _todo(item, setting)
     lines = layout(text[: CAP_CHARACTERS * item.pages], setting.measure, setting.width)
-    return [Line([("plan", "tool b")]), *capped_lines(lines, item.pages)], "tool", False
+    return [Line([("plan", "tool bold")]), *capped_lines(lines, item.pages)], "tool", False
 
 
 _MAKERS: dict[str, Callable[[Item, Setting], Laid]] = {

@@ -14,8 +14,7 @@ from store.rows import MessageRow, PartRow
 from tui.kit.cache import WeightedCache
 from tui.transcript.heights import Heights
 from tui.transcript.item import Item, Level, Setting
-from tui.transcript.layout import lay_out
-from tui.transcript.lines import Block
+from tui.transcript.layout import PartBlock, lay_out
 from tui.transcript.measures import estimate
 from tui.transcript.plain import as_dict, decode
 from tui.transcript.skeleton import EMPTY_INDEX, SILENT, Skeleton, append
@@ -44,7 +43,7 @@ class Document(Surroundings):
         self._rows: WeightedCache[Key, PartRow] = WeightedCache(ROW_BYTES, LEAST)
         self._messages: WeightedCache[str, tuple[MessageRow, dict[str, Any]]] = WeightedCache(
             ROW_BYTES // 4, LEAST)
-        self._blocks: WeightedCache[Key, Block] = WeightedCache(LAID_LINES, LEAST)
+        self._blocks: WeightedCache[Key, PartBlock] = WeightedCache(LAID_LINES, LEAST)
 
     def __len__(self) -> int:
         """Return how many parts are known."""
@@ -216,7 +215,7 @@ class Document(Surroundings):
         """Return the message of a part, and its decoded metadata, where it is here."""
         return self._messages.get(self.skeleton.key(part)[0])
 
-    def block(self, part: int) -> Block | None:
+    def block(self, part: int) -> PartBlock | None:
         """Return a part's lines, or None where its row is missing."""
         key = self.skeleton.key(part)
         block = self._blocks.get(key)
@@ -224,7 +223,7 @@ class Document(Surroundings):
             return block
         if not self.shows(part):
             self.heights.set(part, 0)
-            return Block([])
+            return PartBlock([])
         item = self.item(part)
         if item is None:
             return None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tui.kit.glyphs import glyphs
+from tui.kit.lines import Run
 from tui.transcript.document import Key
-from tui.transcript.lines import Run
 from tui.transcript.running import RunningPane
 from tui.transcript.skeleton import QUEUED
 
@@ -58,4 +58,4 @@ class EndPane(RunningPane):
         count = self.below()
         if not count:
             return []
-        return [(f"{glyphs().down} {count:,} new below", "tool b"), ("  G  ", "muted")]
+        return [(f"{glyphs().down} {count:,} new below", "tool bold"), ("  G  ", "muted")]

@@ -237,7 +237,7 @@ class FindingPane(FollowingPane):
         document.forget(part)
         while len(self._hit_lines(part)) < hits and document.pages.get(key, 1) < MOST_PAGES:
             block = document.block(part)
-            if block is None or not block.lines or block.lines[-1].action != "more":
+            if block is None or not block.lines or block.lines[-1].fold != "more":
                 return
             document.pages[key] = document.pages.get(key, 1) + 1
             document.forget(part)

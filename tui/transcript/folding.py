@@ -44,7 +44,7 @@ class FoldingPane(FindingPane):
         if block is None:
             return
         key = document.skeleton.key(part)
-        if block.lines and block.lines[-1].action == "more":
+        if block.lines and block.lines[-1].fold == "more":
             document.pages[key] = document.pages.get(key, 1) + 1
         else:
             document.pages.pop(key, None)

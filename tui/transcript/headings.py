@@ -16,14 +16,12 @@ from store.rows import SessionRow
 from tui.kit import figures
 from tui.kit.glyphs import glyphs
 from tui.kit.guard import filtered
-from tui.kit.palette import Palette
+from tui.kit.lines import Line, Run, cut, width_of
+from tui.kit.paint import Paint, paint_of
 from tui.kit.text import cells, fit, one_line
-from tui.kit.theme import palette_of
 from tui.sessions.wording import folder, model_name
 from tui.transcript.document import Document
-from tui.transcript.lines import Line, Run, fitted, width_of
 from tui.transcript.minimap import minimap
-from tui.transcript.paint import Paint
 from tui.transcript.plain import as_dict, decode
 from tui.transcript.search import Search
 
@@ -53,7 +51,7 @@ class FactLines(Widget):
         super().__init__(id=id)
         self.styles.height = height
         self._lines: list[Line] = []
-        self._painted: tuple[list[Line], int, Palette, list[Strip]] | None = None
+        self._painted: tuple[list[Line], int, Paint, list[Strip]] | None = None
         self.map_columns: tuple[int, int] | None = None
 
     def show(self, lines: list[Line]) -> None:
@@ -64,14 +62,13 @@ class FactLines(Widget):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Paint the lines, cut to the width."""
-        palette, (width, height) = palette_of(self.app), self.size
+        paint, (width, height) = paint_of(self.app), self.size
         known = self._painted
         # They are asked for whenever anything near them is painted.
-        if known is None or known[0] is not self._lines or known[1:3] != (width, palette) \
+        if known is None or known[0] is not self._lines or known[1:3] != (width, paint) \
                 or len(known[3]) < height:
-            paint = Paint(palette)
             lines = [*self._lines, *[Line([])] * (height - len(self._lines))]
-            known = self._lines, width, palette, [_fact_strip(a, width, paint) for a in lines]
+            known = self._lines, width, paint, [_fact_strip(a, width, paint) for a in lines]
             self._painted = known
         strips = filtered(self, known[3][crop.y:crop.bottom])
         return [strip.crop(crop.x, crop.right) for strip in strips]
@@ -92,8 +89,8 @@ class FactLines(Widget):
 
 def _fact_strip(line: Line, width: int, paint: Paint) -> Strip:
     right = width_of(line.right)
-    runs = fitted(line.runs, max(0, width - 2 - (right + 2 if right else 0)))
-    right_runs = fitted(line.right, max(0, width - 2 - width_of(runs)))
+    runs = cut(line.runs, max(0, width - 2 - (right + 2 if right else 0)))
+    right_runs = cut(line.right, max(0, width - 2 - width_of(runs)))
     fill = max(0, width - 2 - width_of(runs) - width_of(right_runs))
     segments = [Segment(" ", paint.style("text"))]
     segments += [Segment(text, paint.style(ink)) for text, ink in runs]
@@ -133,14 +130,14 @@ def header_lines(
     """
     metadata = as_dict(decode(row.metadata_json))
     title = one_line(row.title or "") or "untitled"
-    first = Line([(title, "text b")])
+    first = Line([(title, "text bold")])
     if activity is not None:
         first.right = state_runs(activity.state, guessed=activity.from_ == "guessed")
     turns = document.skeleton.turns
     if document.complete and turns:
         number = document.skeleton.turn_of(document.skeleton.message[cursor])
         gap = "  " if first.right else ""
-        first.right.append((f"{gap}turn {number:,} of {len(turns):,}", "faint"))
+        first.right = [*first.right, (f"{gap}turn {number:,} of {len(turns):,}", "faint")]
     source = as_dict(metadata.get("source")).get("kind") or row.agent
     model = as_dict(decode(row.model_json or "{}")).get("model_id")
     facts = [
@@ -155,7 +152,7 @@ def header_lines(
     if context:
         second.right = [(f"context {figures.tokens(context)}", "faint")]
     if row.archived_at:
-        first.runs.append(("  archived", "muted"))
+        first.runs = [*first.runs, ("  archived", "muted")]
     return [first, second]
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from store.conversation.speakers import speaker_of
+from tui.kit.blocks import Laid
 from tui.kit.glyphs import glyphs
+from tui.kit.lines import Line, Run, cut, width_of
 from tui.kit.text import clean, one_line
+from tui.kit.wrap import plain_lines, wrap_runs
 from tui.transcript.calls import describe
 from tui.transcript.data_lines import data_lines, divider
 from tui.transcript.facts import clock_time, day, message_facts
 from tui.transcript.item import Item, Setting
-from tui.transcript.lines import Block, Line, Run, fitted, width_of, wrapped
-from tui.transcript.markdown import plain_lines
 from tui.transcript.plain import as_dict, readable, strip_tags
 from tui.transcript.prose import first_line, reasoning_lines, text_lines
 from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED, SILENT
@@ -22,9 +24,26 @@ _BARS = {"user": "user", "assistant": "assistant", "system": "muted"}
 _ASIDE = {"meta": "context", "notification": "notification"}
 
 
-def lay_out(item: Item, setting: Setting) -> Block:
+@dataclass(slots=True)
+class PartBlock(Laid):
+    """One part, laid out.
+
+    Attributes:
+        bar: Role of its accent bar.
+        top: Lines at its top that are not its own: the gap, dividers.
+        dimmed: Drawn a weight fainter (hidden or inherited).
+        folded: Whether something of it is not shown.
+    """
+
+    bar: str = "none"
+    top: int = 0
+    dimmed: bool = False
+    folded: bool = False
+
+
+def lay_out(item: Item, setting: Setting) -> PartBlock:
     """Return the lines of a part."""
-    block = Block([], width=setting.width)
+    block = PartBlock([], width=setting.width)
     block.dimmed = bool(item.around.flags & (HIDDEN | INHERITED))
     closed = item.around.hidden is not None and not item.around.opened
     if not closed:
@@ -46,18 +65,19 @@ def _above(item: Item, setting: Setting) -> list[Line]:
     if item.around.new_day:
         lines.append(divider([(day(item.message.created_at), "muted")], setting.width))
     if item.around.first_inherited:
-        words: list[Run] = [("from ", "fork"), (setting.parent or "the parent session", "fork i")]
+        parent = setting.parent or "the parent session"
+        words: list[Run] = [("from ", "fork"), (parent, "fork italic")]
         lines.append(divider(words, setting.width))
     if item.around.hidden is not None:
         count, at = item.around.hidden
         what = f"{count} message{'s' * (count != 1)} hidden by a rewind at {clock_time(at)}"
         key = "hides" if item.around.opened else "shows"
-        lines.append(divider([(what, "muted i"), (f"  H {key} them", "faint")], setting.width,
+        lines.append(divider([(what, "muted italic"), (f"  H {key} them", "faint")], setting.width,
                              "hidden"))
     return lines
 
 
-def _content(item: Item, setting: Setting, block: Block) -> None:
+def _content(item: Item, setting: Setting, block: PartBlock) -> None:
     role = item.message.role
     block.bar = _BARS.get(role, "muted")
     origin = str(item.metadata.get("origin") or "")
@@ -80,7 +100,7 @@ def _content(item: Item, setting: Setting, block: Block) -> None:
         block.lines, block.bar, block.folded = data_lines(item, setting)
         if item.around.heads and role == "user":
             name = one_line(speaker_of(role, item.metadata))
-            block.lines.insert(0, _head(item, setting, name, "user b"))
+            block.lines.insert(0, _head(item, setting, name, "user bold"))
     if item.around.last:
         block.lines += _ending(item, setting)
 
@@ -90,22 +110,22 @@ def _facts(line: Line, item: Item, setting: Setting) -> None:
     if not line.right:
         facts = message_facts(item.message.role, item.message.created_at, item.metadata)
         line.right = [(facts, "faint")]
-        line.runs = fitted(line.runs, max(8, setting.width - width_of(line.right) - 2))
+        line.runs = cut(line.runs, max(8, setting.width - width_of(line.right) - 2))
 
 
 def _head(item: Item, setting: Setting, name: str, ink: str) -> Line:
     line = Line([(name, ink)])
     note = as_dict(item.metadata.get("backscroll"))
     if note.get("sent_while_working"):
-        line.runs.append(("  sent while it worked", "faint"))
+        line.runs = [*line.runs, ("  sent while it worked", "faint")]
     label = setting.labels.get(item.message.id)
     if label:
-        line.runs.append((f"  “{one_line(label)}”", "tool"))
+        line.runs = [*line.runs, (f"  “{one_line(label)}”", "tool")]
     _facts(line, item, setting)
     return line
 
 
-def _text(item: Item, setting: Setting, block: Block, role: str, origin: str) -> None:
+def _text(item: Item, setting: Setting, block: PartBlock, role: str, origin: str) -> None:
     details = {**item.metadata, **as_dict(item.metadata.get("backscroll"))}
     if role != "assistant" and origin in _ASIDE and not details.get("interrupt"):
         _aside(item, setting, block, _ASIDE[origin])
@@ -123,19 +143,19 @@ def _text(item: Item, setting: Setting, block: Block, role: str, origin: str) ->
         return
     if item.around.heads:
         name = one_line(speaker_of(role, item.metadata))
-        block.lines = [_head(item, setting, name, f"{_BARS.get(role, 'muted')} b"), *lines]
+        block.lines = [_head(item, setting, name, f"{_BARS.get(role, 'muted')} bold"), *lines]
     else:
         block.lines = lines
 
 
 def _damaged(item: Item, setting: Setting, text: str) -> list[Line]:
     """Say that a part's data cannot be shown, with the beginning of what is stored."""
-    lead: list[Run] = [(f"{glyphs().failed} ", "error"), (one_line(item.type, 40), "error b"),
+    lead: list[Run] = [(f"{glyphs().failed} ", "error"), (one_line(item.type, 40), "error bold"),
                        ("  damaged  ", "error"), (one_line(text, 400), "faint")]
-    return [Line(fitted(lead, setting.width))]
+    return [Line(cut(lead, setting.width))]
 
 
-def _aside(item: Item, setting: Setting, block: Block, name: str) -> None:
+def _aside(item: Item, setting: Setting, block: PartBlock, name: str) -> None:
     """Words that the program put in: one faint line, which opens."""
     text = str(item.data.get("text") or "")
     block.bar, opened = "faint", item.level == "whole"
@@ -144,7 +164,7 @@ def _aside(item: Item, setting: Setting, block: Block, name: str) -> None:
     right: list[Run] = [(clock_time(item.message.created_at), "faint")]
     if opened:
         lines = text_lines(item, setting, markdown=False, ink="muted")
-        block.lines = [Line(lead, right=right, action="fold"), *lines]
+        block.lines = [Line(lead, right=right, fold="fold"), *lines]
         return
     line = first_line(text, setting.width - 8, lead, "faint")
     line.right = right
@@ -152,18 +172,18 @@ def _aside(item: Item, setting: Setting, block: Block, name: str) -> None:
 
 
 def _command(
-    item: Item, setting: Setting, block: Block, details: dict[str, Any]
+    item: Item, setting: Setting, block: PartBlock, details: dict[str, Any]
 ) -> None:
     """A slash command or shell line that a person typed, or what it printed."""
     text = str(item.data.get("text") or "")
     command, shell = as_dict(details.get("command")), details.get("shell")
     right: list[Run] = [(clock_time(item.message.created_at), "faint")]
     if command.get("name"):
-        runs: list[Run] = [(one_line(str(command["name"])), "user b"),
+        runs: list[Run] = [(one_line(str(command["name"])), "user bold"),
                            (" " + one_line(str(command.get("args") or "")), "text")]
-        block.lines = [Line(fitted(runs, setting.width - 8), right=right)]
+        block.lines = [Line(cut(runs, setting.width - 8), right=right)]
     elif isinstance(shell, str):
-        block.lines = [Line(fitted([("! ", "user b"), (one_line(shell), "text")],
+        block.lines = [Line(cut([("! ", "user bold"), (one_line(shell), "text")],
                                    setting.width - 8), right=right)]
     elif item.level == "whole" or (text.count("\n") < 4 and len(text) < 400):
         block.lines = plain_lines(strip_tags(text), setting.width, "muted")
@@ -172,21 +192,21 @@ def _command(
         block.folded = True
 
 
-def _queued(item: Item, setting: Setting, block: Block) -> None:
+def _queued(item: Item, setting: Setting, block: PartBlock) -> None:
     text = one_line(str(item.data.get("text") or ""))
     right: list[Run] = [(clock_time(item.message.created_at), "faint")]
-    lead: list[Run] = [(" queued ", "muted r"), ("  ", "text")]
+    lead: list[Run] = [(" queued ", "muted reverse"), ("  ", "text")]
     room = max(4, setting.width - width_of(lead) - width_of(right) - 2)
-    block.lines = [Line([*lead, *fitted([(text, "text")], room)], right=right, bar="none")]
+    block.lines = [Line([*lead, *cut([(text, "text")], room)], right=right, bar="none")]
 
 
-def _empty(item: Item, setting: Setting, block: Block) -> None:
+def _empty(item: Item, setting: Setting, block: PartBlock) -> None:
     name = one_line(speaker_of(item.message.role, item.metadata))
-    line = _head(item, setting, name, f"{_BARS.get(item.message.role, 'muted')} b")
-    block.lines = [line, Line([("no content", "faint i")])]
+    line = _head(item, setting, name, f"{_BARS.get(item.message.role, 'muted')} bold")
+    block.lines = [line, Line([("no content", "faint italic")])]
 
 
-def _tool(item: Item, setting: Setting, block: Block) -> None:
+def _tool(item: Item, setting: Setting, block: PartBlock) -> None:
     assert item.row is not None
     times = (item.row.created_at, item.row.updated_at)
     call = describe(item.data, setting.root, times)
@@ -213,10 +233,10 @@ def _ending(item: Item, setting: Setting) -> list[Line]:
     error = details.get("error")
     if error and item.type != "data-error":
         text = readable(as_dict(error).get("message") or error)
-        lead: list[Run] = [(f"{glyphs().failed} ", "error b")]
+        lead: list[Run] = [(f"{glyphs().failed} ", "error bold")]
         rest: list[Run] = [("  ", "error")]
         for number, source in enumerate(clean(text).strip().split("\n")):
-            lines += wrapped([(source, "error")], setting.measure, rest if number else lead, rest)
+            lines += wrap_runs([(source, "error")], setting.measure, rest if number else lead, rest)
         for line in lines:
             line.bar = "error"
     if details.get("aborted_at") or details.get("aborted"):

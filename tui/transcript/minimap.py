@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from tui.kit.glyphs import glyphs
+from tui.kit.lines import Run
 from tui.transcript.heights import Heights
-from tui.transcript.lines import Run
 
 
 def minimap(
@@ -41,7 +41,7 @@ def minimap(
         if _within(hits, low, high):
             ink = "tool"
         if low <= here < high:
-            ink = f"{'text' if ink == 'faint' else ink} r"
+            ink = f"{'text' if ink == 'faint' else ink} reverse"
         runs.append((level, ink))
     return runs
 

@@ -10,11 +10,11 @@ from store.rows import SessionRow
 from store.usage import context_size
 from tui.kit.glyphs import glyphs
 from tui.kit.highlight import warm as warm_highlighting
+from tui.kit.lines import Line
+from tui.kit.markdown import parser as parser_of_markdown
 from tui.kit.text import one_line
 from tui.messages import ProblemOccurred
 from tui.transcript.document import Document
-from tui.transcript.lines import Line
-from tui.transcript.markdown import parser as parser_of_markdown
 from tui.transcript.moving import MovingPane
 from tui.transcript.place import MOST_FOLDS, Place, read_place
 from tui.transcript.plain import as_dict, decode
@@ -47,7 +47,7 @@ class OpeningPane(MovingPane):
         if self.reader is None:
             name = one_line(row.title or "") or "untitled"
             opening = Line([(f"opening{glyphs().more}", "faint")])
-            self.header.show([Line([(name, "text b")]), opening])
+            self.header.show([Line([(name, "text bold")]), opening])
         known = read_place(place) if message_id is None else None
         at_end = message_id is None and (known is None or bool(known.get("at_end")))
         around = None if at_end else message_id or (known or {}).get("message")

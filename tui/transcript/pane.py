@@ -13,13 +13,13 @@ from store.activity.judgement import Activity
 from store.rows import SessionRow
 from tui.keys.pane import CommandPane
 from tui.kit.glyphs import glyphs
+from tui.kit.lines import Run
 from tui.kit.text import one_line
 from tui.messages import NothingSelected, PartSelected
 from tui.transcript.document import Document
 from tui.transcript.facts import message_facts
 from tui.transcript.headings import FactLines, header_lines, status_line
 from tui.transcript.item import Level
-from tui.transcript.lines import Run
 from tui.transcript.place import Place
 from tui.transcript.prompt import Prompt
 from tui.transcript.reader import SessionReader
@@ -152,7 +152,7 @@ class TranscriptBase(CommandPane, Vertical):
 
 
 def _search_runs(search: Search, document: Document) -> list[Run]:
-    runs: list[Run] = [("/", "muted"), (one_line(search.needle), "text b"), ("  ", "text")]
+    runs: list[Run] = [("/", "muted"), (one_line(search.needle), "text bold"), ("  ", "text")]
     if search.total:
         runs.append((f"{search.number:,} of {search.total:,}", "text"))
     elif search.done:

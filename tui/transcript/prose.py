@@ -6,10 +6,11 @@ import re
 
 from tui.kit import figures
 from tui.kit.glyphs import glyphs
+from tui.kit.lines import Line, Run, cut, indented, width_of
+from tui.kit.markdown import layout
 from tui.kit.text import one_line
+from tui.kit.wrap import plain_lines
 from tui.transcript.item import Item, Setting
-from tui.transcript.lines import Line, Run, fitted, width_of
-from tui.transcript.markdown import layout, plain_lines
 from tui.transcript.plain import as_dict
 
 CAP_CHARACTERS = 64_000
@@ -43,7 +44,7 @@ def capped_lines(lines: list[Line], pages: int) -> list[Line]:
 
 def more_line(left: str) -> Line:
     """Return the line at the end of what is cut."""
-    return Line([(f"{glyphs().more} {left}  ", "muted"), ("o shows more", "faint")], action="more")
+    return Line([(f"{glyphs().more} {left}  ", "muted"), ("o shows more", "faint")], fold="more")
 
 
 def text_lines(item: Item, setting: Setting, *, markdown: bool, ink: str = "text") -> list[Line]:
@@ -75,27 +76,20 @@ def reasoning_lines(item: Item, setting: Setting) -> tuple[list[Line], bool]:
     if not text:
         head += "" if item.data.get("state") == "streaming" else ", not recorded"
     mark = glyphs().open if opened else glyphs().folded
-    runs: list[Run] = [(f"{mark} ", "faint"), (head, "reasoning i")]
+    runs: list[Run] = [(f"{mark} ", "faint"), (head, "reasoning italic")]
     if not opened:
         first = one_line(text, 400).lstrip("#* ").replace("**", "")
-        runs += [("  ", "text"), (first, "faint i")]
+        runs += [("  ", "text"), (first, "faint italic")]
         room = min(setting.width, setting.measure + 4)
-        return [Line(fitted(runs, room), action="fold")], len(text) > 0
+        return [Line(cut(runs, room), fold="fold")], len(text) > 0
     shown, more = capped(text, item.pages, CAP_MARKDOWN)
-    lines = [Line(runs, action="fold")]
-    body = layout(shown, setting.measure - 2, setting.width - 2, "muted i")
+    lines = [Line(runs, fold="fold")]
+    body = layout(shown, setting.measure - 2, setting.width - 2, "muted italic")
     lines += [indented(line, 2) for line in capped_lines(body, item.pages)]
     return ([*lines, more] if more is not None else lines), False
-
-
-def indented(line: Line, columns: int) -> Line:
-    """Move a line to the right."""
-    line.runs = [(" " * columns, "text"), *line.runs]
-    line.lead += columns
-    return line
 
 
 def first_line(text: str, width: int, lead: list[Run], ink: str) -> Line:
     """Return text cut to one line behind its lead."""
     words = one_line(_TAGS.sub(" ", text[:4000]))
-    return Line([*lead, *fitted([(words, ink)], max(4, width - width_of(lead)))], action="fold")
+    return Line([*lead, *cut([(words, ink)], max(4, width - width_of(lead)))], fold="fold")

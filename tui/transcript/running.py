@@ -6,9 +6,9 @@ from textual.timer import Timer
 
 from store.rows import PartRow
 from tui.kit.glyphs import glyphs
+from tui.kit.lines import Line
 from tui.kit.text import one_line
 from tui.transcript.calls import describe
-from tui.transcript.lines import Line
 from tui.transcript.opening import OpeningPane
 from tui.transcript.skeleton import UNSETTLED, WAITING
 
@@ -83,7 +83,7 @@ class RunningPane(OpeningPane):
         words = self._waiting_words()
         self.waiting.display = bool(words)
         if words:
-            self.waiting.show([Line([(f" {glyphs().waiting} {words} ", "tool b r")])])
+            self.waiting.show([Line([(f" {glyphs().waiting} {words} ", "tool bold reverse")])])
 
     def _waiting_words(self) -> str:
         state = self.activity.state if self.activity is not None else ""

@@ -9,8 +9,8 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from store.rows import PartRow
+from tui.kit.selection import offset_y, place_of
 from tui.transcript.document import Document, Key
-from tui.transcript.selection import offset_y, place_of
 
 if TYPE_CHECKING:
     from tui.transcript.view import TranscriptView

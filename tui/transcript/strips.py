@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
+
 from rich.segment import Segment
 from textual.strip import Strip
 
 from tui.kit.glyphs import glyphs
-from tui.kit.text import Span, cells, column_offset
+from tui.kit.lines import Line
+from tui.kit.paint import Paint, marked, segments_of
+from tui.kit.text import Span
 from tui.transcript.item import Setting
-from tui.transcript.lines import Block, Line, Run, slice_runs, width_of
-from tui.transcript.paint import Paint
+from tui.transcript.layout import PartBlock
 
 GUTTER = 3
 """Columns left of the content: the mark of the focused message, the bar, a blank."""
@@ -41,8 +45,8 @@ def thumb_rows(total: int, height: int, position: int, *, at_end: bool) -> range
 
 
 def strip_of(
-    block: Block, line: Line, width: int, paint: Paint, *, ground: str = "background",
-    marked: bool = False, thumb: bool = False, spans: list[Span] | None = None,
+    block: PartBlock, line: Line, width: int, paint: Paint, *, ground: str = "background",
+    marks: bool = False, thumb: bool = False, spans: list[Span] | None = None,
     current: Span | None = None,
 ) -> Strip:
     """Return one painted line, exactly ``width`` columns wide.
@@ -53,64 +57,34 @@ def strip_of(
         width: Columns of the whole transcript.
         paint: Resolves the inks.
         ground: Role of the background.
-        marked: Whether the part belongs to the focused message.
+        marks: Whether the part belongs to the focused message.
         thumb: Whether the scroll bar's thumb covers this row.
         spans: Characters to mark as hits.
-        current: The one of them that the search stands on.
+        current: The one of them that the search is at.
     """
-    dimmed = block.dimmed
-    segments = list(paint.gutter(line.bar or block.bar, ground, dimmed, marked))
-    room = width - GUTTER - MARGIN
-    runs = _with_hits(line.runs, spans, current) if spans else [(run, "") for run in line.runs]
-    used, lead = 0, line.lead if line.ground else 0
-    for (text, ink), hit in runs:
-        size = cells(text)
-        if used + size > room:
-            text = text[: column_offset(text, room - used)]
-            size = cells(text)
-        behind = hit or (line.ground if line.ground and lead <= 0 else ground)
-        segments.append(Segment(text, paint.style(ink, behind, dimmed)))
-        used += size
-        lead -= len(text)
-        if used >= room:
-            break
-    segments += _right_side(line, room, used, paint, ground, dimmed, thumb=thumb)
+    bar = line.bar or block.bar
+    segments = list(_gutter(paint, bar, ground, block.dimmed, marks))
+    if spans:
+        line = replace(line, runs=marked(line.runs, spans, current=current))
+    segments += segments_of(
+        line, width - GUTTER - MARGIN, paint, ground=ground, own=line.ground,
+        dimmed=block.dimmed, margin=MARGIN - thumb,
+    )
+    if thumb:
+        glyph = "▐" if glyphs().bar == "▎" else "#"
+        segments.append(Segment(glyph, paint.style("thumb", ground)))
     return Strip(segments, width)
 
 
-def _right_side(
-    line: Line, room: int, used: int, paint: Paint, ground: str, dimmed: bool, *, thumb: bool
-) -> list[Segment]:
-    """Return what follows the content: the rest of its ground, facts, margin, scroll bar."""
-    segments: list[Segment] = []
-    facts = width_of(line.right)
-    facts = facts if used + facts <= room else 0
-    edge = paint.style("text", ground)
-    fill = " " * (room - used - facts)
-    if line.ground:
-        segments.append(Segment(fill, paint.style("text", line.ground)))
-    elif facts:
-        segments.append(Segment(fill, edge))
-    if facts:
-        segments += [Segment(text, paint.style(ink, ground, dimmed)) for text, ink in line.right]
-    rest = MARGIN if facts or line.ground else MARGIN + len(fill)
-    segments.append(Segment(" " * (rest - thumb), edge))
-    if thumb:
-        segments.append(Segment("▐" if glyphs().bar == "▎" else "#", paint.style("rule", ground)))
-    return segments
-
-
-def _with_hits(
-    runs: list[Run], spans: list[Span], current: Span | None
-) -> list[tuple[Run, str]]:
-    """Cut runs at the hits, and name the ground of each piece; the current one is reversed."""
-    pieces: list[tuple[Run, str]] = []
-    at, length = 0, sum(len(text) for text, _ink in runs)
-    for start, end in spans:
-        pieces += [(run, "") for run in slice_runs(runs, at, start)]
-        found = slice_runs(runs, start, end)
-        if (start, end) == current:
-            found = [(text, "tool br") for text, _ink in found]
-        pieces += [(run, "hit") for run in found]
-        at = max(at, end)
-    return pieces + [(run, "") for run in slice_runs(runs, at, length)]
+@lru_cache(maxsize=256)
+def _gutter(
+    paint: Paint, bar: str, ground: str, dimmed: bool, marks: bool
+) -> tuple[Segment, ...]:
+    """Return what is left of the content: the focus mark, the bar, a blank."""
+    shown = glyphs()
+    blank = Segment(" ", paint.style("blank", ground))
+    return (
+        Segment(shown.thick_bar, paint.style("user", ground)) if marks else blank,
+        blank if bar == "none" else Segment(shown.bar, paint.style(bar, ground, dimmed)),
+        blank,
+    )

@@ -5,28 +5,27 @@ from __future__ import annotations
 import re
 
 from store.queries.transcript import child_of
-from tui.kit import figures
+from tui.kit import diff, figures
 from tui.kit.glyphs import glyphs
 from tui.kit.highlight import code_lines
+from tui.kit.lines import Line, Run, cut, indented, width_of
+from tui.kit.markdown import layout
 from tui.kit.text import cells, clean, fit, fit_path
-from tui.transcript import diff
+from tui.kit.wrap import plain_lines, wrap_runs
 from tui.transcript.call import Call, ended_in
 from tui.transcript.item import Item, Level, Setting
-from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
-from tui.transcript.markdown import layout, plain_lines
 from tui.transcript.prose import (
     CAP_CHARACTERS,
     CAP_LINES,
     capped_lines,
     first_line,
-    indented,
     more_line,
 )
 
 _NUMBERED = re.compile(r"^\s*(\d+)(?:→|\t)(.*)$")
 STATUS_INKS = {
-    "running": "tool", "waiting": "tool b", "ok": "faint", "failed": "error", "denied": "error b",
-    "interrupted": "error", "pending": "muted", "ended": "muted",
+    "running": "tool", "waiting": "tool bold", "ok": "faint", "failed": "error",
+    "denied": "error bold", "interrupted": "error", "pending": "muted", "ended": "muted",
 }
 SPIN_MS = 200
 RESULT_LINES = 4
@@ -66,9 +65,9 @@ def _said(call: Call, item: Item, setting: Setting) -> list[Line]:
     text = call.said[: CAP_CHARACTERS * item.pages]
     lines: list[Line] = []
     for source in clean(text).split("\n"):
-        lead: list[Run] = [("    " if lines else "You ", "user b")]
-        lines += wrapped([(source, "text")], min(setting.measure, setting.width - 2), lead,
-                         [("    ", "user b")])
+        lead: list[Run] = [("    " if lines else "You ", "user bold")]
+        lines += wrap_runs([(source, "text")], min(setting.measure, setting.width - 2), lead,
+                         [("    ", "user bold")])
     return capped_lines(lines, item.pages)
 
 
@@ -87,7 +86,7 @@ def _result(call: Call, item: Item, setting: Setting, level: Level) -> list[Line
         return capped_lines(lines, item.pages)
     lines = []
     for source in sources[-RESULT_LINES:]:
-        lines += wrapped([(source, ink)], setting.width - 2, by_cells=True)[:ROWS_OF_A_LINE]
+        lines += wrap_runs([(source, ink)], setting.width - 2, by_cells=True)[:ROWS_OF_A_LINE]
     left = len(sources) - RESULT_LINES
     return [_rest(left, above=True), *lines] if left > 0 else lines
 
@@ -105,15 +104,15 @@ def _summary(call: Call, setting: Setting, *, opened: bool, child: bool) -> Line
     if child:
         facts.append((f"  opens {marks.subagent}", "user"))
     mark = marks.open if opened else marks.folded
-    head: list[Run] = [(f"{mark} ", "faint"), (call.name, "tool b"), (" ", "text")]
+    head: list[Run] = [(f"{mark} ", "faint"), (call.name, "tool bold"), (" ", "text")]
     room = setting.width - width_of(head) - width_of(facts) - 2
     beside = [(f"{' ' if number else '  '}{text}", ink)
               for number, (text, ink) in enumerate(call.marks)]
     room_what = max(8, room - width_of(beside))
-    cut = fit_path if "/" in call.what and " " not in call.what else fit
-    what = cut(call.what, room_what)
-    runs = fitted([*head, (what, "text"), *beside], max(8, setting.width - width_of(facts) - 2))
-    return Line(runs, right=facts, action="child" if child else "fold")
+    shorten = fit_path if "/" in call.what and " " not in call.what else fit
+    what = shorten(call.what, room_what)
+    runs = cut([*head, (what, "text"), *beside], max(8, setting.width - width_of(facts) - 2))
+    return Line(runs, right=facts, fold="child" if child else "fold")
 
 
 def _body(call: Call, item: Item, setting: Setting, level: Level) -> list[Line]:
@@ -146,20 +145,21 @@ def _cut(lines: list[Line], source: list[object] | list[Line], limit: int) -> li
 def _rest(left: int, above: bool = False) -> Line:
     word = "earlier" if above else "more"
     return Line(
-        [(f"{glyphs().more} {left:,} {word} line{'s' * (left != 1)}", "faint")], action="fold"
+        [(f"{glyphs().more} {left:,} {word} line{'s' * (left != 1)}", "faint")], fold="fold"
     )
 
 
 def _todo_lines(call: Call, width: int) -> list[Line]:
     marks = glyphs()
     looks = {
-        "completed": (marks.done, "ok", "muted"), "in_progress": (marks.waiting, "tool", "text b"),
-        "cancelled": (marks.failed, "faint", "faint s"),
+        "completed": (marks.done, "ok", "muted"),
+        "in_progress": (marks.waiting, "tool", "text bold"),
+        "cancelled": (marks.failed, "faint", "faint strike"),
     }
     lines: list[Line] = []
     for state, text in call.body:
         mark, edge, ink = looks.get(state, (marks.idle, "faint", "text"))
-        lines += wrapped([(text, ink)], width, [(f"{mark} ", edge)], [("  ", edge)])
+        lines += wrap_runs([(text, ink)], width, [(f"{mark} ", edge)], [("  ", edge)])
     return lines
 
 
@@ -169,7 +169,7 @@ def _text_body(call: Call, item: Item, width: int, *, whole: bool) -> list[Line]
         limit = CAP_CHARACTERS * item.pages
         lines = _output_lines(call, text[:limit].split("\n"), width)
         lines = capped_lines(lines, item.pages)
-        if len(text) > limit and (not lines or lines[-1].action != "more"):
+        if len(text) > limit and (not lines or lines[-1].fold != "more"):
             rest = text[limit:]
             left = f"{rest.count(chr(10)) + 1:,} more lines, {figures.size(len(rest))}"
             lines.append(more_line(left))
@@ -193,7 +193,7 @@ def _short(call: Call, sources: list[str], width: int) -> list[Line]:
             rows = rows[:ROWS_OF_A_LINE]
             shown = sum(len(row.text) + len(row.tail) for row in rows)
             left = f"{glyphs().more} {len(source) - shown:,} more characters"
-            rows.append(Line([(left, "faint")], action="fold"))
+            rows.append(Line([(left, "faint")], fold="fold"))
         lines += rows
     return lines
 
@@ -203,7 +203,7 @@ def _output_lines(call: Call, sources: list[str], width: int) -> list[Line]:
     if call.kind == "code" and call.language:
         lines = []
         for runs in code_lines("\n".join(sources), call.language):
-            lines += wrapped(runs, width, by_cells=True)
+            lines += wrap_runs(runs, width, by_cells=True)
         return lines
     made: list[Line] = []
     for source in sources:
@@ -211,8 +211,8 @@ def _output_lines(call: Call, sources: list[str], width: int) -> list[Line]:
         numbered = _NUMBERED.match(source) if call.kind == "code" else None
         if numbered:
             edge = f"{numbered[1]:>5}  "
-            made += wrapped([(clean(numbered[2]), ink)], width, [(edge, "faint")],
+            made += wrap_runs([(clean(numbered[2]), ink)], width, [(edge, "faint")],
                             [(" " * cells(edge), "faint")], by_cells=True)
         else:
-            made += wrapped([(text, ink)], width, by_cells=True)
+            made += wrap_runs([(text, ink)], width, by_cells=True)
     return made

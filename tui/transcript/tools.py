@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from store.conversation.replies import approved_plan
-from tui.kit import figures
+from tui.kit import diff, figures
+from tui.kit.diff import DiffLine
 from tui.kit.text import one_line
-from tui.transcript import diff
 from tui.transcript.call import PATHS, Call, shortened
-from tui.transcript.diff import DiffLine
 from tui.transcript.plain import as_dict, as_list, readable
 
 _SHELLS = frozenset({

@@ -228,13 +228,13 @@ class TranscriptPane(TranscriptVerbs, TakeOutActions, FoldingPane):
             if not there:
                 return
             self.select(part)
-        if event.action == "hidden":
+        if event.fold == "hidden":
             await self.turn_run(part)
-        elif event.action == "child":
+        elif event.fold == "child":
             child = self._child_here()
             if child is not None:
                 self.open_child(child)
-        elif event.action:
+        elif event.fold:
             await self.fold(part)
 
     @on(TranscriptView.Wheeled)

@@ -6,9 +6,9 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
 from tui.host import host_of
+from tui.kit.lines import Run
 from tui.kit.text import one_line
 from tui.transcript.headings import FactLines
-from tui.transcript.lines import Run
 from tui.transcript.plain import as_dict, decode
 from tui.verbs.doing import asking, open_now
 

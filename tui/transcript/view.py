@@ -7,6 +7,7 @@ Only what stands on the screen is laid out and painted. Painting goes through
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from textual import events
@@ -18,16 +19,17 @@ from textual.widget import Widget
 
 from tui.kit.cache import WeightedCache
 from tui.kit.guard import filtered
+from tui.kit.lines import Hits, Line
+from tui.kit.paint import Paint, paint_of
+from tui.kit.selection import offset_y, selected_strip, selected_text
 from tui.kit.text import Span
-from tui.kit.theme import palette_of
 from tui.transcript.document import Document
 from tui.transcript.item import Setting
-from tui.transcript.lines import Action, Block, Hits, Line
-from tui.transcript.paint import Paint
+from tui.transcript.layout import PartBlock
 from tui.transcript.scroller import Row, Scroller
-from tui.transcript.selection import offset_y, painted, selected_text
+from tui.transcript.selection import rows_in
 from tui.transcript.standing import Anchor
-from tui.transcript.strips import setting_for, strip_of, thumb_rows
+from tui.transcript.strips import GUTTER, setting_for, strip_of, thumb_rows
 
 PAINTED_LINES = 1_200
 WHEEL_LINES = 3
@@ -46,7 +48,7 @@ class TranscriptView(Widget, can_focus=True):
         """A line of a part was clicked."""
 
         part: Anchor
-        action: Action
+        fold: Hashable
 
     @dataclass
     class Wheeled(Message):
@@ -74,7 +76,7 @@ class TranscriptView(Widget, can_focus=True):
         self.at_end = False
         self._rows: list[Row] | None = None
         self._paint: Paint | None = None
-        self._strips: WeightedCache[tuple[object, ...], tuple[Block, Strip]] = WeightedCache(
+        self._strips: WeightedCache[tuple[object, ...], tuple[PartBlock, Strip]] = WeightedCache(
             PAINTED_LINES)
         self._dragging = False
 
@@ -133,11 +135,11 @@ class TranscriptView(Widget, can_focus=True):
     @property
     def paint(self) -> Paint:
         """What resolves the inks."""
-        palette = palette_of(self.app)
-        if self._paint is None or self._paint.palette is not palette:
-            self._paint = Paint(palette)
+        paint = paint_of(self.app)
+        if paint is not self._paint:
+            self._paint = paint
             self._strips.clear()
-        return self._paint
+        return paint
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out for the new width; the line at the top stays."""
@@ -177,7 +179,8 @@ class TranscriptView(Widget, can_focus=True):
             strip = self._strip(rows[y], paint, thumb=y in thumb)
             if selection is not None and chosen is not None:
                 span = selection.get_span(offset_y(rows[y].part, rows[y].line))
-                strip = painted(strip, span, chosen)
+                if span is not None:
+                    strip = selected_strip(strip, max(GUTTER, span[0]), span[1], chosen)
             strips.append(strip)
         strips = filtered(self, strips)
         if crop.x or crop.width != width:
@@ -196,7 +199,7 @@ class TranscriptView(Widget, can_focus=True):
         block = self.document.block(row.part)
         width = self.size.width
         if block is None or row.line >= len(block.lines):
-            return strip_of(Block([]), Line([]), width, paint, thumb=thumb)
+            return strip_of(PartBlock([]), Line([]), width, paint, thumb=thumb)
         own = row.line >= block.top
         selected = row.part == self.cursor and own
         skeleton = self.document.skeleton
@@ -209,7 +212,7 @@ class TranscriptView(Widget, can_focus=True):
         if known is not None and known[0] is block:
             return known[1]
         strip = strip_of(
-            block, block.lines[row.line], width, paint, ground=ground, marked=marked, thumb=thumb,
+            block, block.lines[row.line], width, paint, ground=ground, marks=marked, thumb=thumb,
             spans=spans, current=self._current(row, hits) if hits is not None else None,
         )
         if spans is None:
@@ -236,10 +239,10 @@ class TranscriptView(Widget, can_focus=True):
             return
         row = rows[event.y]
         block = self.document.block(row.part)
-        action: Action = ""
+        fold: Hashable = None
         if block is not None and row.line < len(block.lines) and self.text_selection is None:
-            action = block.lines[row.line].action
-        self._tell(self.Clicked(Anchor.of(self.document, row.part), action))
+            fold = block.lines[row.line].fold
+        self._tell(self.Clicked(Anchor.of(self.document, row.part), fold))
 
     def _tell(self, message: Message) -> None:
         """Tell the pane without a way through the own queue, behind keys that came later."""
@@ -284,7 +287,7 @@ class TranscriptView(Widget, can_focus=True):
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the selected text as its source has it."""
-        return selected_text(self.document, selection), "\n"
+        return selected_text(selection, rows_in(self.document, selection), GUTTER), "\n"
 
     def text_select_all(self) -> None:
         """Select the part under the last click: a session may be too long to copy whole."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from store.queries.lineage import FamilyNode, LineageKind
 from store.queries.tree_facts import Label, NodeFacts
-from tui.inspector.blocks import Spot
-from tui.inspector.lines import Line, Link, Run, cut
 from tui.kit import figures
+from tui.kit.blocks import Block, Spot
 from tui.kit.glyphs import glyphs
+from tui.kit.lines import Line, Link, Run, cut
 from tui.kit.text import one_line
 from tui.sessions.wording import age
 
@@ -70,7 +70,7 @@ def rows_of_tree(
     return rows
 
 
-class TreeBlock:
+class TreeBlock(Block):
     """A family as a block of lines."""
 
     def __init__(
@@ -94,16 +94,9 @@ class TreeBlock:
         """Return the number of lines."""
         return len(self.rows)
 
-    def changed(self) -> None:
-        """Nothing is kept."""
-
     def find(self, needle: str, width: int) -> list[Spot]:
         """Return the lines whose title or label holds the needle."""
         return [n for n, row in enumerate(self.rows) if needle in self._name(row).casefold()]
-
-    def locate(self, spot: Spot, width: int) -> int:
-        """Return the line, as it is."""
-        return int(spot)
 
     def _name(self, row: TreeRow) -> str:
         name = row.label.text if row.label else self.nodes[row.node].title or "untitled"

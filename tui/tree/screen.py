@@ -12,12 +12,12 @@ from textual.strip import Strip
 from store.engine.database import Database
 from store.queries.lineage import FamilyNode, family
 from store.queries.tree_facts import labels_of, last_message, node_facts
-from tui.inspector.bar import LineBar
-from tui.inspector.blocks import Fixed
-from tui.inspector.lines import Line
-from tui.inspector.view import LineView
 from tui.keys.footer import BottomLine
 from tui.keys.registry import bindings
+from tui.kit.blocks import Fixed
+from tui.kit.line_bar import LineBar
+from tui.kit.line_view import LineView
+from tui.kit.lines import Line
 from tui.kit.text import one_line
 from tui.stacked import StackedScreen
 from tui.tree.block import TreeBlock, TreeRow, column_heads, rows_of_tree

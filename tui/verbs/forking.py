@@ -10,7 +10,7 @@ from store.verbs.fork import ForkPreview, fork, preview_fork
 from store.verbs.guards import refuse_while_running
 from tui.dialogs.choose import ChooseDialog
 from tui.dialogs.notes import facts, gap, paragraph, words
-from tui.inspector.blocks import Block, Text
+from tui.kit.blocks import Block, Text
 from tui.kit.text import one_line
 from tui.verbs.doing import counted, perform, quoted, refuse, told
 

@@ -19,7 +19,7 @@ from store.resume.registry import AGENTS, plan
 from tui.dialogs.choose import ChooseDialog
 from tui.dialogs.frame import room_for_notes
 from tui.dialogs.notes import facts, gap, paragraph, words
-from tui.inspector.blocks import Block, Text
+from tui.kit.blocks import Block, Text
 from tui.kit.text import one_line
 from tui.verbs.doing import ask_store, refuse
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tui.kit.blocks import Block, Fixed
 from tui.kit.glyphs import glyphs
+from tui.kit.lines import Line, Run, Value, cut
 from tui.kit.text import clean
-from tui.transcript.lines import Line, fitted, wrapped
-from tui.transcript.plain import as_dict, as_list
+from tui.kit.wrap import wrap_runs
 
 COMPARED_LINES = 800
 """Longer texts are shown as removed and added whole: comparing takes quadratic time."""
@@ -36,7 +38,7 @@ def from_patch(patch: Any) -> list[DiffLine]:
     Hunks of several files name theirs in ``file``, and each file's first says it.
     """
     made: list[DiffLine] = []
-    hunks = [as_dict(hunk) for hunk in as_list(patch)]
+    hunks = [hunk for hunk in patch if isinstance(hunk, dict)] if isinstance(patch, list) else []
     several, before = len({str(hunk.get("file")) for hunk in hunks}) > 1, None
     for hunk in hunks:
         old, new = _integer(hunk.get("oldStart")), _integer(hunk.get("newStart"))
@@ -44,7 +46,8 @@ def from_patch(patch: Any) -> list[DiffLine]:
         if made or file:
             made.append(DiffLine("@", None, file if file != before else ""))
         before = file
-        made.extend(_numbered(as_list(hunk.get("lines")), old, new))
+        lines = hunk.get("lines")
+        made.extend(_numbered(lines if isinstance(lines, list) else [], old, new))
     return made
 
 
@@ -128,23 +131,61 @@ def tally(lines: list[DiffLine]) -> tuple[int, int]:
     return signs.count("+"), signs.count("-")
 
 
-_LOOK = {
+_INKS = {
     "+": ("ok", "text", "added"), "-": ("error", "text", "removed"), " ": ("faint", "muted", ""),
 }
+"""By sign: the inks of the edge and the text, and the ground."""
 
 
-def layout(lines: list[DiffLine], width: int) -> list[Line]:
-    """Lay out a diff: number, sign, text on its ground."""
+def layout(lines: Sequence[DiffLine], width: int, *, full: bool = False) -> list[Line]:
+    """Lay out a diff: number, sign, text on its ground.
+
+    Args:
+        lines: The diff.
+        width: Cells.
+        full: Whether the ground is beneath number and sign as well.
+    """
     digits = max((len(str(line.number)) for line in lines if line.number is not None), default=0)
     made: list[Line] = []
     for line in lines:
         if line.sign == "@":
             head = " " * digits + glyphs().more + " "
-            made.append(Line(fitted([(head, "faint"), (clean(line.text), "faint i")], width)))
+            made.append(Line(cut([(head, "faint"), (clean(line.text), "faint italic")], width)))
             continue
-        edge, ink, ground = _LOOK[line.sign]
+        edge, ink, ground = _INKS[line.sign]
+        edge = f"{edge} on:{ground}" if full and ground else edge
         number = "" if line.number is None else str(line.number)
         first = [(f"{number:>{digits}} " if digits else "", edge), (f"{line.sign} ", edge)]
         rest = [(" " * (digits + 1) if digits else "", edge), ("  ", edge)]
-        made.extend(wrapped([(clean(line.text), ink)], width, first, rest, ground, by_cells=True))
+        made += wrap_runs([(clean(line.text), ink)], width, first, rest, ground, by_cells=True)
     return made
+
+
+def changes(
+    lines: Sequence[DiffLine], value: Value, fold: Hashable, limit: int | None
+) -> Block:
+    """Return a diff as a block.
+
+    Args:
+        lines: The diff.
+        value: What copying its lines takes.
+        fold: Names what unfolds the rest.
+        limit: Lines to show at most; None shows all.
+    """
+
+    def build(width: int) -> list[Line]:
+        made = layout(lines, width, full=True)
+        for line in made:
+            line.value, line.fold = value, fold
+        if limit is None or len(made) <= limit + 1:
+            return made
+        rest: Run = (f"… {len(made) - limit:,} more lines", "muted")
+        keys: Run = ("  v opens all, o shows them here", "faint")
+        return [*made[:limit], Line((rest, keys), value=value, fold=fold)]
+
+    return Fixed(build)
+
+
+def as_text(lines: Sequence[DiffLine]) -> str:
+    """Return a diff as text, for copying."""
+    return "\n".join(f"{line.sign}{line.text}" for line in lines)

@@ -1,46 +1,82 @@
-"""Blocks of lines: each knows its height at a width and gives any one of its lines."""
+"""Blocks of lines: each knows its height at a width and gives any one of its lines.
+
+A view asks a block for the lines that are on the screen and for no others, so a block may
+stand for a value of megabytes. Write a new one by ``height`` and ``line``; give ``find`` and
+``locate`` as well where a search can be answered without building all lines.
+"""
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any
 
-from tui.inspector.lines import BLANK, Line, Run, Value, arrange
-from tui.inspector.wrap import WrappedText
+from tui.kit.lines import BLANK, Hits, Line, Run, Value, arrange, hits_in
+from tui.kit.wrap import WrappedText
 
 Spot = Any
 """A place that was found, in the terms of the block that found it."""
 
 
-class Block(Protocol):
+class Block(ABC):
     """A run of lines whose number depends on the width."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def height(self, width: int) -> int:
         """Return the number of lines at ``width`` cells."""
-        ...
 
+    @abstractmethod
     def line(self, number: int, width: int) -> Line:
         """Return line ``number``, from 0."""
-        ...
 
-    def changed(self) -> None:
+    def changed(self) -> None:  # noqa: B027  most blocks keep nothing
         """Work out the lines anew: something folded or unfolded."""
-        ...
 
     def find(self, needle: str, width: int) -> list[Spot]:
         """Return the places that hold a case-folded needle, in order; folded ones too."""
-        ...
+        lines = (self.line(number, width) for number in range(self.height(width)))
+        return [n for n, line in enumerate(lines) if needle in line.whole_text.casefold()]
 
     def locate(self, spot: Spot, width: int) -> int:
         """Return the line that shows a place, after unfolding what hides it."""
-        ...
+        return int(spot)
 
 
-class Fixed:
+@dataclass(slots=True)
+class Laid(Block):
+    """Lines that were laid out already, for one width.
+
+    Attributes:
+        lines: The lines.
+        width: The width that they were laid out for.
+    """
+
+    lines: list[Line]
+    width: int = 0
+    _found: tuple[re.Pattern[str], Hits] | None = field(default=None, init=False, repr=False)
+
+    def height(self, width: int) -> int:
+        """Return the number of lines."""
+        return len(self.lines)
+
+    def line(self, number: int, width: int) -> Line:
+        """Return one of them."""
+        return self.lines[number]
+
+    def hits(self, pattern: re.Pattern[str]) -> Hits:
+        """Return where a pattern matches, across soft wraps as well."""
+        if self._found is None or self._found[0] is not pattern:
+            self._found = (pattern, hits_in(self.lines, pattern))
+        return self._found[1]
+
+
+class Fixed(Block):
     """Lines that are built for a width, in one go: headings, facts, bars."""
 
     def __init__(self, build: Callable[[int], Sequence[Line]]) -> None:
@@ -66,18 +102,9 @@ class Fixed:
         """Build them anew."""
         self._width = -1
 
-    def find(self, needle: str, width: int) -> list[Spot]:
-        """Return the numbers of the lines that hold the needle."""
-        lines = enumerate(self._at(width))
-        return [number for number, line in lines if needle in line.text.casefold()]
-
-    def locate(self, spot: Spot, width: int) -> int:
-        """Return the line's number, as it is."""
-        return int(spot)
-
 
 Painter = Callable[[str], str]
-"""Gives a source line its look."""
+"""Gives a source line its ink."""
 
 HEAD_CHARACTERS = 200_000
 """How much of a text is wrapped while only its first rows are shown."""
@@ -85,27 +112,13 @@ HEAD_CHARACTERS = 200_000
 PAINTED_CHARACTERS = 300
 """How much of a source line a painter sees."""
 
-_ERROR_LINE = re.compile(
-    r"^(E\s{2,}|✗|\s*(error|fatal|traceback|failed|failure)\b)"
-    r"|\b\w*(Error|Exception):|=+ (FAIL|ERR)|^_{4,}",
-    re.IGNORECASE,
-)
-_PLACE = re.compile(r"^\S*[\w.-]+/[\w./-]+:\d+(:\d+)?\S*$")
+
+def plain(ink: str = "text") -> Painter:
+    """Return a painter that gives every line one ink."""
+    return lambda line: ink
 
 
-def plain(look: str = "text") -> Painter:
-    """Return a painter that gives every line one look."""
-    return lambda line: look
-
-
-def paint_output(line: str) -> str:
-    """Paint a line of a failed program's output: what went wrong, and where."""
-    if _ERROR_LINE.search(line):
-        return "error"
-    return "user" if _PLACE.match(line.strip()) else "text"
-
-
-class Text:
+class Text(Block):
     """A text, all of it or its first rows with a line that says how many more there are."""
 
     def __init__(
@@ -123,8 +136,8 @@ class Text:
 
         Args:
             text: Any text; it is made drawable here.
-            value: What its lines stand for.
-            paint: Gives a row its looks.
+            value: What copying its lines takes.
+            paint: Gives a source line its ink.
             words: Break between words.
             indent: Cells before each row.
             limit: Rows to show at most; None shows all.
@@ -148,25 +161,23 @@ class Text:
         return max(4, width - self._indent)
 
     def height(self, width: int) -> int:
-        """Return the number of lines, the one that tells of the rest included."""
+        """Return the number of lines, with the one that counts the rest."""
         rows = self.wrapped.height(self._inner(width))
         return rows if self.limit is None or rows <= self.limit + 1 else self.limit + 1
 
     def line(self, number: int, width: int) -> Line:
-        """Return a row of the text, or the line that tells of the rest."""
+        """Return a row of the text, or the line that counts the rest."""
         inner, pad = self._inner(width), " " * self._indent
         rows = self.wrapped.height(inner)
         if self.limit is not None and rows > self.limit + 1 and number == self.limit:
-            return self._rest(self.wrapped.row(number, inner)[1], pad)
-        row, source, soft = self.wrapped.row(number, inner)
-        look = self._paint(self.wrapped.lines[source][:PAINTED_CHARACTERS])
-        runs: tuple[Run, ...] = ((row, look),)
+            return self._rest(self.wrapped.row(number, inner).source, pad)
+        row = self.wrapped.row(number, inner)
+        ink = self._paint(self.wrapped.lines[row.source][:PAINTED_CHARACTERS])
+        runs: tuple[Run, ...] = ((row.text, ink),)
         if self._indent:
             runs = ((pad, "text"), *runs)
-        return Line(runs, value=self._value, fold=self._fold, soft=soft)
-
-    def changed(self) -> None:
-        """Do nothing: what is shown follows from ``limit`` alone."""
+        return Line(runs, value=self._value, fold=self._fold, soft=row.soft,
+                    lead=self._indent, tail=row.tail)
 
     def find(self, needle: str, width: int) -> list[Spot]:
         """Return source line and character of each place."""
@@ -185,8 +196,8 @@ class Text:
     def _rest(self, source: int, pad: str) -> Line:
         left = self._text.count("\n") + (not self._text.endswith("\n")) - source
         noun = "line" if left == 1 else "lines"
-        told = f"… {left:,} more {noun}"
-        runs: tuple[Run, ...] = ((pad + told, "muted"),)
+        left_over = f"… {left:,} more {noun}"
+        runs: tuple[Run, ...] = ((pad + left_over, "muted"),)
         if self._value is not None or self._fold is not None:
             runs += (("  v opens all, o shows them here", "faint"),)
         return Line(runs, value=self._value, fold=self._fold)
@@ -195,12 +206,12 @@ class Text:
 def _grounded(line: Line, width: int) -> tuple[Run, ...]:
     """Return a line's runs in its width, each on the line's ground."""
     runs = arrange(line, width)
-    if line.ground is None:
+    if not line.ground:
         return runs
-    return tuple((text, f"{look} on:{line.ground}") for text, look in runs)
+    return tuple((text, f"{ink} on:{line.ground}") for text, ink in runs)
 
 
-class Columns:
+class Columns(Block):
     """Two stacks of blocks side by side."""
 
     GAP = 3
@@ -219,7 +230,7 @@ class Columns:
         return max(self._left.height(left), self._right.height(right))
 
     def line(self, number: int, width: int) -> Line:
-        """Return both stacks' lines in one; it stands for the left one's value, if any."""
+        """Return both stacks' lines in one; its value is the left one's, if any."""
         left_width, right_width = self._widths(width)
         left = self._line_of(self._left, number, left_width)
         right = self._line_of(self._right, number, right_width)
@@ -228,7 +239,7 @@ class Columns:
             *_grounded(right, right_width),
         )
         shown = right if left is BLANK or not left.value else left
-        return replace(shown, runs=runs, right=(), ground=None)
+        return replace(shown, runs=runs, right=(), ground="", soft=False, lead=0, tail="")
 
     def changed(self) -> None:
         """Pass it on to both stacks."""
@@ -252,7 +263,7 @@ class Columns:
         return stack.line(number, width) if number < stack.height(width) else BLANK
 
 
-class Stack:
+class Stack(Block):
     """Blocks one below the other."""
 
     def __init__(self, blocks: Sequence[Block] = ()) -> None:
@@ -289,6 +300,11 @@ class Stack:
 
     def line(self, number: int, width: int) -> Line:
         """Return one line of one of the blocks."""
+        at, inner = self.place_of(number, width)
+        return self.blocks[at].line(inner, width)
+
+    def place_of(self, number: int, width: int) -> tuple[int, int]:
+        """Return the block that holds a line, and which of its lines it is."""
         self.height(width)
         at = bisect_right(self._ends, number)
-        return self.blocks[at].line(number - (self._ends[at - 1] if at else 0), width)
+        return at, number - (self._ends[at - 1] if at else 0)

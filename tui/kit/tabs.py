@@ -9,9 +9,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.inspector.lines import BLANK, Line, Run, cut, width_of
-from tui.inspector.paint import strip_of, style_of
-from tui.kit.theme import palette_of
+from tui.kit.lines import BLANK, Line, Run, cut, width_of
+from tui.kit.paint import paint_of, strip_of
 
 MARGIN = 1
 
@@ -70,7 +69,7 @@ class Tabs(Widget, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """Paint one of the three lines; the last one is empty."""
-        palette = palette_of(self.app)
+        paint = paint_of(self.app)
         width = max(8, self.size.width - 2 * MARGIN)
         line = BLANK
         if y == 0:
@@ -79,8 +78,8 @@ class Tabs(Widget, can_focus=False):
             line = Line(cut((self._title, (f"  {self._kind}", "faint")), max(0, room)), right)
         elif y == 1:
             line = Line(self._summary)
-        base = style_of("text", palette, self._ground)
-        strip = strip_of(line, width, palette, ground=self._ground)
+        base = paint.style("blank", self._ground)
+        strip = strip_of(line, width, paint, ground=self._ground)
         blank = Strip.blank(MARGIN, base)
         return Strip.join([blank, strip, blank])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,11 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from tui.inspector.blocks import Block, Spot, Stack
-from tui.inspector.lines import BLANK, Line
-from tui.inspector.paint import strip_of, style_of
-from tui.inspector.selecting import selected_strip, selected_text
-from tui.inspector.tree import Node
-from tui.kit.theme import palette_of
+from tui.kit.blocks import Block, Spot, Stack
+from tui.kit.lines import BLANK, Line, arrange
+from tui.kit.paint import paint_of, strip_of
+from tui.kit.selection import offset_y, places_in, selected_strip, selected_text
+from tui.kit.tree import Node
 
 MARKS = ("▸", "▾", "…")
 
@@ -114,28 +114,49 @@ class LineView(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Paint one row of the screen."""
-        palette = palette_of(self.app)
+        paint = paint_of(self.app)
         number = y + self.scroll_offset.y
         on_cursor = number == self.cursor and self.has_focus and bool(self.virtual_size.height)
         ground = "focus" if on_cursor else self._ground
         strip = strip_of(
-            self.line_at(number), self.cells, palette, ground=ground, needle=self.needle
+            self.line_at(number), self.cells, paint, ground=ground, needle=self.needle
         )
+        offset = self.offset_at(number)
         selection = self.text_selection
-        if selection is not None and (span := selection.get_span(number)) is not None:
+        if selection is not None and (span := selection.get_span(offset)) is not None:
             style = self.screen.get_component_rich_style("screen--selection", default=None)
             strip = selected_strip(strip, *span, style)
         edge = self.MARGIN
-        base = style_of("text", palette, ground)
-        strip = strip.apply_offsets(0, number)
+        base = paint.style("blank", ground)
+        strip = strip.apply_offsets(0, offset)
         left = Strip.blank(edge, base)
         right = Strip.blank(max(0, self.size.width - edge - strip.cell_length), base)
         return Strip.join([left, strip, right])
 
+    def offset_at(self, number: int) -> int:
+        """Return a line's y in a selection: see ``tui.kit.selection``."""
+        return offset_y(*self.stack.place_of(number, self.cells))
+
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the selected text; rows that were wrapped come out as one line."""
-        height = self.stack.height(self.cells)
-        return selected_text(selection, self.line_at, height, self.cells), "\n"
+        return selected_text(selection, self._rows_in(selection)), "\n"
+
+    def _rows_in(self, selection: Selection) -> Iterator[tuple[int, Line, str]]:
+        """Yield offset, line and text of the rows that a selection may hold."""
+        blocks, width = self.stack.blocks, self.cells
+        if not blocks:
+            return
+        last = len(blocks) - 1, max(0, blocks[-1].height(width) - 1)
+        (first, top), (final, bottom) = places_in(selection, last)
+        for at in range(first, final + 1):
+            end = blocks[at].height(width)
+            start, end = (top if at == first else 0), (min(end, bottom + 1) if at == final else end)
+            for number in range(start, end):
+                line = blocks[at].line(number, width)
+                text = line.text
+                if line.right:
+                    text = "".join([text for text, _ink in arrange(line, width)])
+                yield offset_y(at, number), line, text
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Repaint what is selected."""

@@ -6,10 +6,12 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tui.kit.blocks import Block, Fixed, Text, plain
 from tui.kit.glyphs import glyphs
 from tui.kit.highlight import code_lines
+from tui.kit.lines import Line, Run, Value, cut, width_of
 from tui.kit.text import cells, clean, fit
-from tui.transcript.lines import Line, Run, fitted, width_of, wrapped
+from tui.kit.wrap import plain_lines, wrap_runs
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -19,7 +21,13 @@ _PLAIN = re.compile(r"[^\W\d_](?:[^\W_]|[ .,;:!?'’\"()\-–—/])*")
 """Text of one line in which nothing can be markup: no need to parse."""
 MOST_BRACKETS = 4_000
 """Text with more of them is shown as it stands: each could begin a link."""
-_OPENS = {"strong_open": "b", "em_open": "i", "s_open": "s", "link_open": "u"}
+MEASURE = 100
+"""Most cells of a line of prose in a block."""
+LONGEST_RENDERED = 200_000
+"""Characters beyond which a block shows a text as it is."""
+_OPENS = {
+    "strong_open": "bold", "em_open": "italic", "s_open": "strike", "link_open": "underline",
+}
 _CLOSES = frozenset({"strong_close", "em_close", "s_close", "link_close"})
 
 
@@ -42,7 +50,7 @@ def layout(text: str, width: int, whole_width: int, ink: str = "text") -> list[L
     """
     text = clean(text).strip("\n")
     if _PLAIN.fullmatch(text):
-        return wrapped([(text, ink)], width)
+        return wrap_runs([(text, ink)], width)
     if text.count("[") > MOST_BRACKETS:
         return plain_lines(text, width, ink)
     lines = _Layout(width, whole_width, ink).run(parser().parse(text))
@@ -50,12 +58,24 @@ def layout(text: str, width: int, whole_width: int, ink: str = "text") -> list[L
     return lines if any(line.text.strip(" │") for line in lines) else plain_lines(text, width, ink)
 
 
-def plain_lines(text: str, width: int, ink: str, indent: list[Run] | None = None) -> list[Line]:
-    """Lay out text line by line as it stands."""
-    return [
-        line for source in clean(text).split("\n")
-        for line in wrapped([(source, ink)], width, indent)
-    ]
+def prose(text: str, value: Value, ink: str = "text") -> Block:
+    """Return a text as rendered Markdown; a very long one as it is.
+
+    Args:
+        text: As the session has it.
+        value: What copying its lines takes.
+        ink: What plain text is drawn with.
+    """
+    if len(text) > LONGEST_RENDERED:
+        return Text(text, value=value, words=True, paint=plain(ink))
+
+    def build(width: int) -> list[Line]:
+        lines = layout(text, min(width, MEASURE), width, ink)
+        for line in lines:
+            line.value = value
+        return lines
+
+    return Fixed(build)
 
 
 class _Layout:
@@ -92,12 +112,12 @@ class _Layout:
             rest = [*self.margin, (" " * width_of(self.bullet), "text")]
             self.margin, self.bullet = rest, None
         for line in _split(runs):
-            self.lines.extend(wrapped(line, self.width, first, rest))
+            self.lines.extend(wrap_runs(line, self.width, first, rest))
             first = rest
 
     def _heading_open(self, token: Token) -> None:
         self._gap()
-        self.heading = "assistant b" if token.tag in ("h1", "h2") else "text b"
+        self.heading = "assistant bold" if token.tag in ("h1", "h2") else "text bold"
 
     def _heading_close(self, token: Token) -> None:
         self.heading = ""
@@ -168,7 +188,7 @@ class _Layout:
         language = token.info.split()[0] if token.info.strip() else ""
         margin = [*self.margin, ("  ", "text")]
         for runs in code_lines(token.content.rstrip("\n"), language.split("{")[0]):
-            self.lines.extend(wrapped(runs, self.whole_width, margin, by_cells=True))
+            self.lines.extend(wrap_runs(runs, self.whole_width, margin, by_cells=True))
         self.lines.append(Line(list(self.margin)))
 
     _code_block = _fence
@@ -203,7 +223,7 @@ def _inline_runs(tokens: list[Token], ink: str) -> list[Run]:
     flags, links = [base], [""]
     for token in tokens:
         if token.type in _OPENS:
-            flags.append(flags[-1] + _OPENS[token.type])
+            flags.append(f"{flags[-1]} {_OPENS[token.type]}")
             if token.type == "link_open":
                 links.append(str(token.attrGet("href") or ""))
         elif token.type in _CLOSES:
@@ -219,9 +239,9 @@ def _inline_runs(tokens: list[Token], ink: str) -> list[Run]:
         elif token.type == "image":
             runs.append((f"[image {clean(token.content)}]", "muted"))
         else:
-            colour = "user" if "u" in flags[-1] else role
+            colour = "user" if "underline" in flags[-1] else role
             # Entities are decoded by the parser: what they stand for is cleaned here.
-            runs.append((clean(token.content), f"{colour} {flags[-1]}".strip()))
+            runs.append((clean(token.content), " ".join([colour, *flags[-1].split()])))
     return runs
 
 
@@ -277,13 +297,13 @@ def _table_row(
     for column, size in enumerate(widths):
         runs = row[column] if column < len(row) else []
         if head:
-            runs = [(text, "text b") for text, _ink in runs]
-        blocks.append([line.runs for line in wrapped(runs, size)])
+            runs = [(text, "text bold") for text, _ink in runs]
+        blocks.append([line.runs for line in wrap_runs(runs, size)])
     lines = []
     for number in range(max((len(block) for block in blocks), default=0)):
         runs = list(margin)
         for column, (block, size) in enumerate(zip(blocks, widths, strict=True)):
-            cell = fitted(block[number], size) if number < len(block) else []
+            cell = cut(block[number], size) if number < len(block) else []
             runs += cell
             if column < len(widths) - 1:
                 pad = size - sum(cells(text) for text, _ in cell)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.inspector.lines import BLANK, Line
-from tui.inspector.paint import strip_of, style_of
-from tui.kit.theme import palette_of
+from tui.kit.lines import BLANK, Line
+from tui.kit.paint import paint_of, strip_of
 
 MARGIN = 1
 
@@ -39,8 +38,8 @@ class LineBar(Widget, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """Paint it."""
-        palette = palette_of(self.app)
+        paint = paint_of(self.app)
         width = max(1, self.size.width - 2 * MARGIN)
-        blank = Strip.blank(MARGIN, style_of("text", palette, self._ground))
-        strip = strip_of(self._line if y == 0 else BLANK, width, palette, ground=self._ground)
+        blank = Strip.blank(MARGIN, paint.style("blank", self._ground))
+        strip = strip_of(self._line if y == 0 else BLANK, width, paint, ground=self._ground)
         return Strip.join([blank, strip, blank])

@@ -1,0 +1,181 @@
+"""Lines to strips: the only place where inks become styles of the active theme."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App
+from textual.strip import Strip
+
+from tui.kit.glyphs import ASCII, ascii_only, glyphs
+from tui.kit.lines import Line, Run, arrange, slice_runs
+from tui.kit.palette import Palette
+from tui.kit.text import Span, clean
+from tui.kit.theme import MARKED_GROUNDS, RAISED_GROUNDS, palette_of
+
+_FAINTER = {"text": "muted", "muted": "faint"}
+_BRIGHTER_GROUNDS = frozenset({*RAISED_GROUNDS, *MARKED_GROUNDS})
+_ASCII_BLOCKS = str.maketrans("█▉▊▋▌▍▎▏■▪", "#########*")
+_ALIASES = {"blank": "text", "thumb": "rule"}
+HIT, CURRENT_HIT = "text bold on:hit", "tool bold reverse on:hit"
+"""Inks of what a search found, and of the hit that the search is at."""
+
+
+class Paint:
+    """Resolves inks against one palette; each style is made once."""
+
+    def __init__(self, palette: Palette) -> None:
+        """Take the palette that everything is drawn with."""
+        self.palette = palette
+        self._styles: dict[tuple[str, str, bool], Style] = {}
+
+    def style(self, ink: str, ground: str = "background", dimmed: bool = False) -> Style:
+        """Return the style of an ink.
+
+        Args:
+            ink: See ``tui.kit.lines``. Its own ground gives way to that of a cursor or a
+                dialog (``focus``, ``raised``); the ground of a hit does not.
+            ground: Role of the background.
+            dimmed: Whether it is drawn a weight fainter.
+        """
+        key = (ink, ground, dimmed)
+        style = self._styles.get(key)
+        if style is None:
+            style = self._styles[key] = self._resolve(ink, ground, dimmed)
+        return style
+
+    def _resolve(self, ink: str, ground: str, dimmed: bool) -> Style:
+        role, *flags = ink.split()
+        if dimmed:
+            role = _FAINTER.get(role, role)
+        for flag in flags:
+            if flag.startswith("on:") and (flag == "on:hit" or ground not in RAISED_GROUNDS):
+                ground = flag[3:]
+        if role in ("faint", "rule") and ground in _BRIGHTER_GROUNDS:
+            role = "muted"
+        colour = getattr(self.palette, _ALIASES.get(role, role))
+        behind = getattr(self.palette, ground)
+        if "reverse" in flags:
+            colour, behind = behind, colour
+        return Style(
+            color=colour, bgcolor=behind,
+            bold="bold" in flags or None, italic="italic" in flags or None,
+            underline="underline" in flags or None, strike="strike" in flags or None,
+        )
+
+
+@lru_cache(maxsize=16)
+def paint_with(palette: Palette) -> Paint:
+    """Return what paints with a palette."""
+    return Paint(palette)
+
+
+def paint_of(app: App[Any]) -> Paint:
+    """Return what paints with the colours of the active theme."""
+    return paint_with(palette_of(app))
+
+
+def drawable(text: str) -> str:
+    """Return a run's text for this terminal: the kit's own guard against control characters."""
+    if not text.isprintable():
+        text = clean(text)
+    if text.isascii() or glyphs() is not ASCII:
+        return text
+    return ascii_only(text.translate(_ASCII_BLOCKS))
+
+
+def segments_of(
+    line: Line, width: int, paint: Paint, *, ground: str, own: str = "", dimmed: bool = False,
+    margin: int = 0,
+) -> list[Segment]:
+    """Return a line as segments of together ``width + margin`` cells.
+
+    Args:
+        line: The line.
+        width: Cells of the line.
+        paint: Resolves the inks.
+        ground: Role of the ground beneath it.
+        own: Role of the ground beneath its content, "" for none.
+        dimmed: Whether it is drawn a weight fainter.
+        margin: Blank cells after it, on ``ground``.
+    """
+    if not own:
+        return [
+            Segment(drawable(text), paint.style(ink, ground, dimmed))
+            for text, ink in arrange(line, width, margin) if text
+        ]
+    segments, lead = [], line.lead
+    for text, ink in arrange(line, width):
+        if text:
+            behind = own if lead <= 0 else ground
+            segments.append(Segment(drawable(text), paint.style(ink, behind, dimmed)))
+            lead -= len(text)
+    if margin:
+        segments.append(Segment(" " * margin, paint.style("blank", ground)))
+    return segments
+
+
+def strip_of(
+    line: Line, width: int, paint: Paint, *, ground: str = "panel", needle: str = ""
+) -> Strip:
+    """Return a line as a strip of exactly ``width`` cells.
+
+    Args:
+        line: The line; its own ground wins over the view's, not over the cursor's.
+        width: Cells.
+        paint: Resolves the inks.
+        ground: Role of the ground beneath it.
+        needle: What is searched for, case-folded; "" marks nothing.
+    """
+    own = line.ground if ground not in RAISED_GROUNDS else ""
+    if needle:
+        runs = arrange(line, width)
+        spans = spans_of("".join([text for text, _ink in runs]), needle)
+        if spans:
+            line = Line(marked(runs, spans, HIT), lead=line.lead)
+    segments = segments_of(line, width, paint, ground=ground, own=own)
+    return Strip(segments).adjust_cell_length(width, paint.style("blank", own or ground))
+
+
+def spans_of(text: str, needle: str) -> list[Span]:
+    """Return which characters of a text are a needle.
+
+    Args:
+        text: One line; one whose length case folding changes has none.
+        needle: Case-folded.
+    """
+    folded = text.casefold()
+    if needle not in folded or len(folded) != len(text):
+        return []
+    spans = []
+    at = folded.find(needle)
+    while at >= 0:
+        spans.append((at, at + len(needle)))
+        at = folded.find(needle, at + len(needle))
+    return spans
+
+
+def marked(
+    runs: Sequence[Run], spans: Sequence[Span], ink: str = "", current: Span | None = None
+) -> tuple[Run, ...]:
+    """Return the runs with hits on the hits' ground.
+
+    Args:
+        runs: One line.
+        spans: Which characters are hits, in order.
+        ink: What hits are drawn with; "" leaves them their own.
+        current: The hit that the search is at.
+    """
+    pieces: list[Run] = []
+    at, length = 0, sum([len(text) for text, _ink in runs])
+    for start, end in spans:
+        pieces += slice_runs(runs, at, start)
+        for text, own in slice_runs(runs, max(at, start), end):
+            look = CURRENT_HIT if (start, end) == current else ink or f"{own} on:hit"
+            pieces.append((text, look))
+        at = max(at, end)
+    return (*pieces, *slice_runs(runs, at, length))
