@@ -19,6 +19,7 @@ class StackedScreen(CommandPane, Screen[None]):
     """Moves through lines; what it shows and does is its child's."""
 
     AUTO_FOCUS = "LineView"
+    view: LineView
     DEFAULT_CSS = """
     StackedScreen { background: $background; }
     StackedScreen > #stacked-title, StackedScreen > #stacked-head { width: 1fr; }

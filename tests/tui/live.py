@@ -20,7 +20,7 @@ from tests.store.talks import Talk, make_store
 from tests.tui.workers import workers_done
 from tui.app import BackscrollApp
 from tui.sessions.model import build_model
-from tui.sessions.session_pane import SessionsPane
+from tui.sessions.pane import SessionsPane
 from tui.start.library import Library
 from tui.start.quick_settings import QuickSettings
 from tui.transcript import search as search_text
@@ -93,14 +93,14 @@ class Live:
     async def see(self) -> None:
         """Poll, and have all slower readings done at once too."""
         await self.poll()
-        while (self.transcript.whole_is_due or self.sessions.order_is_due
-               or self.sessions.count_is_due):
-            if self.sessions.count_is_due:
-                self.sessions.count_now()
+        while (self.transcript.whole_is_due or self.sessions.order.is_due
+               or self.sessions.turns.is_due):
+            if self.sessions.turns.is_due:
+                self.sessions.turns.count_now()
             if self.transcript.whole_is_due:
                 self.transcript.read_whole_now()
-            if self.sessions.order_is_due:
-                self.sessions.order_now()
+            if self.sessions.order.is_due:
+                self.sessions.order.read_now()
             await self.quiet()
         view = self.sessions.view
         for _ in range(MOST_PAUSES):
@@ -230,7 +230,7 @@ def _check_search(shown: Live, db: Database, fresh: Document) -> None:
 def _check_list(shown: Live, db: Database) -> None:
     pane = shown.sessions
     keys = activities.keys(db, pane.list_query, NOW)
-    fresh = build_model(keys, pane._folds, headed=pane.list_query.group != "none")
+    fresh = build_model(keys, pane.contents.folds, headed=pane.list_query.group != "none")
     assert list(pane.view.model.rowids) == list(fresh.rowids)
     assert pane.view.model.groups == fresh.groups
     rows = activities.rows(db, list(fresh.rowids), (), NOW)

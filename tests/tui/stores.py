@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from store.engine.database import open_database
 from tests.tui.workers import workers_done
 from tui.app import BackscrollApp
-from tui.sessions.session_pane import SessionsPane
+from tui.sessions.pane import SessionsPane
 from tui.start.library import Library
 from tui.start.quick_settings import QuickSettings
 

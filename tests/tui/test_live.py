@@ -18,7 +18,7 @@ from tests.tui.live import FORMS, check, live
 from tests.tui.live_writer import CHANGES
 from tui.kit.glyphs import glyphs
 from tui.live.notifying import Notifier, sequence
-from tui.sessions.live import TOLD_AFTER
+from tui.sessions.order import REPORTED_AFTER
 from tui.start import problems
 from tui.transcript.transcript_pane import TranscriptPane
 
@@ -198,10 +198,10 @@ async def test_an_order_that_a_store_cannot_give_is_asked_for_again(
     monkeypatch.setattr(problems, "keep", lambda summary, error: told.append(summary))
     async with live(path) as shown:
         path.rename(tmp_path / "away.db")
-        for _ in range(TOLD_AFTER + 1):
-            shown.sessions.order_now()
+        for _ in range(REPORTED_AFTER + 1):
+            shown.sessions.order.read_now()
             await shown.quiet()
-        assert shown.sessions.order_is_due
+        assert shown.sessions.order.is_due
         assert told == []
         (tmp_path / "away.db").rename(path)
         shown.write(("new_session", 1))
@@ -209,8 +209,8 @@ async def test_an_order_that_a_store_cannot_give_is_asked_for_again(
         check(shown, path)
         path.rename(tmp_path / "away.db")
         path.write_text("notes")
-        for _ in range(TOLD_AFTER + 1):
-            shown.sessions.order_now()
+        for _ in range(REPORTED_AFTER + 1):
+            shown.sessions.order.read_now()
             await shown.quiet()
         assert told == ["The session list could not be read"]
         path.unlink()

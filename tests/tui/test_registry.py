@@ -13,7 +13,7 @@ from tui.keys.declaration import AnyCommand, Scope
 from tui.keys.layouts import TWINS, with_twins
 from tui.keys.names import key_label, key_name
 from tui.main.screen import MainScreen
-from tui.sessions.session_pane import SessionsPane
+from tui.sessions.pane import SessionsPane
 from tui.transcript.transcript_pane import TranscriptPane
 from tui.tree.screen import TreeScreen
 

@@ -12,7 +12,7 @@ from tests.tui.stores import NOW, Told, browser, put, settled, some
 from tui.kit import clipboard
 from tui.sessions.header import ListLimit, ListTitle
 from tui.sessions.model import ListModel
-from tui.sessions.session_pane import SessionsPane
+from tui.sessions.pane import SessionsPane
 from tui.sessions.view import SessionList
 
 THREADS = [
@@ -101,7 +101,7 @@ async def test_another_grouping_while_the_list_is_arranged(
     async with app.run_test(size=(120, 40)) as pilot:
         pane = await settled(app, pilot)
         shown: list[tuple[str, list[str]]] = []
-        show, wanted = pane.view.show, pane._wanted_rowid
+        show, wanted = pane.view.show, pane.contents._wanted_rowid
 
         def watched(model: ListModel, query: ListQuery, selected: int | None) -> None:
             shown.append((query.group, [group.name for group in model.groups]))
@@ -109,12 +109,12 @@ async def test_another_grouping_while_the_list_is_arranged(
 
         async def changed(model: ListModel, session_id: str | None) -> int | None:
             if pane.list_query.group == "workspace":
-                pane.change_query(pane.list_query._replace(group="day"))
+                pane.contents.change(pane.list_query._replace(group="day"))
             return await wanted(model, session_id)
 
         monkeypatch.setattr(pane.view, "show", watched)
-        monkeypatch.setattr(pane, "_wanted_rowid", changed)
-        await pane._arrange(None)
+        monkeypatch.setattr(pane.contents, "_wanted_rowid", changed)
+        await pane.contents.arrange(None)
         await settled(app, pilot)
         assert shown[0] == ("workspace", ["/w/api", "/w/site", ""])
         assert shown[-1][0] == "day"
@@ -288,7 +288,7 @@ async def test_running_ones_are_counted_and_found(tmp_path: Path) -> None:
         assert pane.selected_id == "ses_r"
         assert any("needs approval" in line for line in lines(pane))
         # What keeps it out of the list is taken away.
-        pane.change_query(pane.list_query._replace(workspace="/w/api"))
+        pane.contents.change(pane.list_query._replace(workspace="/w/api"))
         await pilot.press("slash", *"Asks", "enter")
         await settled(app, pilot)
         assert pane.selected_id != "ses_r"
@@ -304,8 +304,8 @@ async def test_the_list_of_one_folder_says_so_and_has_a_key_that_leaves_it(
     app = browser(put(tmp_path / "s.db", THREADS))
     app.library.workspace = "/w/api"
     async with app.run_test(size=(120, 40)) as pilot:
-        app.main.sessions.list_query = app.main.sessions.list_query._replace(workspace="/w/api")
-        app.main.sessions.reload()
+        contents = app.main.sessions.contents
+        contents.change(contents.query._replace(workspace="/w/api"))
         pane = await settled(app, pilot)
         limit = pane.query_one(ListLimit)
         assert limit.display

@@ -96,7 +96,7 @@ async def test_a_list_that_is_read_again_still_goes_where_it_was_sent(
         async def broken_off(*args: Any) -> Any:
             if args[0] is listing.rowid_of and again:
                 again.pop()
-                pane.reload()
+                pane.contents.reload()
             return await read(*args)
 
         monkeypatch.setattr(type(library), "read", staticmethod(broken_off))
@@ -113,7 +113,7 @@ async def test_a_cursor_whose_row_is_on_the_way_stays_where_it_is(tmp_path: Path
         last = view.model.rowids[-1]
         view.select(len(view.model) - 1)
         assert last not in view.rows
-        assert await pane._wanted_rowid(view.model, None) == last
+        assert await pane.contents._wanted_rowid(view.model, None) == last
 
 
 async def test_keys_typed_behind_a_line_of_text_are_none_of_it(tmp_path: Path) -> None:

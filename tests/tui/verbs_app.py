@@ -14,7 +14,7 @@ from store.engine.database import Database, open_database
 from tests.tui.stores import browser
 from tui.app import BackscrollApp
 from tui.dialogs.frame import Dialog
-from tui.sessions.session_pane import SessionsPane
+from tui.sessions.pane import SessionsPane
 from tui.transcript.transcript_pane import TranscriptPane
 
 MOST_PAUSES = 3_000

@@ -44,6 +44,7 @@ class CompareScreen(StackedScreen):
 
     SCOPE = "compare"
     BINDINGS = bindings("compare")
+    side: int
 
     def __init__(self, left: str, right: str) -> None:
         """Take both sessions."""
@@ -162,39 +163,28 @@ class CompareScreen(StackedScreen):
         top = self._starts[number] - 1 if number else 0
         self.view.scroll_to(y=top, animate=False, force=True, immediate=True)
 
-    def do_next_turn(self) -> None:
+    def go_to_next_turn(self) -> None:
         """Go to the next turn."""
         self._to_pair((self._pair_here() or 0) + 1)
 
-    def do_previous_turn(self) -> None:
+    def go_to_previous_turn(self) -> None:
         """Go to the start of this turn, then to the one before."""
         at = self._pair_here() or 0
         self._to_pair(at if self.view.cursor > self._starts[at] else at - 1)
 
-    def _choose(self, side: int) -> None:
+    def choose(self, side: int) -> None:
+        """Select the left branch, 0, or the right one, 1."""
         self.side = side
         self._show_head()
-
-    def do_left(self) -> None:
-        """Choose the left branch."""
-        self._choose(0)
-
-    def do_right(self) -> None:
-        """Choose the right branch."""
-        self._choose(1)
-
-    def do_side(self) -> None:
-        """Choose the other side."""
-        self._choose(1 - self.side)
 
     def on_click(self, event: events.Click) -> None:
         """Choose the side that is clicked; open it with a double click."""
         if self._wide and event.widget is self.view:
-            self._choose(int(event.x >= self.size.width // 2))
+            self.choose(int(event.x >= self.size.width // 2))
             if event.chain == 2:
-                self.do_open()
+                self.open_turn()
 
-    def do_open(self) -> None:
+    def open_turn(self) -> None:
         """Open the turn in the chosen branch."""
         at = self._pair_here()
         turn = self.pairs[at][self.side] if at is not None else None
@@ -210,18 +200,18 @@ class CompareScreen(StackedScreen):
             if isinstance(screen, StackedScreen):
                 screen.dismiss()
 
-    def do_fold(self) -> None:
+    def toggle_whole(self) -> None:
         """Show turns whole or short."""
         self._whole = not self._whole
         self._arrange()
 
-    def do_swap(self) -> None:
+    def swap(self) -> None:
         """Change left and right."""
         self.sessions = self.sessions[1], self.sessions[0]
         self.side = 1 - self.side
         self.run_worker(self._load(), exit_on_error=False)
 
-    def do_other(self) -> None:
+    def choose_other(self) -> None:
         """Choose another branch for the right side."""
         self.run_worker(self._other(), group="verb", exit_on_error=False)
 

@@ -25,7 +25,7 @@ from tui.main.bars import Headline, TopLine
 from tui.main.layout import TWO_PANES, Arrangement, PaneName, arrange
 from tui.main.splitter import Splitter
 from tui.sessions.painter import blank, style
-from tui.sessions.session_pane import SessionsPane
+from tui.sessions.pane import SessionsPane
 from tui.start.library import Library
 from tui.start.state import ViewState
 

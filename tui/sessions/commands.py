@@ -10,7 +10,7 @@ from tui.keys.declaration import Command, always
 from tui.verbs.doing import cannot_write
 
 if TYPE_CHECKING:
-    from tui.sessions.session_pane import SessionsPane
+    from tui.sessions.pane import SessionsPane
 
 
 def _has_session(pane: SessionsPane) -> str | None:
@@ -25,7 +25,7 @@ def _has_folder(pane: SessionsPane) -> str | None:
     if pane.list_query.workspace is not None:
         return None
     return _has_session(pane) or (
-        None if pane.selected_workspace else "This session has no folder to filter by"
+        None if pane.selection.workspace else "This session has no folder to filter by"
     )
 
 
@@ -38,62 +38,75 @@ def _can_mark_all(pane: SessionsPane) -> str | None:
 
 
 def _command(
-    verb: str, keys: tuple[str, ...], label: str, help: str, group: str, *,
+    verb: str, keys: tuple[str, ...], label: str, help: str, group: str,
+    run: Callable[[SessionsPane], Awaitable[object] | None], *,
     footer: int | None = None, available: Callable[[SessionsPane], str | None] = always,
-    run: Callable[[SessionsPane], Awaitable[object] | None] | None = None,
 ) -> Command[SessionsPane]:
     return Command(f"list.{verb}", keys, label, help, "list", available, footer, group, run)
 
 
 SESSION_COMMANDS: tuple[Command[SessionsPane], ...] = (
-    _command("down", ("j", "down"), "down", "Next session", "Move"),
-    _command("up", ("k", "up"), "up", "Previous session", "Move"),
-    _command("page-down", ("pagedown", "ctrl+d", "ctrl+f"), "page down", "One page down", "Move"),
-    _command("page-up", ("pageup", "ctrl+u", "ctrl+b"), "page up", "One page up", "Move"),
-    _command("top", ("g", "home"), "first", "First session", "Move"),
-    _command("end", ("G", "end"), "last", "Last session", "Move"),
-    _command("next-group", ("ctrl+down", "]"), "next group", "Next group", "Move"),
+    _command("down", ("j", "down"), "down", "Next session", "Move",
+             lambda pane: pane.view.move(1)),
+    _command("up", ("k", "up"), "up", "Previous session", "Move", lambda pane: pane.view.move(-1)),
+    _command("page-down", ("pagedown", "ctrl+d", "ctrl+f"), "page down", "One page down", "Move",
+             lambda pane: pane.view.move_page(1)),
+    _command("page-up", ("pageup", "ctrl+u", "ctrl+b"), "page up", "One page up", "Move",
+             lambda pane: pane.view.move_page(-1)),
+    _command("top", ("g", "home"), "first", "First session", "Move",
+             lambda pane: pane.view.select(0)),
+    _command("end", ("G", "end"), "last", "Last session", "Move",
+             lambda pane: pane.view.select_last()),
+    _command("next-group", ("ctrl+down", "]"), "next group", "Next group", "Move",
+             lambda pane: pane.view.select_group(1)),
     _command("previous-group", ("ctrl+up", "["), "previous group",
-             "Start of this group, then the previous group", "Move"),
-    _command("open", ("enter",), "open", "Open the session", "Session", footer=10,
-             available=_has_session),
+             "Start of this group, then the previous group", "Move",
+             lambda pane: pane.view.select_group(-1)),
+    _command("open", ("enter",), "open", "Open the session", "Session",
+             lambda pane: pane.open_selected(), footer=10, available=_has_session),
     _command("details", ("d",), "details", "Show timeline, tokens, cost and facts of the session",
-             "Session", footer=20, available=_has_session),
+             "Session", lambda pane: pane.show_details(), footer=20, available=_has_session),
     _command("fold", ("left", "h"), "fold", "Fold the forks and subagents under their parent",
-             "Session", available=_has_session),
-    _command("unfold", ("right", "l", "o"), "unfold", "Unfold the forks and subagents",
-             "Session", available=_has_session),
-    _command("mark", ("space",), "mark", "Toggle mark", "Session", footer=60,
-             available=_has_session),
+             "Session", lambda pane: pane.contents.fold(True), available=_has_session),
+    _command("unfold", ("right", "l", "o"), "unfold", "Unfold the forks and subagents", "Session",
+             lambda pane: pane.contents.fold(False), available=_has_session),
+    _command("mark", ("space",), "mark", "Toggle mark", "Session", lambda pane: pane.toggle_mark(),
+             footer=60, available=_has_session),
     _command("mark-below", ("m",), "mark below", "Mark this session and all below it", "Session",
-             available=_can_mark_all),
+             lambda pane: pane.mark_from(pane.view.cursor or 0), available=_can_mark_all),
     _command("mark-all", ("M",), "mark all", "Mark all sessions in the list", "Session",
-             available=_can_mark_all),
-    _command("unmark", ("u",), "unmark all", "Clear all marks", "Session"),
+             lambda pane: pane.mark_from(0), available=_can_mark_all),
+    _command("unmark", ("u",), "unmark all", "Clear all marks", "Session",
+             lambda pane: pane.selection.clear_marks()),
     _command("archive", ("a",), "archive", "Archive or unarchive the marked sessions or this one",
-             "Session", footer=25, available=_writable),
-    _command("rename", ("N",), "rename", "Rename the session", "Session", available=_writable),
-    _command("star", ("*",), "star", "Toggle star", "Session", available=_writable),
-    _command("tag", ("#",), "tags", "Edit the session's tags", "Session", available=_writable),
+             "Session", lambda pane: pane.actions.archive(), footer=25, available=_writable),
+    _command("rename", ("N",), "rename", "Rename the session", "Session",
+             lambda pane: pane.actions.rename(), available=_writable),
+    _command("star", ("*",), "star", "Toggle star", "Session", lambda pane: pane.actions.star(),
+             available=_writable),
+    _command("tag", ("#",), "tags", "Edit the session's tags", "Session",
+             lambda pane: pane.actions.tag(), available=_writable),
     _command("tree", ("T",), "tree", "Show parent, forks and subagents as a tree", "Session",
-             footer=27, available=_has_session),
+             lambda pane: pane.show_tree(), footer=27, available=_has_session),
     _command("copy", ("y",), "copy", "Copy the selected text or the session's id", "Session",
-             available=_has_session),
+             lambda pane: pane.copy(), available=_has_session),
     _command("copy-as", ("Y",), "copy as…",
              "Copy the session's title, id, folder, file, or the session as Markdown", "Session",
-             available=_has_session),
-    _command("filter", ("/",), "filter", "Filter by title, workspace, agent, model, branch; "
-             "is:running, is:waiting, is:error", "View", footer=30),
+             lambda pane: pane.copy_as(), available=_has_session),
+    _command("filter", ("/",), "filter",
+             "Filter by title, workspace, agent, model, branch; is:running, is:waiting, is:error",
+             "View", lambda pane: pane.open_filter(), footer=30),
     _command("clear-filter", ("backspace",), "clear filter", "Clear the filter", "View",
-             available=_has_filter),
+             lambda pane: pane.clear_filter(), available=_has_filter),
     _command("sort", ("s",), "sort",
              f"Change the sort: {', '.join(sort.help for sort in SORTS.values())}", "View",
-             footer=40),
+             lambda pane: pane.contents.next_sort(), footer=40),
     _command("group", ("b",), "group", f"Change the grouping: {', '.join(GROUPS)}", "View",
-             footer=50),
+             lambda pane: pane.contents.next_group(), footer=50),
     _command("view", ("V",), "archived", "Show active sessions, archived ones, or all", "View",
-             footer=70),
+             lambda pane: pane.contents.next_shelf(), footer=70),
     _command("folder", ("w",), "one folder", "Show only this session's folder, or all folders",
-             "View", footer=55, available=_has_folder),
-    _command("running", ("L",), "running", "Go to the newest running session", "Move"),
+             "View", lambda pane: pane.contents.toggle_folder(), footer=55, available=_has_folder),
+    _command("running", ("L",), "running", "Go to the newest running session", "Move",
+             lambda pane: pane.go_to_running()),
 )

@@ -56,7 +56,7 @@ class Tally(NamedTuple):
         return words + (f"  {self.marked} marked" if self.marked else "")
 
 
-class _Facts(Widget):
+class HeaderPart(Widget):
     """One line of facts, some at the left edge, some at the right; a click changes them."""
 
     class Pressed(Message):
@@ -72,7 +72,7 @@ class _Facts(Widget):
             self.command = command
 
 
-class ListTitle(_Facts):
+class ListTitle(HeaderPart):
     """``Sessions  23 of 1,284          by workspace``."""
 
     DEFAULT_CSS = "ListTitle { height: 1; width: 1fr; }"
@@ -102,7 +102,7 @@ class ListTitle(_Facts):
         self.post_message(self.Pressed("list.group" if at_right else "list.view"))
 
 
-class ListOrder(_Facts):
+class ListOrder(HeaderPart):
     """``recent ↓``, beside the filter."""
 
     DEFAULT_CSS = "ListOrder { height: 1; width: 14; }"
@@ -159,7 +159,7 @@ class _Slash(Widget):
         return Strip([Segment(" / ", style(colour, palette.panel, bold=lit))])
 
 
-class ListLimit(_Facts):
+class ListLimit(HeaderPart):
     """``only ~/code/api      w all folders``; it is there while the list shows one folder."""
 
     DEFAULT_CSS = "ListLimit { height: 1; width: 1fr; display: none; }"

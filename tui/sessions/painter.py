@@ -18,8 +18,7 @@ from tui.kit.palette import Palette
 from tui.kit.text import cells, fit, fit_path, one_line
 from tui.sessions.columns import figures_of, shown_columns
 from tui.sessions.model import GroupSpan, ListModel
-from tui.sessions.states import STATE_WORDS
-from tui.sessions.wording import age, folder, heading, model_name, short_kind
+from tui.sessions.wording import STATE_WORDS, age, folder, heading, model_name, short_kind
 
 Piece = tuple[str, Style]
 GUTTER = 3

@@ -1,41 +1,65 @@
-"""What the session list pane is made of: header, filter and list over a store."""
+"""The session list: header, filter and list over a store, and what its keys act on."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.worker import Worker, WorkerError
+from textual.widgets import Input
+from textual.worker import Worker
 
-from store.queries import activities, listing
-from store.queries.list_options import GROUPS
+from store.engine.changes import Moved
+from store.queries import activities
 from store.queries.listing import ListQuery
-from store.queries.summary import totals
+from tui.host import host_of
+from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane
-from tui.keys.registry import BY_ID
-from tui.kit.text import one_line
+from tui.keys.registry import BY_ID, bindings
 from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
-from tui.sessions.empty import empty_words, making_words
+from tui.sessions.contents import ListContents
+from tui.sessions.filter import ListFilter
 from tui.sessions.first_page import read_first_page
-from tui.sessions.header import ListHeader, ListOrder, ListTitle, Tally, _Facts
+from tui.sessions.header import FilterInput, HeaderPart, ListHeader, ListOrder, ListTitle, Tally
+from tui.sessions.jobs import Work
+from tui.sessions.live import LiveRows
 from tui.sessions.loader import ListLoader
-from tui.sessions.model import ListModel
-from tui.sessions.turn_counts import TurnCounts
+from tui.sessions.order import LiveOrder
+from tui.sessions.selection import Selection
+from tui.sessions.targets import ListTargets
+from tui.sessions.turns import TurnCounter
 from tui.sessions.view import SessionList
 from tui.start.library import Library
 from tui.start.state import ViewState
+from tui.verbs.doing import open_now
+from tui.verbs.sessions import SessionActions
 
-COUNTED_AT_ONCE = 12
 
+class SessionsPane(CommandPane, Vertical):
+    """Shows the sessions of a store; posts which one is selected and which is opened.
 
-class SessionListPane(CommandPane, Vertical):
-    """Shows the sessions of a store; posts which one is selected and which is opened."""
+    Attributes:
+        view: Draws the rows and moves the cursor.
+        filter: What is typed, and what matches it.
+        selection: The selected session and the marked ones.
+        contents: The sessions of the list, in their order.
+        turns: Counts turns.
+        order: Reads the order again while the store is written to.
+        actions: What can be done to the selected or marked sessions.
+        filter_open: Whether keys go into the filter.
+    """
 
-    DEFAULT_CSS = "SessionListPane { background: $surface; height: 1fr; }"
+    SCOPE = "list"
+    BINDINGS = bindings("list")
+    DEFAULT_CSS = "SessionsPane { background: $surface; height: 1fr; }"
+    view: SessionList
+    filter: ListFilter
+    selection: Selection
+    contents: ListContents
+    turns: TurnCounter
+    order: LiveOrder
+    actions: SessionActions
 
     def __init__(self, library: Library, state: ViewState) -> None:
         """Make the pane with its first page read.
@@ -47,17 +71,26 @@ class SessionListPane(CommandPane, Vertical):
         super().__init__(id="sessions")
         self.library = library
         self.state = state
-        self.filter_text = ""
         self.filter_open = False
-        self.selected_id: str | None = state.session_id
+        page = read_first_page(library, state)
+        loader = ListLoader(library.path, library.clock)
         self.view = SessionList(library.clock)
-        self._loader = ListLoader(library.path, library.clock)
-        self._going_to: str | None = None
-        self._matched: tuple[str, set[int]] | None = None
-        self._counted = TurnCounts()
-        self._take_first_page()
-        self._shown_for = self._asked_for()
-        self._arranging: Worker[None] | None = None
+        self.view.take_first_page(page)
+        self.filter = ListFilter(loader)
+        self.selection = Selection(
+            self.view, state.session_id, selected=self._selected, marked=self._show_header)
+        self.contents = ListContents(
+            page, library, state, loader=loader, filter=self.filter, view=self.view,
+            selection=self.selection, jobs=self, shown=self._show_header,
+        )
+        self.turns = TurnCounter(library, self.view, self)
+        self.order = LiveOrder(self.contents.read, library.path.exists, self)
+        self._live = LiveRows(
+            library, self.view, contents=self.contents, filter=self.filter, turns=self.turns,
+            order=self.order,
+        )
+        self.actions = SessionActions(
+            self, ListTargets(self, self.view, self.selection, self.contents, self.order))
 
     def compose(self) -> ComposeResult:
         """Make header and list."""
@@ -68,7 +101,7 @@ class SessionListPane(CommandPane, Vertical):
         """Show the first page; the rest is read once that is painted."""
         self.watch(self.app, "theme", self._on_theme, init=False)
         self._show_header()
-        self.view.when_empty = self._empty_words(self.view.model)
+        self.view.when_empty = self.contents.empty_words(self.view.model)
         self.call_after_refresh(self._start)
 
     def _on_theme(self) -> None:
@@ -76,145 +109,120 @@ class SessionListPane(CommandPane, Vertical):
         for widget in self.query("*"):
             widget.refresh()
 
-    def _take_first_page(self) -> None:
-        page = read_first_page(self.library, self.state)
-        self.list_query, self.keys, self._folds = page.query, page.keys, page.folds
-        view = self.view
-        view.model, view.list_query, view.cursor = page.model, page.query, page.cursor
-        view.rows.update(page.rows)
-        row = view.rows.get(view.selected or -1)
-        self.selected_id = row.id if row else self.selected_id
-
-    def selected_title(self) -> str | None:
-        """Return the selected session's title; None where none is selected."""
-        row = self.view.rows.get(self.view.selected or -1)
-        return None if row is None else one_line(row.title or "") or "untitled"
-
     def _start(self) -> None:
         if self.view.selected is not None:
             self.post_message(SessionHighlighted(self.selected_id))
-        if self.keys.whole and len(self.keys.rowids):
-            self._count_turns()
-            return
-        self.reload()
+        if self.contents.keys.whole and len(self.contents.keys.rowids):
+            self.turns.count_seen()
+        else:
+            self.contents.reload()
 
-    def reload(self) -> None:
-        """Read the whole list again; the selection stays on its session."""
-        self._work(self._reload, "keys")
+    # What the rest of the screen asks
+
+    @property
+    def selected_id(self) -> str | None:
+        """The id of the selected session."""
+        return self.selection.id
+
+    def selected_title(self) -> str | None:
+        """Return the selected session's title; None where none is selected."""
+        return self.selection.title
+
+    @property
+    def list_query(self) -> ListQuery:
+        """The sort, group, shelf and folder of the list."""
+        return self.contents.query
+
+    @property
+    def filter_text(self) -> str:
+        """What is typed into the filter."""
+        return self.filter.text
+
+    def go_to(self, session_id: str) -> None:
+        """Read the list again and select a session, where the list shows it."""
+        self.contents.select_next(session_id)
+        self.store_changed()
 
     def store_changed(self) -> None:
-        """Read again what the list shows, as the store has moved."""
+        """Read again what the list shows, as the store has changed."""
         self.view.forget_rows()
-        self._counted.forget()
-        self.reload()
+        self.turns.counts.expire()
+        self.contents.reload()
 
-    def _work(self, work: Callable[[], Awaitable[None]], group: str) -> None:
+    async def look_again(self, moved: Moved) -> None:
+        """Read again what the list shows of what has changed; returns when it is shown.
+
+        Raises:
+            StoreError: The store is busy or gone.
+        """
+        await self._live.look_again(moved)
+
+    def time_went_by(self) -> None:
+        """Paint the ages again."""
+        self.view.refresh()
+
+    def look_at_open(self) -> None:
+        """Read again what runs or waits on the screen, as its process may have ended."""
+        self.start(self._live.look_at_open, "time")
+
+    async def catch_up(self, command: AnyCommand | None = None) -> None:
+        """Wait until the selection is known, however fast it came to its session.
+
+        The list may still be filtered or sorted for earlier keys, and the row may not be read
+        yet; a command must not act on the session that was selected before.
+        """
+        await self.contents.settled()
+        rowid = self.view.selected
+        if rowid is None or (command is not None and command.group == "Move"):
+            return
+        row = self.selection.row
+        if row is None:
+            found = await self.library.read(activities.rows, [rowid], (), self.library.clock())
+            self.view.add_rows(found.values())
+            row = found.get(rowid)
+        if row is not None and rowid == self.view.selected:
+            self.selection.follow(row.id)
+
+    # Work beside the keys
+
+    def start(self, work: Work, group: str) -> Worker[None]:
+        """Start work in place of older work of its group; a failure is reported.
+
+        Args:
+            work: Makes the coroutine; called only when it is its turn.
+            group: Of these one runs at a time.
+        """
         async def guarded() -> None:
             try:
                 await work()
             except Exception as error:
-                self.post_message(ProblemOccurred("The session list could not be read", error))
+                self.report(error)
 
         made: Any = guarded  # A coroutine only when it is its turn; another may take its place.
         worker: Worker[None] = self.run_worker(
             made, group=group, exclusive=True, exit_on_error=False)
-        if group == "keys":
-            self._arranging = worker
+        return worker
 
-    def _asked_for(self) -> tuple[ListQuery, str]:
-        return self.list_query, self.filter_text.strip().casefold()
+    def report(self, error: Exception) -> None:
+        """Show that the list could not be read."""
+        self.post_message(ProblemOccurred("The session list could not be read", error))
 
-    async def as_asked(self) -> None:
-        """Wait until the list shows some of what it was last asked for, or fails to."""
-        while self._shown_for != self._asked_for():
-            work = self._arranging
-            if work is None or work.is_finished:
-                return
-            with suppress(WorkerError):
-                await work.wait()
-
-    def _apply_filter(self) -> None:
-        """Look for the sessions that match what is typed; ``FilteredPane`` does it."""
-
-    def go_to(self, session_id: str) -> None:
-        """Read the list again and select a session, where the list shows it."""
-        self._going_to = session_id
-        self.store_changed()
-
-    async def _reload(self) -> None:
-        query = self.list_query
-        keys = await self._loader.keys(query)
-        self._folds = await self._loader.folds(self.state.folds)
-        self.keys, self._matched = keys, None
-        if self.filter_text.strip():
-            self._apply_filter()
-        else:
-            await self._arrange(None)
-
-    async def _arrange(self, matching: set[int] | None, looked_at: int | None = None) -> None:
-        query = self.keys.query
-        model = await self._loader.model(
-            self.keys, self._folds, matching, headed=GROUPS[query.group].heading != "none"
-        )
-        # Else another order was chosen meanwhile, which is being read.
-        if query == self.list_query:
-            before, wanted = self.view.selected, self._going_to
-            selected = await self._wanted_rowid(model, wanted)
-            moved = self.view.selected != before
-            self._show(model, query, looked_at)
-            if looked_at is None or matching:
-                self._shown_for = self._asked_for()
-            # A key that came while the store was asked has chosen anew.
-            if selected is not None and not moved:
-                self._select_rowid(selected)
-            # Only now: what breaks this off and reads the list again still has to go there.
-            if self._going_to == wanted:
-                self._going_to = None
-
-    async def _wanted_rowid(self, model: ListModel, wanted: str | None) -> int | None:
-        """Return the session to select: the one that was asked for, else the same as before."""
-        here = self.view.selected
-        if wanted is None and here is not None and here not in self.view.rows:
-            # The cursor has just come here: the id of the session is not read yet.
-            return here
-        for session_id in (wanted, self.selected_id):
-            if session_id is not None:
-                rowid = await self.library.read(listing.rowid_of, session_id)
-                if rowid is not None and model.find_shown(rowid) is not None:
-                    return rowid
-        return None
-
-    def _select_rowid(self, rowid: int) -> None:
-        entry = self.view.model.find_shown(rowid)
-        if entry is not None and entry != self.view.cursor:
-            self.view.select(entry, centred=True)
-
-    def _show(self, model: ListModel, query: ListQuery, looked_at: int | None) -> None:
-        self.view.when_empty = self._empty_words(model)
-        self.view.show(model, query, self.view.selected)
-        self._show_header(looked_at)
-
-    def _empty_words(self, model: ListModel) -> list[str]:
-        if len(model):
-            return []
-        if self.library.making is not None:
-            return making_words(self.library.making.words)
-        return empty_words(
-            self.list_query, self.filter_text, model.total, totals(self.library.database),
-            syncs=self.library.sync_targets is not None,
-        )
+    # What the parts report
 
     def _show_header(self, looked_at: int | None = None) -> None:
-        model = self.view.model
+        model, query = self.view.model, self.contents.query
         title = self.query_one(ListTitle)
         title.tally = Tally(
             model.matched if model.whole else None, model.total, looked_at,
-            len(self.view.marked), bool(self.filter_text.strip()),
+            len(self.selection.marks), bool(self.filter.words),
         )
-        title.list_query = self.query_one(ListOrder).list_query = self.list_query
-        self.query_one(ListHeader).limit_to(self.list_query.workspace)
+        title.list_query = self.query_one(ListOrder).list_query = query
+        self.query_one(ListHeader).limit_to(query.workspace)
 
-    # What the list reports
+    def _selected(self, session_id: str | None) -> None:
+        if session_id is not None:
+            self.state.session_id = session_id
+        self.post_message(SessionHighlighted(session_id))
 
     @on(SessionList.RowsWanted)
     def _rows_wanted(self, event: SessionList.RowsWanted) -> None:
@@ -227,52 +235,29 @@ class SessionListPane(CommandPane, Vertical):
         except Exception as error:
             self.post_message(ProblemOccurred("Sessions could not be read", error))
             return
-        self._counted.give(rows[r] for r in self.view.seen_rowids() if r in rows)
+        self.turns.fill_seen(rows)
         self.view.add_rows(rows.values())
         row = rows.get(self.view.selected or -1)
-        if row is not None and row.id != self.selected_id:
-            self._highlight(row.id)
-        self._count_turns()
-
-    def _count_turns(self) -> None:
-        self._work(self._counting, "turns")
-
-    async def _counting(self) -> None:
-        from store.queries.counting import counts
-
-        rows = [self.view.rows[r] for r in self.view.seen_rowids() if r in self.view.rows]
-        waiting = self._counted.give(rows)
-        self.view.rows_changed(row.rowid for row in rows)
-        for start in range(0, len(waiting), COUNTED_AT_ONCE):
-            some = waiting[start:start + COUNTED_AT_ONCE]
-            found = await self.library.read(counts, [row.id for row in some])
-            for row in some:
-                self._counted.take(row, found[row.id].turns)
-            self.view.rows_changed(row.rowid for row in some)
+        if row is not None:
+            self.selection.follow(row.id)
+        self.turns.count_seen()
 
     @on(SessionList.Scrolled)
     def _scrolled(self, event: SessionList.Scrolled) -> None:
         event.stop()
-        if self._counted.waiting(map(self.view.rows.get, self.view.seen_rowids())):
-            self._count_turns()
+        self.turns.count_scrolled()
 
     @on(SessionList.Moved)
     def _moved(self, event: SessionList.Moved) -> None:
         event.stop()
+        self.order.selection_moved()
         row = self.view.rows.get(event.rowid or -1)
         if row is not None:
-            self._highlight(row.id)
+            self.selection.follow(row.id)
             if row.turns is None:
-                self._count_turns()
+                self.turns.count_seen()
         elif event.rowid is None:
-            self._highlight(None)
-
-    def _highlight(self, session_id: str | None) -> None:
-        if session_id != self.selected_id:
-            self.selected_id = session_id
-            if session_id is not None:
-                self.state.session_id = session_id
-            self.post_message(SessionHighlighted(session_id))
+            self.selection.follow(None)
 
     @on(SessionList.Chosen)
     def _chosen(self, event: SessionList.Chosen) -> None:
@@ -280,14 +265,118 @@ class SessionListPane(CommandPane, Vertical):
         if self.selected_id:
             self.post_message(SessionOpened(self.selected_id))
 
-    @on(_Facts.Pressed)
-    async def _pressed(self, event: _Facts.Pressed) -> None:
+    @on(HeaderPart.Pressed)
+    async def _pressed(self, event: HeaderPart.Pressed) -> None:
         event.stop()
         await self.run_command(BY_ID[event.command])
 
-    def change_query(self, query: ListQuery) -> None:
-        """Show the list in another order, grouping or shelf; the selection stays."""
-        self.list_query = query
-        self.state.sort, self.state.group, self.state.shelf = query.sort, query.group, query.shelf
-        self._show_header()
-        self.reload()
+    # The filter
+
+    @on(Input.Changed, "#filter")
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        if event.value != self.filter.text:
+            self.filter.text = event.value
+            self.contents.filter_changed()
+
+    @on(Input.Submitted, "#filter")
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.close_filter()
+
+    @property
+    def filter_has_focus(self) -> bool:
+        """Whether what is typed goes into the filter."""
+        return self.query_one(FilterInput).has_focus
+
+    def open_filter(self) -> None:
+        """Give the filter the focus, at once, so that no key typed next is lost."""
+        self.filter_open = True
+        self.screen.set_focus(self.query_one(FilterInput))
+        self.query_one(ListHeader).refresh()
+
+    def close_filter(self, *, clear: bool = False) -> None:
+        """Give the list the focus again."""
+        self.filter_open = False
+        if clear:
+            self.clear_filter()
+        self.screen.set_focus(self.view)
+
+    def clear_filter(self) -> None:
+        """Show all sessions again."""
+        self.query_one(FilterInput).value = ""
+        if self.filter.text:
+            self.filter.text = ""
+            self.contents.filter_changed()
+
+    def go_back(self) -> bool:
+        """Leave the filter, or clear it; return whether there was anything to go back from."""
+        if self.filter_open or self.filter.text:
+            self.close_filter(clear=True)
+            return True
+        return False
+
+    # Commands of more than one part
+
+    @property
+    def why_not_all(self) -> str | None:
+        """Why the sessions of the list cannot be marked as a whole now, or None."""
+        if not self.view.model.whole:
+            return "The list is still being read"
+        return "The filter is still looking" if self.filter.is_looking else None
+
+    def toggle_mark(self) -> None:
+        """Mark the session or clear its mark, and go to the next."""
+        self.selection.toggle_mark()
+        self.view.move(1)
+
+    def mark_from(self, entry: int) -> None:
+        """Mark the sessions of the list from an entry on."""
+        self.selection.mark(self.view.model.rowids[entry:], self.filter.matched)
+
+    async def go_to_running(self) -> None:
+        """Go to the newest running session; clear what keeps it out of the list."""
+        found = await self.library.read(
+            activities.newest_active, self.library.clock(), ("running", "retrying")
+        )
+        if found is None:
+            self.notify("No session is running", markup=False)
+            return
+        if self.view.model.find_shown(found) is None:
+            self.clear_filter()
+            await self.contents.reveal(found)
+        self.view.select_rowid(found)
+
+    def open_selected(self) -> None:
+        """Open the selected session in the transcript."""
+        if self.selected_id:
+            open_now(self, self.selected_id)
+
+    async def copy(self) -> None:
+        """Copy what is selected with the mouse, else the id of the selected session."""
+        from tui.kit import clipboard
+
+        text = self.screen.get_selected_text() or self.selected_id
+        if text:
+            await clipboard.copy(host_of(self), text)
+
+    async def copy_as(self) -> None:
+        """Choose what of the selected session to copy."""
+        if self.selected_id:
+            from tui.dialogs.copy_as import CopyAsScreen
+
+            self.app.push_screen(CopyAsScreen(await self.library.ready(), self.selected_id))
+
+    async def show_details(self) -> None:
+        """Show the details of the selected session."""
+        if self.selected_id:
+            from tui.details.screen import DetailsScreen
+
+            self.app.push_screen(DetailsScreen(await self.library.ready(), self.selected_id))
+
+    def show_tree(self) -> None:
+        """Show the family of the selected session."""
+        if self.selected_id:
+            from tui.tree.screen import TreeScreen
+
+            self.app.push_screen(TreeScreen(self.selected_id))

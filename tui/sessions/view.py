@@ -6,20 +6,40 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 from textual import events
-from textual.geometry import Size
+from textual.geometry import Region, Size
 from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.widget import Widget
 
 from store.queries.listing import ListQuery, ListRow
+from tui.kit.glyphs import glyphs
+from tui.kit.guard import filtered
 from tui.kit.scrollbar import ThinScrollBar
-from tui.sessions.drawn import CACHED_ROWS, DrawnList
+from tui.kit.theme import palette_of
+from tui.sessions.empty import message
+from tui.sessions.first_page import FirstPage
 from tui.sessions.model import HEADING_LINES, ListModel
+from tui.sessions.painter import Entry, RowPainter, blank, row_height
 
+CACHED_ROWS = 4_096
+DRAWN_FOR_MS = 1_000
+"""Ages on the screen are as old as this at most."""
 PREFETCH = 48
 """Entries around what is seen whose rows are read ahead."""
 
 
-class SessionList(DrawnList, can_focus=True, inherit_bindings=False):
-    """Draws a ``ListModel``; which session is selected is known by its rowid."""
+class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
+    """Draws a ``ListModel`` and moves through it; the cursor is an entry of the model.
+
+    Attributes:
+        model: The entries, in order.
+        list_query: What the entries are sorted and grouped by.
+        rows: What is known of sessions, by rowid; those that were read last come last.
+        marked: Rowids of marked sessions.
+        cursor: The selected entry; None in an empty list.
+        when_empty: What an empty list says.
+    """
 
     DEFAULT_CSS = """
     SessionList {
@@ -64,8 +84,22 @@ class SessionList(DrawnList, can_focus=True, inherit_bindings=False):
         Args:
             clock: Returns the present as epoch ms.
         """
-        super().__init__(clock)
+        super().__init__(id="session-list")
+        self.model = ListModel()
+        self.list_query = ListQuery()
+        self.rows: OrderedDict[int, ListRow] = OrderedDict()
+        self.marked: set[int] = set()
+        self.cursor: int | None = None
+        self.when_empty: list[str] = []
+        self._clock = clock
+        self._drawn: dict[tuple[int, int, int | None, Entry], tuple[ListRow, Strip]] = {}
+        self._drawn_by: RowPainter | None = None
         self._wanted: set[int] = set()
+
+    def take_first_page(self, page: FirstPage) -> None:
+        """Take what was read before the first paint."""
+        self.model, self.list_query, self.cursor = page.model, page.query, page.cursor
+        self.rows.update(page.rows)
 
     def show(self, model: ListModel, query: ListQuery, selected: int | None) -> None:
         """Show another arrangement with the selection on the same session, where it is seen.
@@ -140,9 +174,41 @@ class SessionList(DrawnList, can_focus=True, inherit_bindings=False):
         if old != entry:
             self.post_message(self.Moved(self.selected))
 
+    # The keys
+
+    def move(self, by: int) -> None:
+        """Move the selection by so many sessions."""
+        self.select((self.cursor or 0) + by)
+
+    def move_page(self, by: int) -> None:
+        """Move the selection by so many pages."""
+        self.move(by * self.page())
+
+    def select_last(self) -> None:
+        """Select the last session."""
+        self.select(len(self.model) - 1)
+
+    def select_group(self, by: int) -> None:
+        """Select the first session of another group; backwards, of this one first."""
+        model, cursor = self.model, self.cursor
+        if cursor is None:
+            return
+        number = model.group_of(cursor)
+        if by > 0 or model.groups[number].start == cursor:
+            number = max(0, min(number + by, len(model.groups) - 1))
+        self.select(model.groups[number].start)
+
+    def select_rowid(self, rowid: int) -> None:
+        """Select a session or, where that is folded away, its ancestor; centred."""
+        entry = self.model.find_shown(rowid)
+        if entry is not None and entry != self.cursor:
+            self.select(entry, centred=True)
+
     def page(self) -> int:
         """Return how many entries a page key moves."""
         return max(1, self.size.height // self.row_height - 1)
+
+    # The place on the screen
 
     def _measure(self) -> None:
         self.virtual_size = Size(self.size.width, self.model.lines(self.row_height))
@@ -240,3 +306,73 @@ class SessionList(DrawnList, can_focus=True, inherit_bindings=False):
         self.select(entry)
         if again or event.chain > 1:
             self.post_message(self.Chosen())
+
+    # Drawing
+
+    @property
+    def row_height(self) -> int:
+        """Lines of a row in this size of the list."""
+        return row_height(self.size.width, self.size.height)
+
+    @property
+    def selected(self) -> int | None:
+        """The rowid of the selected session."""
+        return None if self.cursor is None else self.model.rowids[self.cursor]
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Draw lines of the viewport; what was drawn before is taken from there.
+
+        A key asks for every line beside the two that it changes, as other panes change too.
+        """
+        painter = self._painter()
+        strips = [self._line(painter, y) for y in range(crop.y, crop.bottom)]
+        strips = filtered(self, strips)
+        if crop.x or crop.width != painter.width:
+            strips = [strip.crop(crop.x, crop.right) for strip in strips]
+        return strips
+
+    def render_line(self, y: int) -> Strip:
+        """Draw a line of the viewport."""
+        return self._line(self._painter(), y)
+
+    def _painter(self) -> RowPainter:
+        """Return the painter of this moment; what another one drew is forgotten."""
+        moment = self._clock() // DRAWN_FOR_MS * DRAWN_FOR_MS
+        painter = RowPainter(
+            self.size.width, self.row_height, palette_of(self.app), glyphs(), self.list_query,
+            self._has_focus(), moment,
+        )
+        if painter != self._drawn_by or len(self._drawn) > CACHED_ROWS:
+            self._drawn_by = painter
+            self._drawn.clear()
+        return painter
+
+    def _line(self, painter: RowPainter, y: int) -> Strip:
+        line = y + self.scroll_offset.y
+        width, ground = painter.width, painter.palette.panel
+        if not len(self.model):
+            return message(self.when_empty, y, width, painter.palette)
+        if line >= self.model.lines(painter.height):
+            return blank(width, ground)
+        number, entry, part = self.model.at_line(line, painter.height)
+        if entry is None:
+            return painter.heading(self.model.groups[number], part)
+        return self._paint(painter, entry, part)
+
+    def _paint(self, painter: RowPainter, entry: int, part: int) -> Strip:
+        model = self.model
+        rowid = model.rowids[entry]
+        known = Entry.of(
+            model, entry, selected=entry == self.cursor, marked=rowid in self.marked)
+        row = self.rows.get(rowid)
+        if row is None:
+            self._want([rowid])
+            return painter.missing(known, part)
+        key = (rowid, part, row.turns, known)
+        drawn = self._drawn.get(key)
+        if drawn is None or drawn[0] is not row:
+            drawn = self._drawn[key] = (row, painter.session(row, known, part))
+        return drawn[1]
+
+    def _has_focus(self) -> bool:
+        return self.has_focus or (isinstance(self.parent, Widget) and self.parent.has_focus_within)

@@ -16,6 +16,12 @@ _VERSION = re.compile(r"(?<=[a-z]-)(\d)-(\d{1,2})(?=$|-)")
 
 _SHORT_KINDS = {"claude-code": "claude"}
 
+STATE_WORDS = {
+    "running": "running", "retrying": "retrying", "waiting-approval": "needs approval",
+    "waiting-input": "waiting", "queued": "queued", "interrupted": "interrupted",
+    "error": "failed",
+}
+"""What a session does, where that is worth a word."""
 FILTER_WORDS = "type to filter"
 """In the line of the filter while it is empty."""
 

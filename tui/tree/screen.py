@@ -21,9 +21,9 @@ from tui.kit.lines import Line
 from tui.kit.text import one_line
 from tui.stacked import StackedScreen
 from tui.tree.block import TreeBlock, TreeRow, column_heads, rows_of_tree
-from tui.verbs.doing import ask_store, counted
+from tui.verbs.doing import ask_store, asking, counted
 from tui.verbs.everywhere import ContinueVerb, UndoVerbs
-from tui.verbs.sessions import SessionVerbs
+from tui.verbs.sessions import OneSession, SessionActions
 
 if TYPE_CHECKING:
     from store.verbs.undo import Step
@@ -50,11 +50,12 @@ def _read(
     return nodes, rows_of_tree(nodes, labels)
 
 
-class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
+class TreeScreen(UndoVerbs, ContinueVerb, StackedScreen):
     """Shows one family with its own keys."""
 
     SCOPE = "tree"
     BINDINGS = bindings("tree")
+    actions: SessionActions
 
     def __init__(self, session_id: str) -> None:
         """Take the session that is shown."""
@@ -64,6 +65,7 @@ class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
         self._block: TreeBlock | None = None
         self._wanted: dict[str, FamilyNode] = {}
         self._reading = False
+        self.actions = SessionActions(self, OneSession(self, self.current_session))
 
     def make_view(self) -> LineView:
         """Make the view."""
@@ -201,7 +203,7 @@ class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
 
     # Commands
 
-    def do_open(self) -> None:
+    def open_selected(self) -> None:
         """Open the session, at the label where the line is one."""
         row, session_id = self._row_here(), self.current_session()
         if row is not None and session_id is not None:
@@ -211,12 +213,12 @@ class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
         """Open what is clicked a second time."""
         event.stop()
         if self._clicked == self.view.cursor:
-            self.do_open()
+            self.open_selected()
         self._clicked = self.view.cursor
 
     _clicked = -1
 
-    def do_parent(self) -> None:
+    def go_to_parent(self) -> None:
         """Go to the session's parent."""
         row = self._row_here()
         if row is None or self._block is None:
@@ -224,7 +226,7 @@ class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
         node = self._block.nodes[row.node]
         self._go_to(node.id if row.label else node.parent_id)
 
-    def do_next_label(self) -> None:
+    def go_to_next_label(self) -> None:
         """Go to the next line that is a label, from the first again after the last."""
         if self._block is None:
             return
@@ -232,7 +234,7 @@ class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
         after = [number for number in lines if number > self.view.cursor]
         self.view.move_to((after or lines)[0])
 
-    async def do_label(self) -> None:
+    async def change_label(self) -> None:
         """Change the label of the line, or label the session's last message."""
         from tui.verbs.labels import change_label
 
@@ -246,9 +248,9 @@ class TreeScreen(UndoVerbs, ContinueVerb, SessionVerbs, StackedScreen):
         if message_id is None:
             self.app.notify("This session has no message to label", markup=False)
             return
-        await self.flow(change_label(self.host, session_id, message_id))
+        await asking(self, change_label(self.host, session_id, message_id))
 
-    def do_compare(self) -> None:
+    def compare(self) -> None:
         """Compare the session with the one that is shown."""
         from tui.compare.screen import CompareScreen
 

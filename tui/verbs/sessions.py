@@ -6,8 +6,8 @@ paint.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
 from store.queries import chosen
 from store.queries.chosen import Chosen
@@ -17,113 +17,157 @@ from tui.verbs.doing import ask_store, asking, counted, perform, quoted, told
 if TYPE_CHECKING:
     from textual.widget import Widget
 
+    from tui.host import Host
 
-class SessionVerbs:
-    """Mixin of a pane or screen that has a current session, and perhaps marked ones."""
 
-    def current_session(self) -> str | None:
-        """Return the id of the session that the cursor is on."""
-        raise NotImplementedError
+class Targets(Protocol):
+    """The sessions that an action is for."""
 
-    async def chosen_sessions(self) -> list[Chosen]:
-        """Return the sessions that are acted on: the marked ones, else the current one."""
-        current = self.current_session()
-        return await self._named([current] if current else [])
+    @property
+    def current(self) -> str | None:
+        """The id of the session under the cursor."""
+        ...
 
-    def leave(self, *, archiving: bool) -> None:
-        """Choose the neighbour to go to when the chosen sessions go out of sight."""
+    async def chosen(self) -> list[Chosen]:
+        """Return the marked sessions, else the current one."""
+        ...
+
+    def leaving(self, *, archiving: bool) -> None:
+        """Choose the session to select when the chosen ones go out of sight."""
+        ...
 
     def left(self, *, done: bool) -> None:
-        """Go there, or stay where the verb was refused."""
+        """Select it, or stay where the action was refused."""
+        ...
 
-    def unmark(self) -> None:
-        """Take all marks away."""
+    def clear_marks(self) -> None:
+        """Clear all marks."""
+        ...
 
-    async def _named(self, session_ids: list[str]) -> list[Chosen]:
-        found = await ask_store(host_of(cast("Widget", self)), chosen.by_id, session_ids)
+
+class OneSession:
+    """The session under a cursor, where none can be marked and none goes out of sight."""
+
+    def __init__(self, screen: Widget, current: Callable[[], str | None]) -> None:
+        """Take the screen, which leads to the host, and what returns the session."""
+        self._screen, self._current = screen, current
+
+    @property
+    def current(self) -> str | None:
+        """The id of the session under the cursor."""
+        return self._current()
+
+    async def chosen(self) -> list[Chosen]:
+        """Return the session."""
+        current = self.current
+        found = await ask_store(
+            host_of(self._screen), chosen.by_id, [current] if current else [])
         return found.value if found else []
 
-    async def flow(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something that asks the user in between."""
-        await asking(cast("Widget", self), work)
+    def leaving(self, *, archiving: bool) -> None:
+        """Stay."""
 
-    async def do_archive(self) -> None:
+    def left(self, *, done: bool) -> None:
+        """Stay."""
+
+    def clear_marks(self) -> None:
+        """Clear nothing."""
+
+
+class SessionActions:
+    """Archives, renames, stars and tags sessions, and reports what was done."""
+
+    def __init__(self, widget: Widget, targets: Targets) -> None:
+        """Take what the actions are for.
+
+        Args:
+            widget: Leads to the host, and runs what asks the user.
+            targets: The sessions.
+        """
+        self._widget, self._targets = widget, targets
+
+    @property
+    def _host(self) -> Host:
+        return host_of(self._widget)
+
+    async def archive(self) -> None:
         """Archive the chosen sessions; bring them back where all of them are archived."""
         from store.verbs.shelf import archive, unarchive
 
-        app = host_of(cast("Widget", self))
-        targets = await self.chosen_sessions()
+        host = self._host
+        targets = await self._targets.chosen()
         archiving = not all(target.archived for target in targets)
         going = [target for target in targets if target.archived is not archiving]
         if not going:
             return
         names = [target.id for target in going]
-        self.leave(archiving=archiving)
-        done = await perform(app, archive if archiving else unarchive, names)
-        self.left(done=done is not None)
+        self._targets.leaving(archiving=archiving)
+        done = await perform(host, archive if archiving else unarchive, names)
+        self._targets.left(done=done is not None)
         if done is None:
             return
-        self.unmark()
+        self._targets.clear_marks()
         one = len(going) == 1
         what = quoted(going[0].title) if one else counted(len(going), "session")
-        told(app, f"archived {what}" if archiving else f"unarchived {what}")
+        told(host, f"archived {what}" if archiving else f"unarchived {what}")
 
-    async def do_rename(self) -> None:
+    async def rename(self) -> None:
         """Give the session another title."""
-        await self.flow(self._rename())
+        await asking(self._widget, self._rename())
 
     async def _rename(self) -> None:
         from store.verbs.marks import rename
         from tui.dialogs.ask import AskDialog
 
-        app, session_id = host_of(cast("Widget", self)), self.current_session()
-        known = await self._named([session_id] if session_id else [])
-        if not known:
+        host, session_id = self._host, self._targets.current
+        found = await ask_store(host, chosen.by_id, [session_id] if session_id else [])
+        if found is None or not found.value:
             return
-        title = await app.push_screen_wait(
+        known = found.value
+        title = await host.push_screen_wait(
             AskDialog("Rename", known[0].title or "", verb="rename", placeholder="a title",
                       note="Your title stays, whatever the agent calls the session later.")
         )
         if title is None or title.strip() == (known[0].title or "").strip():
             return
-        done = await perform(app, rename, known[0].id, title)
+        done = await perform(host, rename, known[0].id, title)
         if done is not None:
-            told(app, f"renamed to {quoted(done.value)}")
+            told(host, f"renamed to {quoted(done.value)}")
 
-    async def do_star(self) -> None:
+    async def star(self) -> None:
         """Star the chosen sessions; take the stars off where all have one."""
         from store.verbs.marks import star_all
 
-        app, known = host_of(cast("Widget", self)), await self.chosen_sessions()
+        host, known = self._host, await self._targets.chosen()
         if known:
-            done = await perform(app, star_all, [one.id for one in known])
+            done = await perform(host, star_all, [one.id for one in known])
             if done is not None:
                 on, changed = done.value
                 title = _what([one for one in known if one.id in set(changed)])
-                self.unmark()
-                told(app, f"starred {title}" if on else f"took the star off {title}")
+                self._targets.clear_marks()
+                told(host, f"starred {title}" if on else f"took the star off {title}")
 
-    async def do_tag(self) -> None:
+    async def tag(self) -> None:
         """Change the session's tags."""
-        await self.flow(self._tag())
+        await asking(self._widget, self._tag())
 
     async def _tag(self) -> None:
         from store.verbs.marks import tag, user_marks
         from tui.dialogs.ask import AskDialog
 
-        app, session_id = host_of(cast("Widget", self)), self.current_session()
-        known = await self.chosen_sessions()
+        host, session_id = self._host, self._targets.current
+        known = await self._targets.chosen()
         if len(known) > 1:
             await self._tag_many(known)
             return
         session_id = known[0].id if known else session_id
         if session_id is None:
             return
-        marks = await ask_store(app, user_marks, session_id)
+        marks = await ask_store(host, user_marks, session_id)
         if marks is None:
             return
         before = [str(name) for name in marks.value.get("tags") or []]
-        text = await app.push_screen_wait(
+        text = await host.push_screen_wait(
             AskDialog("Tags", ", ".join(before), verb="set", placeholder="fix, api, later",
                       note="Commas stand between tags; an empty line takes all away.")
         )
@@ -134,16 +178,16 @@ class SessionVerbs:
         remove = [name for name in before if name not in after]
         if not add and not remove:
             return
-        done = await perform(app, tag, session_id, add=add, remove=remove)
+        done = await perform(host, tag, session_id, add=add, remove=remove)
         if done is not None:
-            told(app, f"tagged {', '.join(done.value)}" if done.value else "took all tags away")
+            told(host, f"tagged {', '.join(done.value)}" if done.value else "took all tags away")
 
     async def _tag_many(self, known: list[Chosen]) -> None:
         from store.verbs.marks import tag_all
         from tui.dialogs.ask import AskDialog
 
-        app = host_of(cast("Widget", self))
-        text = await app.push_screen_wait(
+        host = self._host
+        text = await host.push_screen_wait(
             AskDialog(f"Tags of {_what(known)}", "", verb="set", placeholder="fix, api, -later",
                       note="They are added to the tags of each; a minus before one takes it away.")
         )
@@ -153,10 +197,10 @@ class SessionVerbs:
         add = [name for name in names if not name.startswith("-")]
         remove = [name[1:] for name in names if name.startswith("-")]
         ids = [one.id for one in known]
-        done = await perform(app, tag_all, ids, add=add, remove=remove)
+        done = await perform(host, tag_all, ids, add=add, remove=remove)
         if done is not None:
-            self.unmark()
-            told(app, f"tagged {counted(len(done.value), 'session')}: {', '.join(names)}")
+            self._targets.clear_marks()
+            told(host, f"tagged {counted(len(done.value), 'session')}: {', '.join(names)}")
 
 
 def _what(chosen_ones: list[Chosen]) -> str:

@@ -1,0 +1,226 @@
+"""What the list holds: the sessions of a view, in its order, with filter and folds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from textual.worker import WorkerError
+
+from store.queries import activities, listing
+from store.queries.list_options import GROUPS, SHELVES, SORTS, next_name
+from store.queries.listing import ListQuery, ListRow
+from store.queries.summary import totals
+from tui.sessions.empty import empty_words, making_words
+from tui.sessions.filter import ListFilter
+from tui.sessions.first_page import FirstPage
+from tui.sessions.jobs import Jobs
+from tui.sessions.loader import ListLoader
+from tui.sessions.model import ListModel
+from tui.sessions.selection import Selection
+from tui.sessions.view import SessionList
+from tui.start.library import Library
+from tui.start.state import ViewState
+
+if TYPE_CHECKING:
+    from textual.worker import Worker
+
+
+class ListContents:
+    """Reads the list and shows it, with the selection on the session where it was.
+
+    Attributes:
+        query: The sort, group, shelf and folder that are asked for.
+        keys: The sessions of the last reading, in order.
+        folds: By rowid, whether the user folded or unfolded what is below a session.
+    """
+
+    def __init__(
+        self, page: FirstPage, library: Library, state: ViewState, *, loader: ListLoader,
+        filter: ListFilter, view: SessionList, selection: Selection, jobs: Jobs,
+        shown: Callable[[int | None], None],
+    ) -> None:
+        """Take the first page, which is in the view already.
+
+        Args:
+            page: The first page.
+            library: The store.
+            state: What was remembered; kept up to date.
+            loader: Reads the list off the event loop.
+            filter: The filter of the list.
+            view: Shows the list.
+            selection: The session to stay on.
+            jobs: Runs the reading.
+            shown: Called after a change is on the screen, with how many sessions a filter
+                that still looks has looked at, else with None.
+        """
+        self.query, self.keys, self.folds = page.query, page.keys, page.folds
+        self._library, self._state, self._loader = library, state, loader
+        self._filter, self._view, self._selection = filter, view, selection
+        self._jobs, self._shown = jobs, shown
+        self._going_to: str | None = None
+        self._shown_for = self._asked_for()
+        self._reading: Worker[None] | None = None
+
+    # What is asked for
+
+    def change(self, query: ListQuery) -> None:
+        """Show the list in another sort, group, shelf or folder; the selection stays."""
+        self.query, state = query, self._state
+        state.sort, state.group, state.shelf = query.sort, query.group, query.shelf
+        self._shown(None)
+        self.reload()
+
+    def next_sort(self) -> None:
+        """Sort the list in the next way."""
+        self.change(self.query._replace(sort=next_name(SORTS, self.query.sort)))
+
+    def next_group(self) -> None:
+        """Group the list in the next way."""
+        self.change(self.query._replace(group=next_name(GROUPS, self.query.group)))
+
+    def next_shelf(self) -> None:
+        """Show active sessions, then archived ones, then all."""
+        self.change(self.query._replace(shelf=next_name(SHELVES, self.query.shelf)))
+
+    def toggle_folder(self) -> None:
+        """Show the sessions of the selected one's folder alone, or those of all folders."""
+        folder = None if self.query.workspace is not None else self._selection.workspace
+        self.change(self.query._replace(workspace=folder))
+
+    def select_next(self, session_id: str | None) -> None:
+        """Select a session with the next reading, where it is in the list then."""
+        self._going_to = session_id
+
+    async def reveal(self, rowid: int) -> None:
+        """Show a session that a folder, a shelf or a fold keeps out of the list, and select it."""
+        row = await self._row(rowid)
+        if row is not None:
+            self._going_to = row.id
+            await self._unfold_to(row)
+        self.change(self.query._replace(workspace=None, shelf="active"))
+
+    async def _row(self, rowid: int) -> ListRow | None:
+        library = self._library
+        return (await library.read(activities.rows, [rowid], (), library.clock())).get(rowid)
+
+    async def _unfold_to(self, row: ListRow) -> None:
+        folds, library = self._state.folds, self._library
+        above: str | None = row.parent_id
+        while above is not None and folds.get(above) is not False:
+            folds[above] = False
+            found = await library.read(activities.rows, (), [above], library.clock())
+            above = next((each.parent_id for each in found.values()), None)
+
+    async def fold(self, folded: bool) -> None:
+        """Fold or unfold what is below the selected session, or fold it under its parent."""
+        view, model = self._view, self._view.model
+        rowid = view.selected
+        if rowid is None:
+            return
+        if rowid not in model.children:
+            rowid = model.parents.get(rowid) if folded else None
+        row = view.rows.get(rowid) if rowid is not None else None
+        if rowid is None or row is None:
+            return
+        self._state.folds[row.id] = folded
+        self.folds[rowid] = folded
+        if folded:
+            view.select_rowid(rowid)
+        await self.arrange(self._filter.matched)
+
+    # Reading and showing
+
+    def reload(self) -> None:
+        """Start to read the whole list again."""
+        self._reading = self._jobs.start(self.read, "keys")
+
+    def filter_changed(self) -> None:
+        """Start to look for what the filter asks for."""
+        self._reading = self._jobs.start(self._look, "keys")
+
+    async def read(self) -> None:
+        """Read the whole list again and show it."""
+        keys = await self._loader.keys(self.query)
+        self.folds = await self._loader.folds(self._state.folds)
+        self.keys = keys
+        self._filter.forget()
+        if self._filter.words:
+            self.filter_changed()
+        else:
+            await self.arrange(None)
+
+    async def _look(self) -> None:
+        if not self._filter.words:
+            self._filter.forget()
+            await self.arrange(None)
+            return
+        async for found in self._filter.look(self.keys.rowids):
+            await self.arrange(found.matching, found.looked_at)
+
+    async def arrange(self, matching: set[int] | None, looked_at: int | None = None) -> None:
+        """Show the keys that were read, with their groups, threads and folds.
+
+        Args:
+            matching: The sessions that the filter leaves; None without a filter.
+            looked_at: How many sessions a filter that still looks has looked at.
+        """
+        query = self.keys.query
+        model = await self._loader.model(
+            self.keys, self.folds, matching, headed=GROUPS[query.group].heading != "none"
+        )
+        # Else another order was chosen meanwhile, which is being read.
+        if query == self.query:
+            view = self._view
+            before, wanted = view.selected, self._going_to
+            selected = await self._wanted_rowid(model, wanted)
+            moved = view.selected != before
+            view.when_empty = self.empty_words(model)
+            view.show(model, query, view.selected)
+            self._shown(looked_at)
+            if looked_at is None or matching:
+                self._shown_for = self._asked_for()
+            # A key that came while the store was asked has chosen anew.
+            if selected is not None and not moved:
+                view.select_rowid(selected)
+            # Only now: what breaks this off and reads the list again still has to go there.
+            if self._going_to == wanted:
+                self._going_to = None
+
+    async def _wanted_rowid(self, model: ListModel, wanted: str | None) -> int | None:
+        """Return the session to select: the one that was asked for, else the same as before."""
+        here = self._view.selected
+        if wanted is None and here is not None and here not in self._view.rows:
+            # The cursor has just come here: the id of the session is not read yet.
+            return here
+        for session_id in (wanted, self._selection.id):
+            if session_id is not None:
+                rowid = await self._library.read(listing.rowid_of, session_id)
+                if rowid is not None and model.find_shown(rowid) is not None:
+                    return rowid
+        return None
+
+    def empty_words(self, model: ListModel) -> list[str]:
+        """Return what an empty list says; nothing where there are sessions."""
+        library = self._library
+        if len(model):
+            return []
+        if library.making is not None:
+            return making_words(library.making.words)
+        return empty_words(
+            self.query, self._filter.text, model.total, totals(library.database),
+            syncs=library.sync_targets is not None,
+        )
+
+    def _asked_for(self) -> tuple[ListQuery, str]:
+        return self.query, self._filter.words
+
+    async def settled(self) -> None:
+        """Wait until the list shows some of what it was last asked for, or fails to."""
+        while self._shown_for != self._asked_for():
+            reading = self._reading
+            if reading is None or reading.is_finished:
+                return
+            with suppress(WorkerError):
+                await reading.wait()
