@@ -119,8 +119,11 @@ def test_a_file_that_was_replaced_is_read_again(tmp_path: Path) -> None:
     path = folder / f"{SESSION}.jsonl"
     events = appends("2.0.77-print")
     path.write_bytes(b"".join(body for file, body in events if SESSION in file))
+    whole = path.read_bytes()
+    path.write_bytes(b'{"type":"user","uuid":"x","parentUuid":null}\n')
     (unit,) = source.units(tmp_path, [])
-    reader = source.reader(unit)
-    reader.transcript(str(path)).push(b'{"type":"user","uuid":"x","parentUuid":null}\n')
-    reader.restart(str(path)).push(path.read_bytes())
-    assert reader.build() == source.read(tmp_path, unit).sessions
+    follower = source.follower(tmp_path, unit)
+    follower.read(unit)
+    path.write_bytes(whole)
+    (unit,) = source.units(tmp_path, [])
+    assert follower.read(unit) == source.read(tmp_path, unit)

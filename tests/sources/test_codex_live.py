@@ -32,16 +32,18 @@ def test_line_by_line_is_as_at_once(path: Path) -> None:
     while root.name != "sessions":
         root = root.parent
     whole, grown = source.reader(root), source.reader(root)
+    at_once, file = whole.file(str(path)), grown.file(str(path))
+    assert at_once is not None and file is not None
     names: list[tuple[str, Role]] = []
     for line in path.read_bytes().splitlines(keepends=True):
         half = len(line) // 2
-        grown.rollout(str(path)).push(line[:half])
-        grown.rollout(str(path)).push(line[half:])
+        file.push(line[:half])
+        file.push(line[half:])
         for draft in grown.build():
             now = [(m.source_id, m.role) for m in draft.messages]
             assert names == now[: len(names)]
             names = now
-    whole.rollout(str(path)).push(path.read_bytes())
+    at_once.push(path.read_bytes())
     assert grown.build() == whole.build()
 
 

@@ -19,11 +19,12 @@ import orjson
 import pytest
 
 from store.engine.database import Database, open_database
-from store.sources.base import stretches
+from store.sources.base import steps as stepping
 from store.sources.base.protocol import Source, Step
-from store.sources.claude_code import ClaudeCodeSource, going_on
+from store.sources.claude_code import ClaudeCodeSource
+from store.sources.claude_code.steps import SessionSteps
 from store.sources.codex import CodexSource
-from store.sources.codex import going_on as codex_going_on
+from store.sources.codex.steps import ThreadSteps
 from store.sync import long_units
 from store.sync.engine import Sync
 from store.sync.settings import Settings
@@ -42,7 +43,7 @@ CLAUDE = DATA / "claude-code" / "home" / ".claude" / "projects"
 class Growing:
     """A library of a folder with one session that grows, synced from cold each time."""
 
-    reader: type[Any] = going_on.LongReader
+    reader: type[Any] = SessionSteps
     file = f"projects/project/{SESSION}.jsonl"
 
     def __init__(self, folder: Path, patched: pytest.MonkeyPatch) -> None:
@@ -102,7 +103,7 @@ class Growing:
 class GrowingRollout(Growing):
     """The same with a rollout of Codex."""
 
-    reader = codex_going_on.LongReader
+    reader = ThreadSteps
     file = f"sessions/2026/11/27/{codex_sessions.NAME}"
 
     def source(self) -> Source:
@@ -118,10 +119,9 @@ def rows_of(database: Database) -> dict[str, list[Any]]:
 
 def sized(patched: pytest.MonkeyPatch, window: int, kept: int, step: int) -> None:
     patched.setattr(long_units, "LONG_BYTES", 0)
-    patched.setattr(stretches, "WINDOW_BYTES", window)
-    patched.setattr(stretches, "KEPT_BYTES", kept)
-    patched.setattr(going_on, "CHUNK", step)
-    patched.setattr(codex_going_on, "CHUNK", step)
+    patched.setattr(stepping, "WINDOW_BYTES", window)
+    patched.setattr(stepping, "KEPT_BYTES", kept)
+    patched.setattr(stepping, "CHUNK", step)
 
 
 @pytest.fixture
@@ -214,13 +214,13 @@ def test_one_line_more_is_read_with_what_lies_right_before_it(growing: Growing) 
     growing.sync()
     read: list[int] = []
     with growing.patched.context() as patched:
-        whole = stretches.read_bytes
+        whole = stepping.read_bytes
 
         def noted(file: Any, size: int) -> bytes:
             read.append(size)
             return whole(file, size)
 
-        patched.setattr(stretches, "read_bytes", noted)
+        patched.setattr(stepping, "read_bytes", noted)
         growing.steps.clear()
         growing.append(last)
         sync = growing.sync()
@@ -231,7 +231,7 @@ def test_one_line_more_is_read_with_what_lies_right_before_it(growing: Growing) 
 
 
 def test_a_first_reading_in_steps_is_gone_on_with_after_a_kill(growing: Growing) -> None:
-    growing.patched.setattr(going_on, "CHUNK", 20_000)
+    growing.patched.setattr(stepping, "CHUNK", 20_000)
     growing.append(b"".join(lines_of(steps=80)))
     database = open_database(growing.folder / "live.db", create=True)
     killed = Sync(database, Settings(helpers=0))

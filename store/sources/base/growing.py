@@ -1,26 +1,28 @@
 """Reads the files of a unit as they grow: each appended byte is read and parsed once.
 
-For sources whose sessions are files of JSON lines, with small side files that are read
-whole. A file that was cut, replaced, or whose last bytes are other ones than those that
-were read, is read from its beginning.
+For every source whose sessions are files of JSON lines, with small side files that are read
+whole. An agent's own classes say how a record is mapped (``LinesFile``) and how sessions are
+made of a unit's files (``UnitReader``). Where a file was cut, replaced or taken away, or the
+last bytes that were read are others now, the unit is read from the beginning.
 """
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from io import FileIO
+from typing import ClassVar
 
 from store.sources.base.collection import paused_collection
 from store.sources.base.drafts import SessionDraft
-from store.sources.base.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record
+from store.sources.base.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record, parse_line
 from store.sources.base.protocol import Fact, FileStamp, Problem, Reading, Unit
+from store.system.paths import open_regular
 
 CHECKED = 4096
-"""Bytes before the place that was read to, which must be as they were."""
+"""Bytes before the place that was read to, which must be unchanged."""
 SIDE_FILE_LIMIT = 64 * 1024 * 1024
 """Bytes of the largest side file that is read."""
 LINES = ".jsonl"
@@ -28,17 +30,8 @@ FACT = "#"
 """Begins the name of a stamp that is no file's, but of a fact that its unit depends on."""
 
 
-def open_regular(path: str) -> FileIO:
-    """Open a regular file for reading, without ever waiting for a pipe's writer.
-
-    Raises:
-        OSError: When it cannot be opened, or is a pipe, a device, a socket or a folder.
-    """
-    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    if not stat.S_ISREG(os.fstat(number).st_mode):
-        os.close(number)
-        raise OSError(errno.EINVAL, "not a regular file", path)
-    return FileIO(number, "rb")
+class Changed(Exception):
+    """What was read of a unit is no longer the beginning of what its files hold."""
 
 
 def stamp_of(path: str, status: os.stat_result) -> FileStamp:
@@ -47,7 +40,7 @@ def stamp_of(path: str, status: os.stat_result) -> FileStamp:
 
 
 def stamped(entry: os.DirEntry[str], problems: list[Problem]) -> list[FileStamp]:
-    """Return the stamp of a regular file; nothing for anything else, told where it is odd."""
+    """Return the stamp of a regular file; for anything else nothing, and a problem."""
     try:
         if entry.is_file():
             return [stamp_of(entry.path, entry.stat())]
@@ -68,25 +61,54 @@ def entries_of(folder: str, problems: list[Problem] | None = None) -> list[os.Di
         return []
 
 
-class GrowingFile:
-    """A file of JSON lines, as far as it was read.
+class LinesFile(ABC):
+    """What a file of JSON lines holds so far.
+
+    A long file can also be read from a later line on, with a few earlier records as context.
 
     Attributes:
-        lines: Its records that are JSON objects.
+        path: The file, for problems.
+        first: The number of the first of ``records``; earlier ones were read before.
+        context: Earlier records, by number, that later ones are read with.
+        is_begun: Whether ``read`` has read the file.
     """
 
-    def __init__(self, path: str, line_limit: int = LINE_LIMIT) -> None:
-        """Start with nothing read."""
-        self.path = path
-        self._line_limit = line_limit
-        self._restart()
+    unread: ClassVar[tuple[bytes, ...]] = ()
+    """Beginnings of lines that are kept as records without being parsed."""
 
-    def _restart(self) -> None:
-        self.lines: list[Record] = []
-        self._content = JsonLines(self.path, self._line_limit)
+    def __init__(
+        self,
+        path: str,
+        line_limit: int = LINE_LIMIT,
+        *,
+        first: int = 0,
+        line: int = 1,
+        offset: int = 0,
+    ) -> None:
+        """Start with nothing read.
+
+        Args:
+            path: The file.
+            line_limit: Bytes of the longest line that is read.
+            first: The number of the record that is read first.
+            line: The number of its line, from 1.
+            offset: The byte where that line begins.
+        """
+        self.path = path
+        self.first = first
+        self.context: dict[int, bytes] = {}
+        self.is_begun = False
+        self._content = JsonLines(path, line_limit, self.unread)
+        if offset:
+            self._content.begin_at(line, offset)
         self._inode = self._size = self._mtime_ns = 0
         self._end = b""
         self._took_tail = False
+        self._torn: Problem | None = None
+
+    @abstractmethod
+    def take(self, records: Iterable[Record]) -> None:
+        """Map the next records; ``self.first`` is to be added to their numbers."""
 
     @property
     def records(self) -> list[bytes]:
@@ -98,149 +120,305 @@ class GrowingFile:
         """What could not be read, or only by repairing it."""
         return self._content.problems
 
+    @property
+    def offset(self) -> int:
+        """Bytes that were consumed."""
+        return self._content.consumed
+
+    @property
+    def whole_lines(self) -> int:
+        """Whole lines of the file so far."""
+        return self._content.lines
+
+    def raw(self, number: int) -> bytes:
+        """Return a record by its number.
+
+        Raises:
+            KeyError: It is neither of the context nor read.
+        """
+        return self.records[number - self.first] if number >= self.first else self.context[number]
+
+    def take_context(self, records: Iterable[tuple[int, bytes]]) -> None:
+        """Take the earlier records, each with its number, that later ones are read with."""
+        for number, record in records:
+            self.context[number] = record
+            self.take([Record(number - self.first, 0, parse_line(record)[0])])
+
+    def push(self, chunk: bytes) -> None:
+        """Take appended bytes; an unfinished last line waits for its rest."""
+        self.take(self._content.push(chunk))
+
+    def finish(self) -> Problem | None:
+        """Take the last line though no newline ends it, when it is whole.
+
+        Returns:
+            What is wrong with a last line that is torn; it stays unread.
+        """
+        found, torn = self._content.finish()
+        self.take(found)
+        return torn
+
     def read(self, torn: list[Problem]) -> FileStamp:
-        """Read what is there and was not read yet.
+        """Read what the file holds more than the last time.
 
         Args:
             torn: Takes a last line that is not finished.
 
         Raises:
-            OSError: When the file cannot be opened or read.
+            Changed: It does not begin with what was read of it.
+            OSError: It cannot be opened or read.
         """
         with open_regular(self.path) as file:
             status = os.fstat(file.fileno())
-            if not self._goes_on(file, status):
-                self._restart()
-                file.seek(0)
-            self._push(file, status.st_size - self._size)
-        self._inode, self._mtime_ns = status.st_ino, status.st_mtime_ns
-        self._finish(torn)
-        return FileStamp(
-            self.path, status.st_ino, status.st_size, status.st_mtime_ns, self._content.consumed
-        )
+            if self.is_begun:
+                self._check(file, status)
+            self._take_rest(file, status.st_size - self._size)
+        self.is_begun, self._inode, self._mtime_ns = True, status.st_ino, status.st_mtime_ns
+        if self._torn is not None:
+            torn.append(self._torn)
+        return FileStamp(self.path, status.st_ino, status.st_size, status.st_mtime_ns, self.offset)
 
-    def _goes_on(self, file: FileIO, status: os.stat_result) -> bool:
-        """Say whether the file begins with what was read of it; leave it at that place."""
-        if status.st_ino != self._inode or status.st_size < self._size:
-            return False
-        if status.st_size == self._size and status.st_mtime_ns != self._mtime_ns:
-            return False
+    def _check(self, file: FileIO, status: os.stat_result) -> None:
+        """Leave the file at the place that it was read to.
+
+        Raises:
+            Changed: It does not begin with what was read of it.
+        """
+        grown = status.st_size - self._size
+        if status.st_ino != self._inode or grown < 0:
+            raise Changed
+        if grown == 0 != self._size and status.st_mtime_ns != self._mtime_ns:
+            raise Changed
         file.seek(self._size - len(self._end))
         if file.read(len(self._end)) != self._end:
-            return False
-        if self._took_tail and status.st_size > self._size:
+            raise Changed
+        if self._took_tail and grown:
             # The line that was taken without its newline must end here.
             if file.read(1) != b"\n":
-                return False
+                raise Changed
             file.seek(self._size)
-        return True
 
-    def _push(self, file: FileIO, left: int) -> None:
+    def _take_rest(self, file: FileIO, left: int) -> None:
         while left > 0 and (chunk := file.read(min(CHUNK, left))):
             left -= len(chunk)
             self._size += len(chunk)
-            self._end = (self._end + chunk)[-CHECKED:]
+            self._end = (self._end + chunk[-CHECKED:])[-CHECKED:]
             self._took_tail = False
-            self.lines += self._content.push(chunk)
-
-    def _finish(self, torn: list[Problem]) -> None:
-        """Take the last line though no newline ends it, when it is whole."""
+            self.push(chunk)
         had_tail = self._content.has_tail
-        found, problem = self._content.finish()
-        self.lines += found
-        if problem is not None:
-            torn.append(problem)
+        self._torn = self.finish()
         self._took_tail = self._took_tail or (had_tail and not self._content.has_tail)
 
 
-class UnitFiles:
-    """The files of one unit: those of lines as they grow, the others whole.
+class GrowingFile(LinesFile):
+    """A file of JSON lines whose records are taken as they are.
+
+    Attributes:
+        lines: Its records that are JSON objects.
+    """
+
+    def __init__(self, path: str, line_limit: int = LINE_LIMIT) -> None:
+        """Start with nothing read."""
+        super().__init__(path, line_limit)
+        self.lines: list[Record] = []
+
+    def take(self, records: Iterable[Record]) -> None:
+        """Keep the records."""
+        self.lines += records
+
+
+class UnitReader(ABC):
+    """Reads the files of one unit, each time what they hold more than the last time.
+
+    Attributes:
+        stamps: Of the unit's files, as of the last reading.
+        torn: Last lines that are not finished, and files that could not be read.
+        looked: Other files that the sessions were made with, as in ``Reading``.
+        told: The facts of the last sessions that were made.
+        wants: The names of facts that would change them.
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing read."""
+        self.stamps: tuple[FileStamp, ...] = ()
+        self.torn: list[Problem] = []
+        self.looked: list[FileStamp] = []
+        self.told: list[Fact] = []
+        self.wants: set[str] = set()
+
+    @abstractmethod
+    def files(self) -> Collection[LinesFile]:
+        """Return the files of lines that were asked for so far."""
+
+    @abstractmethod
+    def file(self, path: str) -> LinesFile | None:
+        """Return the file of lines at a path, a new one the first time; None for a side file."""
+
+    @abstractmethod
+    def side(self, stamp: FileStamp) -> FileStamp | None:
+        """Read a side file where it moved; return its stamp, None where it was not read.
+
+        Raises:
+            Changed: The unit must be read from the beginning.
+            OSError: It cannot be read.
+        """
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What could not be read so far, or only by repairing it."""
+        return [problem for file in self.files() for problem in file.problems]
+
+    def take(self, unit: Unit) -> None:
+        """Read what the unit's files hold more than the last time.
+
+        Raises:
+            Changed: The unit must be read from the beginning.
+        """
+        paths = {stamp.path for stamp in unit.stamps}
+        if any(file.is_begun and file.path not in paths for file in self.files()):
+            raise Changed
+        self.torn, stamps = [], list[FileStamp]()
+        for stamp in unit.stamps:
+            file = self.file(stamp.path)
+            try:
+                read = self.side(stamp) if file is None else file.read(self.torn)
+            except OSError as error:
+                if file is not None and file.is_begun:
+                    raise Changed from error
+                self.torn.append(Problem(stamp.path, 0, error.strerror or str(error)))
+                continue
+            stamps += [] if read is None else [read]
+        self.stamps = tuple(stamps)
+
+    @abstractmethod
+    def sessions(self, unit: Unit) -> list[SessionDraft]:
+        """Make the sessions of what was read so far."""
+
+    def reading(self, sessions: list[SessionDraft]) -> Reading:
+        """Return what was read, with the sessions made of it."""
+        return Reading(
+            sessions, self.torn + self.problems, self.stamps,
+            looked=self.looked, facts=self.told, wants=self.wants,
+        )  # fmt: skip
+
+    def read(self, unit: Unit) -> Reading:
+        """Read what was added, and return what reading the unit whole would.
+
+        Raises:
+            Changed: The unit must be read from the beginning.
+        """
+        self.take(unit)
+        return self.reading(self.sessions(unit))
+
+
+class UnitFollower:
+    """Fulfils ``store.sources.base.protocol.Follower``: reads what is new, maps everything."""
+
+    def __init__(self, make_reader: Callable[[Unit], UnitReader]) -> None:
+        """Start with nothing read.
+
+        Args:
+            make_reader: Returns a reader of the unit that has read nothing.
+        """
+        self._make_reader = make_reader
+        self._reader: UnitReader | None = None
+
+    def read(self, unit: Unit) -> Reading:
+        """Return what reading the unit whole would."""
+        with paused_collection():
+            if self._reader is not None:
+                try:
+                    return self._reader.read(unit)
+                except Changed:
+                    pass
+            self._reader = self._make_reader(unit)
+            return self._reader.read(unit)
+
+
+class UnitFiles(UnitReader):
+    """The files of one unit: ``.jsonl`` files as they grow, the others whole.
 
     Attributes:
         lines: By path.
         bodies: The other files' bytes by path.
-        stamps: As of the last reading.
-        problems: What could not be read the last time.
     """
 
     def __init__(self, line_limit: int = LINE_LIMIT) -> None:
         """Start with nothing read."""
+        super().__init__()
         self.lines: dict[str, GrowingFile] = {}
         self.bodies: dict[str, bytes] = {}
-        self.stamps: tuple[FileStamp, ...] = ()
-        self.problems: list[Problem] = []
         self._line_limit = line_limit
         self._taken: dict[str, FileStamp] = {}
 
-    def take(self, unit: Unit) -> None:
-        """Read what the unit's files have more than the last time."""
-        self.problems = []
-        stamps: list[FileStamp] = []
-        facts = [stamp for stamp in unit.stamps if os.path.basename(stamp.path)[:1] == FACT]
-        paths = {stamp.path for stamp in unit.stamps}
-        for path in (self.lines.keys() | self.bodies.keys()) - paths:
+    def files(self) -> Collection[LinesFile]:
+        """Return the files of lines."""
+        return self.lines.values()
+
+    def file(self, path: str) -> LinesFile | None:
+        """Return a ``.jsonl`` file."""
+        if not path.endswith(LINES) or os.path.basename(path).startswith(FACT):
+            return None
+        if path not in self.lines:
+            self.lines[path] = GrowingFile(path, self._line_limit)
+        return self.lines[path]
+
+    def side(self, stamp: FileStamp) -> FileStamp | None:
+        """Read any other file whole where it moved."""
+        path = stamp.path
+        if os.path.basename(path).startswith(FACT) or self._taken.get(path) == stamp:
+            return stamp
+        if stamp.size > SIDE_FILE_LIMIT:
+            reason = "side file is larger than 64 MiB, skipped"
+            self.torn.append(Problem(path, 0, reason))
+            return stamp
+        try:
+            with open_regular(path) as file:
+                status = os.fstat(file.fileno())
+                self.bodies[path] = file.readall()
+        except OSError:
             self._drop(path)
-        for stamp in unit.stamps:
-            if stamp in facts:
-                stamps.append(stamp)
-                continue
-            try:
-                stamps += self._lines(stamp.path) if _is_lines(stamp) else self._body(stamp)
-            except OSError as error:
-                self._drop(stamp.path)
-                self.problems.append(Problem(stamp.path, 0, error.strerror or str(error)))
-        for file in self.lines.values():
-            self.problems += file.problems
-        self.stamps = tuple(stamps)
+            raise
+        self._taken[path] = stamp_of(path, status)
+        return self._taken[path]
 
     def _drop(self, path: str) -> None:
-        self.lines.pop(path, None)
         self.bodies.pop(path, None)
         self._taken.pop(path, None)
 
-    def _lines(self, path: str) -> list[FileStamp]:
-        file = self.lines.get(path)
-        if file is None:
-            file = self.lines[path] = GrowingFile(path, self._line_limit)
-        return [file.read(self.problems)]
+    def take(self, unit: Unit) -> None:
+        """Read what the unit's files hold more than the last time.
 
-    def _body(self, stamp: FileStamp) -> list[FileStamp]:
-        if self._taken.get(stamp.path) == stamp:
-            return [stamp]
-        if stamp.size > SIDE_FILE_LIMIT:
-            reason = "side file is larger than 64 MiB, skipped"
-            self.problems.append(Problem(stamp.path, 0, reason))
-            return [stamp]
-        with open_regular(stamp.path) as file:
-            status = os.fstat(file.fileno())
-            self.bodies[stamp.path] = file.readall()
-        self._taken[stamp.path] = stamp_of(stamp.path, status)
-        return [self._taken[stamp.path]]
+        Raises:
+            Changed: The unit must be read from the beginning.
+        """
+        for path in self.bodies.keys() - {stamp.path for stamp in unit.stamps}:
+            self._drop(path)
+        super().take(unit)
+        for path in [path for path, file in self.lines.items() if not file.is_begun]:
+            del self.lines[path]
 
 
-def _is_lines(stamp: FileStamp) -> bool:
-    return stamp.path.endswith(LINES)
+    def sessions(self, unit: Unit) -> list[SessionDraft]:
+        """Return none: what they are made of is the source's part."""
+        return []
+
+
+@dataclass(slots=True)
+class Depends:
+    """What a build depends on beside the unit's files, and its facts; as in ``Reading``."""
+
+    looked: list[FileStamp] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
+    wants: set[str] = field(default_factory=set)
 
 
 Build = Callable[[Unit, UnitFiles, list[Problem]], list[SessionDraft]]
 """Makes the drafts of a unit from its files; what it cannot read goes to the problems."""
 
 
-@dataclass(slots=True)
-class Depends:
-    """What a build hung on beside the unit's files, and what it tells; as in ``Reading``."""
-
-    looked: list[FileStamp] = field(default_factory=list)
-    facts: list[Fact] = field(default_factory=list)
-    wants: set[str] = field(default_factory=set)
-
-    def clear(self) -> None:
-        """Begin another build."""
-        self.looked, self.facts, self.wants = [], [], set()
-
-
-class UnitFollower:
-    """Fulfils ``store.sources.base.protocol.Follower``: reads what is new, maps everything."""
+class BuiltUnit(UnitFiles):
+    """The files of one unit, and the sessions that a function makes of them."""
 
     def __init__(
         self, build: Build, line_limit: int = LINE_LIMIT, depends: Depends | None = None
@@ -250,21 +428,22 @@ class UnitFollower:
         Args:
             build: Makes the drafts.
             line_limit: Bytes of the longest line that is read.
-            depends: Where the build notes what it hangs on.
+            depends: Where the build notes what it depends on.
         """
+        super().__init__(line_limit)
         self._build = build
         self._depends = depends or Depends()
-        self._files = UnitFiles(line_limit)
+        self._built: list[Problem] = []
 
-    def read(self, unit: Unit) -> Reading:
-        """Return what reading the unit whole would."""
-        with paused_collection():
-            self._files.take(unit)
-            self._depends.clear()
-            problems: list[Problem] = []
-            sessions = self._build(unit, self._files, problems)
-        depends = self._depends
-        return Reading(
-            sessions, self._files.problems + problems, self._files.stamps,
-            looked=depends.looked, facts=depends.facts, wants=depends.wants,
-        )  # fmt: skip
+    @property
+    def problems(self) -> list[Problem]:
+        """What could not be read, or not be made a session."""
+        return super().problems + self._built
+
+    def sessions(self, unit: Unit) -> list[SessionDraft]:
+        """Return the drafts that the function makes."""
+        depends, self._built = self._depends, []
+        depends.looked, depends.facts, depends.wants = [], [], set()
+        drafts = self._build(unit, self, self._built)
+        self.looked, self.told, self.wants = depends.looked, depends.facts, depends.wants
+        return drafts

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
+from store.sources.base.growing import stamp_of
 from store.sources.base.json_lines import LineError, parse_line
 from store.sources.base.one_file import is_one_file, name_order
 from store.sources.base.prompt_history import NAME
@@ -68,11 +69,6 @@ class SessionFiles:
         newest = max(stamp.mtime_ns for stamp in stamps)
         key = f"{os.path.basename(self.folder)}/{self.session_id}"
         return Unit(key, stamps, newest // 1_000_000)
-
-
-def stamp_of(path: str, stat: os.stat_result) -> FileStamp:
-    """Return a file's stamp with nothing consumed yet."""
-    return FileStamp(path, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_size)
 
 
 class Discovery:

@@ -6,22 +6,25 @@ read so far. A one-shot read and a live follower use it alike.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from store.sources.base.drafts import LineageDraft, SessionDraft
+from store.sources.base.growing import Changed, UnitReader
 from store.sources.base.json_lines import LINE_LIMIT
-from store.sources.base.protocol import Fact, Problem
+from store.sources.base.protocol import Fact, FileStamp, Problem, Unit
 from store.sources.base.titles import first_prompt, shortened
-from store.sources.claude_code.agents import RUN_MARK, agent_key, agent_source_id, helper_of
+from store.sources.claude_code.agents import ROWS, RUN_MARK, agent_key, agent_source_id, helper_of
 from store.sources.claude_code.assemble import ThreadBuilder, add_notes, build_thread, session_draft
 from store.sources.claude_code.forks import find_origin, mark_inherited
 from store.sources.claude_code.messages import Call, Thread
 from store.sources.claude_code.neighbours import AGENTS, Neighbours
 from store.sources.claude_code.rows import Row, mapping, string
 from store.sources.claude_code.sidechains import calls_of_sidechains, split_sidechains
-from store.sources.claude_code.sidefiles import SideFiles
+from store.sources.claude_code.sidefiles import SideFiles, is_rows
 from store.sources.claude_code.telling import told, wanted
 from store.sources.claude_code.titles import is_name_taken_back, title_of
 from store.sources.claude_code.transcript import Transcript
@@ -92,18 +95,16 @@ class Earlier:
     created_at: int | None = None
 
 
-class SessionReader:
+class SessionReader(UnitReader):
     """Reads one session and its subagents; nothing else is touched.
 
     Attributes:
         session_id: The file's name, which is the session's id.
         main: The session's own file; None where only agents' files are left.
         agents: The agents' files by ``agent_key``.
-        side: Side files: titles, agents' meta files, ``tool-results/``.
+        side_files: Titles, agents' meta files, ``tool-results/``.
         earlier: Set where the session's file is not read from its beginning.
         path: The session's own file.
-        told: What the last ``build`` tells others.
-        wants: What may make another session of it.
     """
 
     def __init__(
@@ -121,17 +122,26 @@ class SessionReader:
             neighbours: The other files of its folder.
             line_limit: Bytes of the longest line that is read.
         """
+        super().__init__()
         self.session_id = session_id
         self.main = Transcript(path, line_limit) if path is not None else None
         self.agents: dict[str, Transcript] = {}
-        self.side = SideFiles()
+        self.side_files = SideFiles()
         self.earlier: Earlier | None = None
         self.path = path
-        self.told: list[Fact] = []
-        self.wants: set[str] = set()
         self._builders: defaultdict[str, ThreadBuilder] = defaultdict(ThreadBuilder)
         self._neighbours = neighbours
         self._line_limit = line_limit
+        self._sides: dict[str, FileStamp] = {}
+        self._had_main: bool | None = None
+
+    def files(self) -> Collection[Transcript]:
+        """Return the files of rows."""
+        return [*([self.main] if self.main is not None else ()), *self.agents.values()]
+
+    def file(self, path: str) -> Transcript | None:
+        """Return what was read of a file of rows; None for a side file."""
+        return self.transcript(path) if is_rows(path) else None
 
     def transcript(self, path: str) -> Transcript:
         """Return what was read of one of the unit's ``.jsonl`` files, to push bytes into."""
@@ -142,22 +152,46 @@ class SessionReader:
             self.agents[agent_id] = Transcript(path, self._line_limit)
         return self.agents[agent_id]
 
-    def restart(self, path: str) -> Transcript:
-        """Forget what was read of a file that was replaced or cut, and return it empty."""
-        self._builders.pop(path, None)
-        if self.main is not None and path == self.main.path:
-            self.main = Transcript(path, self._line_limit)
-            return self.main
-        self.agents.pop(agent_key(path), None)
-        return self.transcript(path)
+    def side(self, stamp: FileStamp) -> FileStamp | None:
+        """Read a side file where it is new or moved.
+
+        Raises:
+            Changed: It cannot be read any more; what it held before would stay.
+        """
+        path = stamp.path
+        known = self._sides.get(path)
+        if known == stamp:
+            return stamp
+        read = self.side_files.take(path)
+        if known is not None and (not read or self.side_files.is_damaged(path)):
+            raise Changed
+        if not read:
+            return None
+        self._sides[path] = stamp
+        return stamp
+
+    def take(self, unit: Unit) -> None:
+        """Read what the unit's files hold more than the last time.
+
+        Raises:
+            Changed: A side file went away, or the session's own file came or went.
+        """
+        paths = {stamp.path for stamp in unit.stamps}
+        name = unit.key.rpartition("/")[2] + ROWS
+        has_main = any(os.path.basename(path) == name for path in paths)
+        if not self._sides.keys() <= paths or self._had_main not in (None, has_main):
+            raise Changed
+        self._had_main = has_main
+        super().take(unit)
+
+    def sessions(self, unit: Unit) -> list[SessionDraft]:
+        """Return the session and its subagents."""
+        return self.build()
 
     @property
     def problems(self) -> list[Problem]:
         """What could not be read so far, of all files."""
-        found = list(self.main.problems) if self.main is not None else []
-        for transcript in self.agents.values():
-            found += transcript.problems
-        return found + self.side.problems
+        return super().problems + self.side_files.problems
 
     def build(self) -> list[SessionDraft]:
         """Return the session and its subagents, the parent first.
@@ -200,10 +234,11 @@ class SessionReader:
         for root, chain in chains.items():
             children.append(self._build_sidechain(root, chain, matched.get(root)))
         if rows or transcript.notes:
+            named = self.side_files.title
             draft.title, draft.title_from = title_of(
-                transcript, rows, draft.messages, self.side.title, self._neighbours, self.session_id
+                transcript, rows, draft.messages, named, self._neighbours, self.session_id
             )
-            draft.tells_title = is_name_taken_back(transcript, self.side.title)
+            draft.tells_title = is_name_taken_back(transcript, named)
         if self.earlier is not None:
             folder, summaries = self._neighbours.folder, transcript.summaries
             self.told = list(told(self.session_id, folder, rows, summaries, goes_on=True))
@@ -212,8 +247,8 @@ class SessionReader:
                 draft.created_at = self.earlier.created_at
         else:
             self._find_origin(draft, thread, rows, transcript)
-        draft.archived_at = self.side.archived_at
-        draft.attachments += self.side.attachments
+        draft.archived_at = self.side_files.archived_at
+        draft.attachments += self.side_files.attachments
         return draft
 
     def _find_origin(
@@ -274,7 +309,7 @@ class SessionReader:
         return _Child(draft, root, call)
 
     def _build_agent(self, agent_id: str, transcript: Transcript, calls: _Calls) -> _Child:
-        meta = self.side.meta.get(agent_id, {})
+        meta = self.side_files.meta.get(agent_id, {})
         thread = self._builders[transcript.path].build(transcript.rows, transcript.leaf)
         source_id = agent_source_id(agent_id, self.session_id)
         draft = session_draft(

@@ -9,16 +9,15 @@ from typing import Any
 import orjson
 
 from store.sources.base.drafts import AttachmentDraft
+from store.sources.base.growing import SIDE_FILE_LIMIT
 from store.sources.base.protocol import Problem
-from store.sources.claude_code.agents import META, agent_key
+from store.sources.claude_code.agents import META, ROWS, agent_key
 from store.sources.claude_code.rows import epoch_ms, string
 from store.system.paths import open_regular
 
 TITLE = "custom-title.json"
 ARCHIVED = "archived.json"
 RESULTS = "tool-results"
-SIDE_FILE_LIMIT = 64 * 1024 * 1024
-"""Bytes of the largest side file that is taken in."""
 MEDIA_TYPES = {
     ".csv": "text/csv",
     ".gif": "image/gif",
@@ -37,6 +36,11 @@ MEDIA_TYPES = {
     ".zip": "application/zip",
 }
 """By extension, the same on every machine."""
+
+
+def is_rows(path: str) -> bool:
+    """Tell a file of rows from a side file."""
+    return path.endswith(ROWS) and os.path.basename(os.path.dirname(path)) != RESULTS
 
 
 @dataclass(slots=True)
@@ -78,6 +82,10 @@ class SideFiles:
         else:
             self._take_object(path, name, body)
         return True
+
+    def is_damaged(self, path: str) -> bool:
+        """Say whether a side file has a problem."""
+        return any(problem.path == path for problem in self.problems)
 
     def _attach(self, name: str, body: bytes) -> None:
         kind = os.path.splitext(name)[1].lower()

@@ -6,12 +6,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from store.sources.base.collection import paused_collection
 from store.sources.base.drafts import MessageDraft
-from store.sources.base.json_lines import CHUNK, LINE_LIMIT
+from store.sources.base.growing import UnitFollower, stamp_of
+from store.sources.base.json_lines import LINE_LIMIT
 from store.sources.base.prompt_history import KEY, NAME, HistoryFollower, PromptHistory
 from store.sources.base.protocol import (
-    FileStamp,
     Follower,
     Known,
     Library,
@@ -25,18 +24,17 @@ from store.sources.base.protocol import (
 )
 from store.sources.claude_code.agents import AGENT, META, ROWS, session_folder
 from store.sources.claude_code.assemble import KIND, build_thread
-from store.sources.claude_code.discovery import Discovery, SessionFiles, claimed_id, stamp_of
-from store.sources.claude_code.follower import SessionFollower, is_rows
-from store.sources.claude_code.going_on import LongReader
+from store.sources.claude_code.discovery import Discovery, SessionFiles, claimed_id
 from store.sources.claude_code.neighbours import Neighbours
 from store.sources.claude_code.reader import SessionReader
 from store.sources.claude_code.recognition import recognise
 from store.sources.claude_code.running import Words, sessions_folder
 from store.sources.claude_code.sidechains import split_sidechains
+from store.sources.claude_code.steps import SessionSteps
 from store.sources.claude_code.touched import touched_sessions
 from store.sources.claude_code.transcript import Transcript
 from store.sources.claude_code.typed import is_history, typed_line
-from store.system.paths import expanded, open_regular
+from store.system.paths import expanded
 
 
 class ClaudeCodeSource:
@@ -140,14 +138,14 @@ class ClaudeCodeSource:
         """Return a follower that has read nothing yet."""
         if unit.key.startswith(KEY):
             return HistoryFollower(lambda now: self.read(root, now))
-        return SessionFollower(self.reader)
+        return UnitFollower(self.reader)
 
     def running(self, root: Path) -> list[RunningSession]:
         """Return what ``sessions/<pid>.json`` says of the processes that wrote it."""
         return self._words.running(root)
 
     def reader(self, unit: Unit) -> SessionReader:
-        """Return an empty reader for a unit, for a live follower to push bytes into."""
+        """Return a reader of a unit that has read nothing."""
         folder_name, _, name = unit.key.rpartition("/")
         folder = _project_folder(unit, folder_name)
         if folder not in self._neighbours:
@@ -165,8 +163,7 @@ class ClaudeCodeSource:
         history = history_of(root)
         if unit.key.startswith(KEY) and history is not None:
             return self._history.read(history, unit)
-        with paused_collection():
-            return self.read_with(unit)[1]
+        return self.follower(root, unit).read(unit)
 
     def steps(
         self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
@@ -174,25 +171,8 @@ class ClaudeCodeSource:
         """Read a unit in steps, or go on where its file was read to."""
         if unit.key.startswith(KEY):
             return iter([Step(self.read(root, unit))])
-        return LongReader(self, unit, known).steps(start, fresh=fresh)
-
-    def read_with(self, unit: Unit) -> tuple[SessionReader, Reading]:
-        """Read one unit whole; return its reader too."""
-        reader = self.reader(unit)
-        stamps: list[FileStamp] = []
-        problems: list[Problem] = []
-        for stamp in unit.stamps:
-            if is_rows(stamp.path):
-                read = read_rows(reader, stamp.path, problems)
-                if read is not None:
-                    stamps.append(read)
-            elif reader.side.take(stamp.path):
-                stamps.append(stamp)
-        sessions = reader.build()
-        return reader, Reading(
-            sessions, reader.problems + problems, tuple(stamps),
-            facts=reader.told, wants=reader.wants,
-        )  # fmt: skip
+        reader = SessionSteps(self.reader, self.line_limit, unit, known)
+        return reader.steps(start, fresh=fresh)
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folders whose changes below them concern this root."""
@@ -209,35 +189,6 @@ def history_of(root: Path) -> str | None:
     config = root.parent if root.name == "projects" else root
     path = str(config / NAME)
     return path if (config / "projects").is_dir() or is_history(path) else None
-
-
-def read_rows(reader: SessionReader, path: str, problems: list[Problem]) -> FileStamp | None:
-    """Read one of a unit's row files from its beginning.
-
-    Args:
-        reader: The unit's reader.
-        path: The file.
-        problems: Takes a torn last line, or why the file cannot be read.
-
-    Returns:
-        The file's stamp as of this reading, ``offset`` bytes consumed; None when it
-        could not be opened.
-    """
-    transcript = reader.restart(path)
-    try:
-        with open_regular(path) as file:
-            stat = os.fstat(file.fileno())
-            left = stat.st_size
-            while left > 0 and (chunk := file.read(min(CHUNK, left))):
-                transcript.push(chunk)
-                left -= len(chunk)
-    except OSError as error:
-        problems.append(Problem(path, 0, error.strerror or str(error)))
-        return None
-    torn = transcript.finish()
-    if torn is not None:
-        problems.append(torn)
-    return FileStamp(path, stat.st_ino, stat.st_size, stat.st_mtime_ns, transcript.offset)
 
 
 def _messages_of(content: bytes) -> list[MessageDraft]:

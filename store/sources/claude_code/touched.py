@@ -6,9 +6,10 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from store.sources.base.growing import stamp_of
 from store.sources.base.protocol import Problem
 from store.sources.claude_code.agents import AGENT, ROWS
-from store.sources.claude_code.discovery import Discovery, holds_sessions, stamp_of
+from store.sources.claude_code.discovery import Discovery, holds_sessions
 
 
 def touched_sessions(

@@ -7,12 +7,12 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any
 
-from store.sources.base.json_lines import CHUNK, LINE_LIMIT, JsonLines, Record, parse_line
+from store.sources.base.growing import LinesFile
+from store.sources.base.json_lines import LINE_LIMIT, Record
 from store.sources.base.protocol import Problem
 from store.sources.claude_code.costs import CostNote, cost_note
 from store.sources.claude_code.queue import PromptQueue
 from store.sources.claude_code.rows import Row, make_row, string
-from store.system.paths import open_regular
 
 UNREAD_NOTES = (b'{"type":"api-request', b'{"type":"file-history-snapshot"')
 """Beginnings of notes that nothing here needs; the first are the largest lines there are."""
@@ -24,11 +24,10 @@ SAME_WORDS = "other fields under the uuid of an earlier line, which is the one t
 NIL_UUID = "00000000-0000-0000-0000-000000000000"
 
 
-class Transcript:
+class Transcript(LinesFile):
     """What one file holds so far; appended bytes are parsed once, as they come.
 
     Attributes:
-        path: The file, for problems.
         rows: The rows in file order, each uuid once; among them rows made of notes that
             hold a prompt's only words.
         notes: The last note of each type.
@@ -39,34 +38,22 @@ class Transcript:
         note_records: The numbers of the records that ``notes`` come from, but for those that
             say what happens to prompts.
         summary_records: The numbers of those that ``summaries`` come from.
-        first: The number of the first of ``records``; earlier ones were read before.
-        context: Earlier records, by number, that later ones are read with.
         context_rows: How many of ``rows`` are of the context.
     """
 
-    def __init__(
-        self,
-        path: str,
-        line_limit: int = LINE_LIMIT,
-        *,
-        first: int = 0,
-        line: int = 1,
-        offset: int = 0,
-    ) -> None:
+    unread = UNREAD_NOTES
+
+    def __init__(self, path: str, line_limit: int = LINE_LIMIT, **begin: int) -> None:
         """Start with nothing read.
 
         Args:
             path: The file.
             line_limit: Bytes of the longest line that is read.
-            first: The number of the record that is read first.
-            line: The number of its line, from 1.
-            offset: The byte where that line begins.
+            begin: Where it is read from, as in ``LinesFile``.
         """
-        self.path = path
-        self.first = first
+        super().__init__(path, line_limit, **begin)
         self.note_records: dict[str, int] = {}
         self.summary_records: list[int] = []
-        self.context: dict[int, bytes] = {}
         self.context_rows = 0
         self._busy: list[tuple[int, bool]] = []
         self._is_busy = False
@@ -76,57 +63,25 @@ class Transcript:
         self.summaries: list[tuple[str, str]] = []
         self.queue = PromptQueue()
         self.leaf: str | None = None
-        self._content = JsonLines(path, line_limit, UNREAD_NOTES)
-        if offset:
-            self._content.begin_at(line, offset)
         self._uuids: dict[str, int] = {}
         self._renamed: dict[str, str] = {}
         self._doubled: list[Problem] = []
 
     @property
-    def records(self) -> list[bytes]:
-        """Every record as it was, and every line that holds none."""
-        return self._content.records
-
-    @property
     def problems(self) -> list[Problem]:
         """What could not be read, or only by repairing it."""
-        return self._content.problems + self._doubled
-
-    @property
-    def offset(self) -> int:
-        """Bytes that were consumed."""
-        return self._content.consumed
-
-    @property
-    def lines(self) -> int:
-        """Whole lines of the file so far."""
-        return self._content.lines
-
-    @property
-    def has_tail(self) -> bool:
-        """Whether the last line is unfinished, and held back."""
-        return self._content.has_tail
-
-    def push(self, chunk: bytes) -> None:
-        """Take appended bytes; an unfinished last line waits for its rest."""
-        self._feed(self._content.push(chunk))
+        return super().problems + self._doubled
 
     def take_context(self, records: Iterable[tuple[int, bytes]]) -> None:
         """Take the earlier records, each with its number, that later ones are read with."""
-        for number, record in records:
-            self.context[number] = record
-            self._take(number, 0, parse_line(record)[0])
+        super().take_context(records)
         self._doubled.clear()
         self.context_rows = len(self.rows)
 
-    def raw(self, number: int) -> bytes:
-        """Return a record by its number.
-
-        Raises:
-            KeyError: It is neither of the context nor read.
-        """
-        return self.records[number - self.first] if number >= self.first else self.context[number]
+    def take(self, records: Iterable[Record]) -> None:
+        """Make rows and notes of the next records."""
+        for number, line, data, _ in records:
+            self._take(self.first + number, line, data)
 
     def is_busy_at(self, number: int) -> bool:
         """Say whether the queue of prompts had anything under way before a record."""
@@ -136,20 +91,6 @@ class Transcript:
     def stands_for(self, name: str) -> bool:
         """Say whether a row is in the context for what later records may say of it."""
         return any(name == leaf for leaf, _ in self.summaries)
-
-    def finish(self) -> Problem | None:
-        """Take the last line though no newline ends it, when it is whole.
-
-        Returns:
-            What is wrong with a last line that is torn; it stays unread.
-        """
-        found, torn = self._content.finish()
-        self._feed(found)
-        return torn
-
-    def _feed(self, found: list[Record]) -> None:
-        for number, line, data, _ in found:
-            self._take(self.first + number, line, data)
 
     def _take(self, number: int, line: int, data: dict[str, Any]) -> None:
         row = make_row(number, data, self.rows[-1] if self.rows else None)
@@ -211,16 +152,3 @@ class Transcript:
         self.notes[kind] = data
         if kind not in OF_PROMPTS:
             self.note_records[kind] = record
-
-
-def read_transcript(path: str, line_limit: int = LINE_LIMIT) -> Transcript:
-    """Read a file as far as it goes, its unfinished last line held back.
-
-    Raises:
-        OSError: When the file cannot be opened or read.
-    """
-    transcript = Transcript(path, line_limit)
-    with open_regular(path) as file:
-        while chunk := file.read(CHUNK):
-            transcript.push(chunk)
-    return transcript

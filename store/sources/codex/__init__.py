@@ -1,9 +1,6 @@
 """The Codex source: rollouts of today and of the legacy mode, compressed ones, archived ones.
 
-``CodexSource`` fulfils ``store.sources.base.protocol.Source``. A live follower keeps the
-``ThreadReader`` that ``source.reader(root)`` gives: ``reader.rollout(path).push(bytes)`` for
-what was appended, ``reader.restart(path)`` where a file was replaced or cut, then
-``reader.build()`` for the draft as it stands.
+``CodexSource`` fulfils ``store.sources.base.protocol.Source``.
 """
 
 from __future__ import annotations

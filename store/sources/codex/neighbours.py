@@ -18,8 +18,7 @@ from store.sources.codex.discovery import home_of, rollout_stamps
 from store.sources.codex.lineage import history_of
 from store.sources.codex.messages import Thread
 from store.sources.codex.names import rollout_name
-from store.sources.codex.reading import read_rollout
-from store.sources.codex.rollout import Rollout
+from store.sources.codex.rollout import Rollout, rollout_file
 
 KEPT = 12
 """Rollouts that are kept parsed, the last ones used."""
@@ -169,15 +168,13 @@ class Neighbours:
     def _rollout(self, path: str) -> Rollout | None:
         try:
             stat = os.stat(path)
+            sign = (stat.st_size, stat.st_mtime_ns)
+            known = self._read.pop(path, None)
+            if known is None or known[0] != sign:
+                known = (sign, rollout_file(path))
+                known[1].read([])
         except OSError:
             return None
-        sign = (stat.st_size, stat.st_mtime_ns)
-        known = self._read.pop(path, None)
-        if known is None or known[0] != sign:
-            rollout = Rollout(path)
-            if read_rollout(rollout, []) is None:
-                return None
-            known = (sign, rollout)
         self._read[path] = known
         while len(self._read) > KEPT:
             self._read.popitem(last=False)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from store.sources.base.drafts import LineageDraft, SessionDraft
+from store.sources.base.growing import UnitReader
 from store.sources.base.json_lines import LINE_LIMIT
-from store.sources.base.protocol import Fact, Problem
+from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.sources.codex import facts as side_files
 from store.sources.codex.assemble import session_draft, thread_id_of
-from store.sources.codex.facts import Facts
+from store.sources.codex.facts import STAMP, Facts
 from store.sources.codex.neighbours import ROLLOUT, Neighbours, told
-from store.sources.codex.rollout import Rollout
+from store.sources.codex.rollout import Rollout, rollout_file
 
 
 @dataclass(slots=True)
@@ -26,49 +28,62 @@ class Earlier:
     answers: int = 0
 
 
-class ThreadReader:
+class ThreadReader(UnitReader):
     """Reads one thread.
 
     Attributes:
-        facts: What side files tell of it; set by whoever reads them.
+        facts: What side files tell of it.
         rollouts: Its files by path.
-        told: What the last ``build`` tells others.
-        wants: What it looked for in vain.
         earlier: Set where the thread's file is not read from its beginning.
     """
 
-    def __init__(self, neighbours: Neighbours, line_limit: int = LINE_LIMIT) -> None:
+    def __init__(
+        self,
+        neighbours: Neighbours,
+        facts_of: Callable[[Unit], Facts | None],
+        line_limit: int = LINE_LIMIT,
+    ) -> None:
         """Start with nothing read.
 
         Args:
             neighbours: The other files of the same home.
+            facts_of: Returns what side files tell of a thread now.
             line_limit: Bytes of the longest line that is read.
         """
+        super().__init__()
         self.facts: Facts | None = None
         self.rollouts: dict[str, Rollout] = {}
         self._neighbours = neighbours
-        self._line_limit = line_limit
+        self._facts_of = facts_of
+        self.line_limit = line_limit
         self._missing: list[Problem] = []
-        self.told: list[Fact] = []
-        self.wants: set[str] = set()
         self.earlier: Earlier | None = None
 
-    def rollout(self, path: str) -> Rollout:
-        """Return what was read of one of the thread's files, to push bytes into."""
+    def files(self) -> Collection[Rollout]:
+        """Return the thread's files."""
+        return self.rollouts.values()
+
+    def file(self, path: str) -> Rollout | None:
+        """Return what was read of one of the thread's files; None for the stamp of its facts."""
+        if path.endswith(STAMP):
+            return None
         if path not in self.rollouts:
-            self.rollouts[path] = Rollout(path, self._line_limit)
+            self.rollouts[path] = rollout_file(path, self.line_limit)
         return self.rollouts[path]
 
-    def restart(self, path: str) -> Rollout:
-        """Forget what was read of a file that was replaced or cut, and return it empty."""
-        self.rollouts.pop(path, None)
-        return self.rollout(path)
+    def side(self, stamp: FileStamp) -> FileStamp | None:
+        """Return the stamp of its facts, which are read with those of all threads."""
+        return stamp
+
+    def sessions(self, unit: Unit) -> list[SessionDraft]:
+        """Return the thread, with what side files tell of it now."""
+        self.facts = self._facts_of(unit)
+        return self.build()
 
     @property
     def problems(self) -> list[Problem]:
         """What could not be read so far; bases that ``build`` did not find."""
-        found = [problem for rollout in self.rollouts.values() for problem in rollout.problems]
-        return found + self._missing
+        return super().problems + self._missing
 
     def build(self) -> list[SessionDraft]:
         """Return the session; none for a thread that has no message yet."""

@@ -1,15 +1,23 @@
-"""One rollout file, line by line: its records, lines and problems."""
+"""One rollout file, line by line, compressed or not: its records, lines and problems."""
 
 from __future__ import annotations
 
+import os
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from io import FileIO
 from typing import Any
 
-from store.sources.base.json_lines import LINE_LIMIT, JsonLines, Record, parse_line
-from store.sources.base.protocol import Problem
+import orjson
+
+from store.sources.base.growing import Changed, LinesFile
+from store.sources.base.json_lines import LINE_LIMIT, LineError, Record, parse_line
+from store.sources.base.protocol import FileStamp, Problem
 from store.sources.base.values import epoch_ms, mapping, string
-from store.sources.codex.names import rollout_name
+from store.sources.codex.names import DOCUMENT, PACKED, rollout_name
+from store.system.paths import open_regular
+from store.text.compression import unpacked_limit
 
 _ITEMS = frozenset(
     ["message", "reasoning", "function_call", "function_call_output", "local_shell_call",
@@ -42,105 +50,43 @@ class Line:
     extra: dict[str, Any]
 
 
-class Rollout:
+class Rollout(LinesFile):
     """What one file holds so far; appended bytes are parsed once, as they come.
 
     Attributes:
-        path: The file.
         key: Its physical key, from its name, else its first line.
         lines: Its lines that could be read.
         meta: The first ``session_meta`` payload; empty before it came.
         gone: Whether its file is gone, and it was read from the library.
-        first: The number of the first of ``records``; earlier ones were read before.
-        context: Earlier records, by number, that later ones are read with.
         context_lines: How many of ``lines`` are of the context.
     """
 
-    def __init__(
-        self,
-        path: str,
-        line_limit: int = LINE_LIMIT,
-        *,
-        first: int = 0,
-        line: int = 1,
-        offset: int = 0,
-    ) -> None:
+    def __init__(self, path: str, line_limit: int = LINE_LIMIT, **begin: int) -> None:
         """Start with nothing read.
 
         Args:
             path: The file.
             line_limit: Bytes of the longest line that is read.
-            first: The number of the record that is read first.
-            line: The number of its line, from 1.
-            offset: The byte where that line begins.
+            begin: Where it is read from, as in ``LinesFile``.
         """
-        self.path = path
-        self.first = first
-        self.context: dict[int, bytes] = {}
+        super().__init__(path, line_limit, **begin)
         self.context_lines = 0
         self.gone = False
         name = rollout_name(path)
         self.key = name.key if name else ""
         self.lines: list[Line] = []
         self.meta: dict[str, Any] = {}
-        self._content = JsonLines(path, line_limit)
         self._last_at = 0
-        if offset:
-            self._content.begin_at(line, offset)
-
-    @property
-    def records(self) -> list[bytes]:
-        """Every record as it was, and every line that holds none."""
-        return self._content.records
-
-    @property
-    def problems(self) -> list[Problem]:
-        """What could not be read, or only by repairing it."""
-        return self._content.problems
-
-    @property
-    def offset(self) -> int:
-        """Bytes that were consumed."""
-        return self._content.consumed
-
-    @property
-    def whole_lines(self) -> int:
-        """Whole lines of the file so far."""
-        return self._content.lines
 
     def take_context(self, records: Iterable[tuple[int, bytes]]) -> None:
         """Take the earlier records, each with its number, that later ones are read with."""
-        for number, record in records:
-            self.context[number] = record
-            self._take(parse_line(record)[0], number)
+        super().take_context(records)
         self.context_lines = len(self.lines)
 
-    def raw(self, number: int) -> bytes:
-        """Return a record by its number.
-
-        Raises:
-            KeyError: It is neither of the context nor read.
-        """
-        return self.records[number - self.first] if number >= self.first else self.context[number]
-
-    @property
-    def has_tail(self) -> bool:
-        """Whether the last line is unfinished, and held back."""
-        return self._content.has_tail
-
-    def push(self, chunk: bytes) -> None:
-        """Take appended bytes; an unfinished last line waits for its rest."""
-        self._feed(self._content.push(chunk))
-
-    def finish(self) -> Problem | None:
-        """Take the last line though no newline ends it, when it is whole.
-
-        Returns:
-            What is wrong with a last line that is torn; it stays unread.
-        """
-        found, torn = self._content.finish()
-        self._feed(found)
-        return torn
+    def take(self, records: Iterable[Record]) -> None:
+        """Make lines of the next records."""
+        for record in records:
+            self._take(record.data, self.first + record.number)
 
     def metas(self) -> Iterator[dict[str, Any]]:
         """Yield the ``session_meta`` payloads at the beginning: its own, then copied ones."""
@@ -148,10 +94,6 @@ class Rollout:
             if line.type != "session_meta":
                 return
             yield line.payload
-
-    def _feed(self, found: list[Record]) -> None:
-        for record in found:
-            self._take(record.data, self.first + record.number)
 
     def _take(self, data: dict[str, Any], number: int) -> None:
         kind, payload = data.get("type"), data.get("payload")
@@ -186,3 +128,105 @@ def _bare(data: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
     if string(data.get("id")) and "timestamp" in data and "type" not in data:
         return "session_meta", data
     return None, data
+
+
+class _WholeRollout(Rollout):
+    """A rollout that is no file of lines, and is read whole each time that it moved."""
+
+    _stamp: FileStamp
+    _noticed: list[Problem]
+
+    def read(self, torn: list[Problem]) -> FileStamp:
+        """Read the file, once.
+
+        Args:
+            torn: Takes a torn last line, or why not all of the file could be read.
+
+        Raises:
+            Changed: It is not as it was read.
+            OSError: It cannot be opened or read.
+        """
+        if self.is_begun:
+            status = os.stat(self.path)
+            if status.st_mtime_ns != self._stamp.mtime_ns or status.st_size != self._stamp.size:
+                raise Changed
+        else:
+            self._noticed = []
+            with open_regular(self.path) as file:
+                status = os.fstat(file.fileno())
+                offset = self.take_whole(file, status.st_size, self._noticed)
+            last = self.finish()
+            self._noticed += [last] if last is not None else []
+            self.is_begun, self._stamp = True, FileStamp(
+                self.path, status.st_ino, status.st_size, status.st_mtime_ns, offset
+            )
+        torn += self._noticed
+        return self._stamp
+
+    @abstractmethod
+    def take_whole(self, file: FileIO, size: int, problems: list[Problem]) -> int:
+        """Push the lines that the file holds; return the bytes of it that were taken."""
+
+
+class _Document(_WholeRollout):
+    """A file of ``{session, items}``, taken as the lines that it would be."""
+
+    def take_whole(self, file: FileIO, size: int, problems: list[Problem]) -> int:
+        body = file.read(LINE_LIMIT + 1) or b""
+        if len(body) > LINE_LIMIT:
+            problems.append(Problem(self.path, 0, "file is larger than 64 MiB, skipped"))
+            return size
+        try:
+            data, repaired = parse_line(body)
+        except LineError as error:
+            problems.append(Problem(self.path, 0, str(error)))
+            return 0
+        if repaired:
+            problems.append(Problem(self.path, 1, repaired))
+        items = data.get("items")
+        rows = [mapping(data.get("session")), *(items if isinstance(items, list) else ())]
+        self.push(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+        return size
+
+
+_PIECE = 1024
+"""Bytes that are unpacked at once: a block of 3 bytes can stand for 128 KiB."""
+
+
+class _Packed(_WholeRollout):
+    """A compressed file, read as far as it can be decompressed."""
+
+    def take_whole(self, file: FileIO, size: int, problems: list[Problem]) -> int:
+        # Imported here: few stores have compressed rollouts.
+        import zstandard
+
+        unpacker = zstandard.ZstdDecompressor().decompressobj()
+        left, begun, room = size, False, unpacked_limit(size)
+        try:
+            while left > 0 and (chunk := file.read(min(_PIECE, left))):
+                left -= len(chunk)
+                while chunk:
+                    if unpacker.eof:
+                        unpacker = zstandard.ZstdDecompressor().decompressobj()
+                    begun = True
+                    unpacked = unpacker.decompress(chunk)
+                    room -= len(unpacked)
+                    if room < 0:
+                        most = unpacked_limit(size) >> 20
+                        reason = f"compressed file unpacks to more than {most} MiB"
+                        problems.append(Problem(self.path, 0, f"{reason}; the rest is not read"))
+                        return size
+                    self.push(unpacked)
+                    chunk = unpacker.unused_data
+            if begun and not unpacker.eof:
+                problems.append(Problem(self.path, 0, "compressed file ends too early"))
+        except zstandard.ZstdError as error:
+            problems.append(Problem(self.path, 0, f"compressed file is damaged: {error}"))
+        return size - left
+
+
+def rollout_file(path: str, line_limit: int = LINE_LIMIT) -> Rollout:
+    """Return a rollout with nothing read, by the form that its name ends with."""
+    if path.endswith(PACKED):
+        return _Packed(path, line_limit)
+    return (_Document if path.endswith(DOCUMENT) else Rollout)(path, line_limit)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
-from store.sources.base.collection import paused_collection
+from store.sources.base.growing import UnitFollower
 from store.sources.base.json_lines import LINE_LIMIT
 from store.sources.base.prompt_history import KEY, NAME, HistoryFollower, PromptHistory
 from store.sources.base.protocol import (
-    FileStamp,
     Follower,
     Known,
     Library,
@@ -24,14 +24,12 @@ from store.sources.base.protocol import (
 from store.sources.codex.assemble import KIND
 from store.sources.codex.database_folder import database_folder, named_home
 from store.sources.codex.discovery import ARCHIVED, IN_USE, home_of, thread_files, thread_of
-from store.sources.codex.facts import INDEX, STAMP, Facts, FactsReader, newest, with_known
-from store.sources.codex.follower import ThreadFollower
-from store.sources.codex.going_on import LongReader
+from store.sources.codex.facts import INDEX, Facts, FactsReader, newest, with_known
 from store.sources.codex.names import rollout_name
 from store.sources.codex.neighbours import Neighbours
 from store.sources.codex.reader import ThreadReader
-from store.sources.codex.reading import read_rollout
 from store.sources.codex.recognition import recognise
+from store.sources.codex.steps import ThreadSteps
 from store.sources.codex.typed import is_history, typed_line
 
 
@@ -102,24 +100,23 @@ class CodexSource:
         """Return a follower that has read nothing yet."""
         if unit.key.startswith(KEY):
             return HistoryFollower(lambda now: self.read(root, now))
-        return ThreadFollower(
-            lambda: self.reader(root), lambda now: self.facts_of(root, now)
-        )
+        return UnitFollower(lambda now: self.reader(root))
 
     def reader(self, root: Path) -> ThreadReader:
-        """Return an empty reader, for a live follower to push bytes into."""
+        """Return a reader of a thread below a root that has read nothing."""
         if str(root) not in self._neighbours:
             self._neighbours[str(root)] = Neighbours(root)
             self._neighbours[str(root)].use_library(self._library)
-        return ThreadReader(self._neighbours[str(root)], self.line_limit)
+        return ThreadReader(
+            self._neighbours[str(root)], partial(self.facts_of, root), self.line_limit
+        )
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one thread whole; a file that went away meanwhile costs just itself."""
         history = history_of(root)
         if unit.key.startswith(KEY) and history is not None:
             return self._history.read(history, unit)
-        with paused_collection():
-            return self.read_with(root, unit)[1]
+        return self.follower(root, unit).read(unit)
 
     def steps(
         self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
@@ -127,7 +124,9 @@ class CodexSource:
         """Read a unit in steps, or go on where its file was read to."""
         if unit.key.startswith(KEY):
             return iter([Step(self.read(root, unit))])
-        return LongReader(self, root, unit, known).steps(start, fresh=fresh)
+        facts = self.facts_of(root, unit)
+        reader = ThreadSteps(partial(self.reader, root), facts, unit, known)
+        return reader.steps(start, fresh=fresh)
 
     def facts_of(self, root: Path, unit: Unit) -> Facts | None:
         """Return what side files tell of a thread, or told before they went away."""
@@ -135,23 +134,6 @@ class CodexSource:
         has_index = (home_of(root) / INDEX).exists()
         facts = self._facts_of(root, []).get(thread)
         return with_known(facts, thread, self._library, has_index=has_index)
-
-    def read_with(self, root: Path, unit: Unit) -> tuple[ThreadReader, Reading]:
-        """Read one thread whole; return its reader too."""
-        reader, problems = self.reader(root), list[Problem]()
-        stamps: list[FileStamp] = []
-        for stamp in unit.stamps:
-            if not stamp.path.endswith(STAMP):
-                read = read_rollout(reader.restart(stamp.path), problems)
-                if read is not None:
-                    stamps.append(read)
-        stamps += [stamp for stamp in unit.stamps if stamp.path.endswith(STAMP)]
-        reader.facts = self.facts_of(root, unit)
-        sessions = reader.build()
-        return reader, Reading(
-            sessions, reader.problems + problems, tuple(stamps),
-            facts=reader.told, wants=reader.wants,
-        )  # fmt: skip
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folders whose changes below them concern this root, and small side files."""

@@ -12,6 +12,7 @@ from store.sources.base.drafts import SessionDraft
 from store.sources.base.file_source import FileSource, first_record
 from store.sources.base.growing import (
     LINES,
+    BuiltUnit,
     UnitFiles,
     UnitFollower,
     entries_of,
@@ -93,7 +94,7 @@ class CopilotSource(FileSource):
         """Return a follower that has read nothing yet."""
         if unit.key == NAME:
             return _IndexReader(root)
-        return UnitFollower(partial(_build, unit.key, {}), self._line_limit)
+        return UnitFollower(lambda now: BuiltUnit(partial(_build, now.key, {}), self._line_limit))
 
 
 class _IndexReader:

@@ -10,7 +10,14 @@ from pathlib import Path
 
 from store.sources.base.drafts import LineageDraft, SessionDraft
 from store.sources.base.file_source import FileSource
-from store.sources.base.growing import LINES, Depends, UnitFiles, UnitFollower, stamp_of
+from store.sources.base.growing import (
+    LINES,
+    BuiltUnit,
+    Depends,
+    UnitFiles,
+    UnitFollower,
+    stamp_of,
+)
 from store.sources.base.json_lines import LINE_LIMIT
 from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Unit
 from store.sources.gemini import places
@@ -121,11 +128,13 @@ class GeminiSource(FileSource):
 
     def follower(self, root: Path, unit: Unit) -> UnitFollower:
         """Return a follower that has read nothing yet."""
+        return UnitFollower(partial(self._reader, root))
+
+    def _reader(self, root: Path, unit: Unit) -> BuiltUnit:
         kept: defaultdict[str, Kept] = defaultdict(Kept)
         depends = Depends()
-        return UnitFollower(
-            partial(self._build, root, kept, depends), self._line_limit, depends
-        )
+        build = partial(self._build, root, kept, depends)
+        return BuiltUnit(build, self._line_limit, depends)
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folders whose changes below them concern this root."""

@@ -17,6 +17,7 @@ from store.sources.base.drafts import SessionDraft
 from store.sources.base.file_source import FileSource, first_record
 from store.sources.base.growing import (
     LINES,
+    BuiltUnit,
     Depends,
     UnitFiles,
     UnitFollower,
@@ -113,10 +114,13 @@ class PiSource(FileSource):
 
     def follower(self, root: Path, unit: Unit) -> UnitFollower:
         """Return a follower that has read nothing yet."""
+        return UnitFollower(self._reader)
+
+    def _reader(self, unit: Unit) -> BuiltUnit:
         kept: defaultdict[str, Kept] = defaultdict(Kept)
         depends = Depends()
         build = partial(_build, kept, self._siblings, depends)
-        return UnitFollower(build, self._line_limit, depends)
+        return BuiltUnit(build, self._line_limit, depends)
 
 
 def _build(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.file_source import FileSource
-from store.sources.base.growing import UnitFiles, UnitFollower, entries_of
+from store.sources.base.growing import BuiltUnit, UnitFiles, UnitFollower, entries_of
 from store.sources.base.json_lines import LINE_LIMIT
 from store.sources.base.protocol import Problem, Unit
 from store.sources.viben.places import (
@@ -80,7 +80,8 @@ class VibenSource(FileSource):
 
     def follower(self, root: Path, unit: Unit) -> UnitFollower:
         """Return a follower that has read nothing yet."""
-        return UnitFollower(partial(_build, os.path.abspath(root)), self._line_limit)
+        build = partial(_build, os.path.abspath(root))
+        return UnitFollower(lambda now: BuiltUnit(build, self._line_limit))
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folder whose changes below it concern this root."""

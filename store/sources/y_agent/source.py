@@ -14,6 +14,7 @@ from store.sources.base.databases import Row, columns, rows, stamp_of_rows
 from store.sources.base.growing import (
     GrowingFile,
     UnitFiles,
+    UnitFollower,
     entries_of,
     stamp_of,
     stamped,
@@ -149,9 +150,8 @@ class YAgentSource(DatabaseSource):
             problems.append(Problem(str(path), 0, reason))
             wants.append(f"{SESSION_FACT}{stored.row['parent_id']}")
         stamps = (unit.stamps[0], *files.stamps)
-        return Reading(
-            [draft], files.problems + problems, stamps, looked=parent.looked, wants=wants
-        )
+        problems = files.torn + files.problems + problems
+        return Reading([draft], problems, stamps, looked=parent.looked, wants=wants)
 
     def _parent(
         self, folder: Path, stored: StoredSession, connection: sqlite3.Connection
@@ -180,7 +180,7 @@ class YAgentSource(DatabaseSource):
 
     def follower(self, root: Path, unit: Unit) -> Any:
         """Return a follower that has read nothing yet."""
-        return YAgentFollower(self)
+        return UnitFollower(lambda now: _Transcripts(self))
 
     def reading_with(self, unit: Unit, files: UnitFiles) -> Reading:
         """Return what ``read`` would, going on with files that were read before.
@@ -195,16 +195,20 @@ class YAgentSource(DatabaseSource):
             return self.read_with(connection, path, name, unit, files)
 
 
-class YAgentFollower:
-    """Fulfils ``store.sources.base.protocol.Follower``: reads only what transcripts have more."""
+class _Transcripts(UnitFiles):
+    """A session's transcripts, of which only what was added is read."""
 
     def __init__(self, source: YAgentSource) -> None:
-        """Start with nothing read."""
-        self._source, self._files = source, UnitFiles()
+        super().__init__()
+        self._source = source
 
     def read(self, unit: Unit) -> Reading:
-        """Return what ``Source.read`` would."""
-        return self._source.reading_with(unit, self._files)
+        """Return what ``Source.read`` would.
+
+        Raises:
+            Changed: The transcripts must be read from the beginning.
+        """
+        return self._source.reading_with(unit, self)
 
 
 def _counts(connection: sqlite3.Connection) -> dict[str, list[Any]]:
