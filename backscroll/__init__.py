@@ -23,22 +23,17 @@ if TYPE_CHECKING:
         Database,
         Form,
         IdMinter,
-        MessageMetadata,
         MessageRow,
-        ModelRef,
         NotFound,
         PartRow,
-        PermissionRule,
         Recorder,
         Refused,
         SavePolicy,
         SessionFilter,
-        SessionMetadata,
         SessionRow,
+        Spent,
         Store,
         StoreError,
-        Trigger,
-        Usage,
         load_config,
         open_database,
         open_target,
@@ -48,9 +43,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "BackscrollError", "Config", "Database", "Form", "IdMinter", "MessageMetadata", "MessageRow",
-    "ModelRef", "NotFound", "PartRow", "PermissionRule", "Recorder", "Refused", "SavePolicy",
-    "SessionFilter", "SessionMetadata", "SessionRow", "Store", "StoreError", "Trigger", "Usage",
+    "BackscrollError", "Config", "Database", "Form", "IdMinter", "MessageRow", "NotFound",
+    "PartRow", "Recorder", "Refused", "SavePolicy", "SessionFilter", "SessionRow", "Spent", "Store",
+    "StoreError",
     "load_config", "open_database", "open_target", "recognise",
 ]  # fmt: skip
 

@@ -22,41 +22,32 @@ if TYPE_CHECKING:
     from store.engine.opening import open_target, recognise
     from store.errors import BackscrollError, NotFound, Refused, StoreError
     from store.ids import IdMinter
-    from store.models import (
-        MessageMetadata,
-        ModelRef,
-        PermissionRule,
-        SessionMetadata,
-        Trigger,
-        Usage,
-    )
     from store.queries.sessions import SessionFilter
     from store.recorder.policy import SavePolicy
     from store.recorder.recorder import Recorder
     from store.rows import MessageRow, PartRow, SessionRow
     from store.store import Store
+    from store.usage import Spent
 
 _HOMES = {
     "store.config": ("Config", "load_config"),
     "store.engine.database": ("Database", "Form", "open_database"),
     "store.errors": ("BackscrollError", "NotFound", "Refused", "StoreError"),
     "store.ids": ("IdMinter",),
-    "store.models": (
-        "MessageMetadata", "ModelRef", "PermissionRule", "SessionMetadata", "Trigger", "Usage",
-    ),
     "store.engine.opening": ("open_target", "recognise"),
     "store.queries.sessions": ("SessionFilter",),
     "store.recorder.policy": ("SavePolicy",),
     "store.recorder.recorder": ("Recorder",),
     "store.rows": ("MessageRow", "PartRow", "SessionRow"),
     "store.store": ("Store",),
+    "store.usage": ("Spent",),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "BackscrollError", "Config", "Database", "Form", "IdMinter", "MessageMetadata", "MessageRow",
-    "ModelRef", "NotFound", "PartRow", "PermissionRule", "Recorder", "Refused", "SavePolicy",
-    "SessionFilter", "SessionMetadata", "SessionRow", "Store", "StoreError", "Trigger", "Usage",
+    "BackscrollError", "Config", "Database", "Form", "IdMinter", "MessageRow", "NotFound",
+    "PartRow", "Recorder", "Refused", "SavePolicy", "SessionFilter", "SessionRow", "Spent", "Store",
+    "StoreError",
     "load_config", "open_database", "open_target", "recognise",
 ]  # fmt: skip
 

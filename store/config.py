@@ -1,27 +1,120 @@
 """The settings, from one ``config.toml``: every one has a default, no mistake stops the app.
 
-The settings themselves are plain dataclasses, so that the first paint can have the defaults
-without pydantic; pydantic checks a file that is there (``load_config``).
+The classes here are the one declaration of each setting: its name, type, bounds,
+default, and its sentence under ``Attributes``. Three things come from them:
+
+- ``quick_config`` reads the file without pydantic, for the first paint;
+- ``load_config`` checks the whole file with pydantic and names each mistake with its line;
+- ``described`` lists all settings for the documentation.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from store.queries.list_options import DEFAULT_GROUP, DEFAULT_SORT, GROUPS, SORTS, OneOf
+from store.queries.list_options import DEFAULT_GROUP, DEFAULT_SORT, GROUPS, SORTS
 from store.system.locations import config_path
 from store.system.paths import expanded, read_regular
 from store.text.toml_text import NotToml, parse_toml
 
-_STRICT = {"extra": "forbid"}
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
-@dataclass(slots=True)
-class UiSettings:
+
+class OneOf:
+    """A bound of a setting: one of some names."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """Take the names that are allowed."""
+        self.names = tuple(names)
+
+    def allows(self, value: object) -> bool:
+        """Say whether a value is one of them."""
+        return value in self.names
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Return pydantic's schema of a literal, with its usual error message."""
+        from pydantic_core.core_schema import literal_schema
+
+        return literal_schema(list(self.names))
+
+
+class AtLeast:
+    """A bound of a setting: a smallest number."""
+
+    def __init__(self, least: int) -> None:
+        """Take the smallest number that is allowed."""
+        self.least = least
+
+    def allows(self, value: object) -> bool:
+        """Say whether a value is that large."""
+        return isinstance(value, int) and value >= self.least
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Return pydantic's schema of the number, with the bound."""
+        return handler(source) | {"ge": self.least}
+
+
+@dataclass_transform(eq_default=True, kw_only_default=True)
+class Section:
+    """A table of the file: the attributes of a subclass are its settings and defaults.
+
+    What a dataclass does, without its price at import, which every start would pay.
+    """
+
+    def __init__(self, **given: Any) -> None:
+        """Set what is given, all else to its default."""
+        for name in self.names():
+            default = getattr(type(self), name)
+            value = given.pop(name) if name in given else _copied(default)
+            setattr(self, name, value)
+        if given:
+            raise TypeError(f"{type(self).__name__} has no setting {', '.join(given)}")
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Return the names of the settings, in the order of the declaration."""
+        return [name for base in reversed(cls.__mro__) for name in base.__dict__.get(
+            "__annotations__", ())]
+
+    def __eq__(self, other: object) -> bool:
+        """Say whether all settings are the same."""
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Return all settings."""
+        held = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({held})"
+
+
+def _copied(default: Any) -> Any:
+    if isinstance(default, Section):
+        return type(default)()
+    return default.copy() if isinstance(default, list | dict) else default
+
+
+Milliseconds = Annotated[int, AtLeast(1)]
+
+
+class UiSettings(Section):
     """``[ui]``: how it looks.
 
     Attributes:
@@ -32,7 +125,6 @@ class UiSettings:
         helpers: Whether lists show runs that agents started for themselves.
     """
 
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     theme: str | None = None
     group: Annotated[str, OneOf(GROUPS)] = DEFAULT_GROUP
     sort: Annotated[str, OneOf(SORTS)] = DEFAULT_SORT
@@ -40,8 +132,7 @@ class UiSettings:
     helpers: bool = False
 
 
-@dataclass(slots=True)
-class LiveSettings:
+class LiveSettings(Section):
     """``[live]``: how changes are noticed.
 
     Attributes:
@@ -50,14 +141,12 @@ class LiveSettings:
         repaint_ms: At least this long between two repaints of a growing part.
     """
 
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
-    poll_ms: int = 50
-    unfocused_poll_ms: int = 250
-    repaint_ms: int = 50
+    poll_ms: Milliseconds = 50
+    unfocused_poll_ms: Milliseconds = 250
+    repaint_ms: Milliseconds = 50
 
 
-@dataclass(slots=True)
-class NotifySettings:
+class NotifySettings(Section):
     """``[notify]``: what is told when a watched session finishes, fails or waits.
 
     Attributes:
@@ -66,7 +155,6 @@ class NotifySettings:
         sessions: ``opened`` watches those that were shown in this run, ``all`` every one.
     """
 
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     bell: bool = False
     desktop: Literal["off", "osc9", "osc777"] = "off"
     sessions: Literal["opened", "all"] = "opened"
@@ -75,8 +163,7 @@ class NotifySettings:
 PollFiles = Literal["auto", "always", "never"]
 
 
-@dataclass(slots=True)
-class SourceSettings:
+class SourceSettings(Section):
     """``[sources]``: what sync reads.
 
     Attributes:
@@ -92,11 +179,10 @@ class SourceSettings:
         keep_deleted: Whether sessions stay when their source's file goes away.
     """
 
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
-    enabled: list[str] = field(default_factory=list)
-    disabled: list[str] = field(default_factory=list)
-    paths: dict[str, list[str]] = field(default_factory=dict)
-    excluded_workspaces: list[str] = field(default_factory=list)
+    enabled: list[str] = []  # noqa: RUF012 - copied for each instance
+    disabled: list[str] = []  # noqa: RUF012
+    paths: dict[str, list[str]] = {}  # noqa: RUF012
+    excluded_workspaces: list[str] = []  # noqa: RUF012
     sync_on_start: bool = True
     watch: bool = True
     poll_files: PollFiles = "auto"
@@ -116,26 +202,23 @@ class SourceSettings:
         return any(folder.is_relative_to(name) for name in excluded)
 
 
-@dataclass(slots=True)
-class Settings:
+class Settings(Section):
     """The whole ``config.toml``.
 
     Attributes:
         store: The store to open in place of the library.
-        keys: Command id to its keys, which then replace the command's own; empty is no key.
+        keys: Keys by command id, which replace the command's own; an empty list is no key.
     """
 
-    __pydantic_config__: ClassVar[dict[str, str]] = _STRICT
     store: str | None = None
-    ui: UiSettings = field(default_factory=UiSettings)
-    live: LiveSettings = field(default_factory=LiveSettings)
-    notify: NotifySettings = field(default_factory=NotifySettings)
-    sources: SourceSettings = field(default_factory=SourceSettings)
-    keys: dict[str, list[str]] = field(default_factory=dict)
+    ui: UiSettings = UiSettings()
+    live: LiveSettings = LiveSettings()
+    notify: NotifySettings = NotifySettings()
+    sources: SourceSettings = SourceSettings()
+    keys: dict[str, list[str]] = {}  # noqa: RUF012 - copied for each instance
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
+class Mistake(NamedTuple):
     """One thing in the file that does not fit.
 
     Attributes:
@@ -152,7 +235,6 @@ class Mistake:
         return f"{place}: {self.reason}"
 
 
-@dataclass(slots=True)
 class Config(Settings):
     """The settings as read, with what was wrong in the file.
 
@@ -161,8 +243,112 @@ class Config(Settings):
         mistakes: Each setting named here has its default.
     """
 
-    path: Path = field(default_factory=config_path)
-    mistakes: list[Mistake] = field(default_factory=list)
+    path: Path = Path()
+    mistakes: list[Mistake] = []  # noqa: RUF012
+
+
+def quick_config(path: Path | None = None) -> Settings:
+    """Read the configuration without pydantic; what does not fit has its default.
+
+    The settings are the same as those of ``load_config``, which reports the mistakes.
+
+    Args:
+        path: The file; None takes the platform's place.
+    """
+    try:
+        found = parse_toml(read_regular(path or config_path()).decode("utf-8"))
+    except (OSError, UnicodeDecodeError, NotToml):
+        return Settings()
+    settings = _taken(Settings, with_flat_keys(found))
+    assert isinstance(settings, Settings)
+    return settings
+
+
+_NOTHING = object()
+
+
+def _taken(kind: Any, value: Any) -> Any:
+    """Return what a setting of a type takes of a value of TOML, ``_NOTHING`` if none of it."""
+    if isinstance(kind, type) and issubclass(kind, Section):
+        return _taken_settings(kind, value) if isinstance(value, dict) else _NOTHING
+    kind, *bounds = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    if not all(bound.allows(value) for bound in bounds):
+        return _NOTHING
+    outer, inner = get_origin(kind), get_args(kind)
+    if outer is Literal:
+        return value if value in inner else _NOTHING
+    if outer is UnionType:
+        return value if any(type(value) is one for one in inner) else _NOTHING
+    if outer is list:
+        whole = isinstance(value, list) and all(type(one) is inner[0] for one in value)
+        return value if whole else _NOTHING
+    if outer is dict:
+        taken = {key: _taken(inner[1], one) for key, one in value.items()} \
+            if isinstance(value, dict) else {}
+        return {key: one for key, one in taken.items() if one is not _NOTHING}
+    return value if type(value) is kind else _NOTHING
+
+
+def _taken_settings(kind: Any, table: dict[str, Any]) -> Any:
+    kinds = get_type_hints(kind, include_extras=True)
+    taken = {
+        name: _taken(kinds[name], table[name]) for name in kind.names() if name in table
+    }
+    return kind(**{name: value for name, value in taken.items() if value is not _NOTHING})
+
+
+class Described(NamedTuple):
+    """A setting, for the documentation.
+
+    Attributes:
+        name: With its tables, as ``live.poll_ms``.
+        type: As in the declaration, with its bounds or choices in words.
+        default: As TOML; empty where nothing is the default.
+        sentence: What it does.
+    """
+
+    name: str
+    type: str
+    default: str
+    sentence: str
+
+
+def described() -> list[Described]:
+    """Return every setting, in the order of the declaration."""
+    return list(_described(Settings, ""))
+
+
+def _described(kind: Any, above: str) -> Iterator[Described]:
+    kinds = get_type_hints(kind, include_extras=True)
+    sentences = _sentences(kind.__doc__ or "")
+    for name in kind.names():
+        declared, default = kinds[name], getattr(kind, name)
+        if isinstance(default, Section):
+            yield from _described(declared, f"{above}{name}.")
+            continue
+        written = "" if default is None else json.dumps(default)
+        yield Described(above + name, _type_words(declared), written, sentences[name])
+
+
+def _type_words(kind: Any) -> str:
+    kind, *bounds = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    for bound in bounds:
+        if isinstance(bound, OneOf):
+            return ", ".join(bound.names)
+    if get_origin(kind) is Literal:
+        return ", ".join(get_args(kind))
+    words = {
+        bool: "true, false", int: "number", str: "text", str | None: "text",
+        list[str]: "list of texts", dict[str, list[str]]: "lists of texts by name",
+    }[kind]
+    return " ".join([words, *(f"from {bound.least}" for bound in bounds)])
+
+
+def _sentences(doc: str) -> dict[str, str]:
+    """Return what a docstring says under ``Attributes``, by name."""
+    _, _, listed = doc.partition("Attributes:")
+    found = re.findall(r"^        (\w+): (.*(?:\n            .*)*)", listed, re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in found}
 
 
 def load_config(path: Path | None = None) -> Config:
@@ -189,29 +375,41 @@ def load_config(path: Path | None = None) -> Config:
 
 
 def _checked(path: Path, text: str, decoded: dict[str, Any]) -> Config:
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
-    adapter: TypeAdapter[Settings] = TypeAdapter(Settings)
+    model = _model_of(Settings)
     decoded = with_flat_keys(decoded)
     mistakes: list[Mistake] = []
     while True:
         try:
-            settings = adapter.validate_python(decoded)
+            model.model_validate(decoded)
             break
         except ValidationError as error:
             for item in error.errors():
                 location = tuple(str(step) for step in item["loc"])
                 mistakes.append(Mistake(path, line_of(text, location), _reason(location, item)))
                 _remove(decoded, item["loc"])
-    return Config(
-        store=settings.store, ui=settings.ui, live=settings.live, notify=settings.notify,
-        sources=settings.sources, keys=settings.keys, path=path, mistakes=mistakes,
-    )  # fmt: skip
+    return Config(**vars(_taken_settings(Settings, decoded)), path=path, mistakes=mistakes)
+
+
+def _model_of(kind: type[Section]) -> type[BaseModel]:
+    """Return the pydantic model of a table, which names what does not fit."""
+    from pydantic import BaseModel, create_model
+
+    class Strict(BaseModel):
+        model_config = {"extra": "forbid", "strict": True}
+
+    kinds = get_type_hints(kind, include_extras=True)
+    given: dict[str, Any] = {
+        name: (_model_of(kinds[name]) if isinstance(default, Section) else kinds[name], default)
+        for name in kind.names() for default in [getattr(kind, name)]
+    }
+    return create_model(kind.__name__, __base__=Strict, **given)
 
 
 def _reason(location: tuple[str, ...], item: Mapping[str, Any]) -> str:
     name = ".".join(location)
-    if item["type"] == "unexpected_keyword_argument":
+    if item["type"] == "extra_forbidden":
         return f"there is no setting {name}"
     message = str(item["msg"])
     return f"{name}: {message[:1].lower()}{message[1:]}; its default holds"

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from store.usage import COLUMNS, Spent
 
+UNKNOWN_MODEL = {"provider_id": "unknown", "model_id": "unknown"}
+"""``model_json`` where a source does not say which model it was."""
+
 
 @dataclass(slots=True)
 class SessionRow:

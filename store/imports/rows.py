@@ -8,9 +8,9 @@ from typing import Any
 from store.engine.database import Database
 from store.exports.encoding import encode
 from store.exports.reading import Row
+from store.rows import UNKNOWN_MODEL
 
 _SUFFIX = "_json"
-_UNKNOWN_MODEL = {"provider_id": "unknown", "model_id": "unknown"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def fitted(row: Row, columns: dict[str, Column]) -> Row:
     for key, column in columns.items():
         value = row.get(key)
         if value is None and column.required and key == "model":
-            value = _UNKNOWN_MODEL
+            value = UNKNOWN_MODEL
         if column.is_json and (value is not None or (column.required and key in row)):
             values[column.name] = encode(value)
         elif value is not None:

@@ -6,8 +6,8 @@ are made from these declarations. To add a sort, add a ``Sort`` to ``SORTS``; no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from store.engine.form import Form
@@ -137,17 +137,3 @@ def next_name(options: Mapping[str, object], name: str) -> str:
     """Return the name of the option after another, the first one after the last."""
     names = list(options)
     return names[(names.index(name) + 1) % len(names)]
-
-
-class OneOf:
-    """Lets pydantic refuse a setting that is none of some names; it is loaded only then."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        """Take the names that are allowed."""
-        self._names = list(names)
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        """Return the schema of a literal, with its usual error message."""
-        from pydantic_core.core_schema import literal_schema
-
-        return literal_schema(self._names)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from store.engine.database import Database
 from store.errors import NotFound
 from store.recorder.batch import Batch, MessageWrite, PartWrite, SessionWrite
+from store.recorder.json_text import dump
+from store.rows import UNKNOWN_MODEL
 from store.usage import COLUMNS, KEYS
 
 CHANGES_KEPT = 10_000
 """Rows of ``changes`` that are kept; a poller further behind reads everything again."""
 _TRIM_EVERY = 1_024
-_UNKNOWN_MODEL = '{"provider_id":"unknown","model_id":"unknown"}'
 _DEFAULT_TITLE = "New Chat"
 
 _INSERT_SESSION = (
@@ -59,7 +60,7 @@ class NewSession:
 
 def insert_session(db: Database, session: NewSession) -> None:
     """Make a session without messages."""
-    parameters = (session.id, session.agent, session.workspace, _UNKNOWN_MODEL,
+    parameters = (session.id, session.agent, session.workspace, dump(UNKNOWN_MODEL),
                   session.metadata_json, session.at)
     numbered = {str(place): value for place, value in enumerate(parameters, 1)}
     db.connection.execute(_INSERT_SESSION, numbered)

@@ -14,6 +14,7 @@ import orjson
 
 from store.conversation.gone_marks import GONE, GONE_MESSAGES, PARTIAL
 from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_session_id, derived_tail
+from store.rows import UNKNOWN_MODEL
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
 from store.sync.answers import answer_name
 from store.sync.blocks import cut_blocks
@@ -28,7 +29,6 @@ from store.sync.session_rows import PartTuple as PartTuple
 from store.sync.session_rows import PreparedSession as PreparedSession
 from store.usage import KEYS, Rollups
 
-UNKNOWN_MODEL = {"provider_id": "unknown", "model_id": "unknown"}
 TAIL_KEYS = ("tail_start_id", "tail_end_id")
 """What a compaction's part names messages of its session by."""
 MOST_SPENT = 1e9

@@ -12,6 +12,7 @@ import orjson
 from store.conversation.gone_marks import GONE_MESSAGES, PARTIAL
 from store.engine.database import Database
 from store.engine.schema import REQUIRED_COLUMNS
+from store.rows import UNKNOWN_MODEL
 from store.sources.base.drafts import SessionDraft
 from store.sync import copies, gone, keeping, links
 from store.sync.blocks import write_attachments, write_blocks, write_blocks_from
@@ -19,7 +20,7 @@ from store.sync.grown import what_differs
 from store.sync.jsontext import json_text
 from store.sync.known_lineage import with_known_lineage
 from store.sync.message_rows import write_messages
-from store.sync.prepared import UNKNOWN_MODEL, PreparedSession, prepare
+from store.sync.prepared import PreparedSession, prepare
 from store.system.clock import Clock, system_clock
 
 CHANGES_KEPT = 10_000

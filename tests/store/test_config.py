@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from store.config import Settings, load_config
+from store.config import Settings, described, load_config, quick_config
 from store.system.locations import (
     cache_dir,
     config_path,
@@ -158,3 +158,25 @@ def test_what_we_make_only_its_owner_reads(tmp_path: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     file.write_text("kept")
     assert private_file(file).read_text() == "kept"
+
+
+VALUES = ('"day"', '""', "3", "0", "-1", "3.5", "true", "[]", '["a"]', "[1]", "{}", '{a=["b"]}')
+
+
+@pytest.mark.parametrize("setting", [each.name for each in described()])
+def test_the_first_paint_has_the_settings_that_the_full_check_gives(
+    setting: str, tmp_path: Path
+) -> None:
+    for value in VALUES:
+        config = load_config(written(tmp_path, f"{setting} = {value}\n"))
+        quick = quick_config(tmp_path / "config.toml")
+        assert vars(quick) == {name: getattr(config, name) for name in vars(quick)}, value
+        assert (quick != Settings()) <= (config.mistakes == []), value
+        assert all(mistake.line == 1 for mistake in config.mistakes)
+
+
+def test_every_setting_has_a_sentence() -> None:
+    found = {each.name: each for each in described()}
+    assert found["live.poll_ms"].type == "number from 1"
+    assert found["ui.sort"].default == '"recent"'
+    assert all(each.sentence.endswith(".") for each in found.values())
