@@ -6,7 +6,8 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self, TypeVar
+from threading import Thread
+from typing import Any, Self, TypeVar, cast
 
 import aiosqlite
 
@@ -28,13 +29,12 @@ class ConnectionThread:
         self.closed = False
         self._path, self._write = path, write
         self._opened: Database | None = None
-        self._connection = aiosqlite.Connection(self._connect, iter_chunk_size=64)
-        # Its thread would keep a process alive that ends with an error before close().
-        self._connection._thread.daemon = True
+        self._connection = _daemonic(self._connect)
 
     def _connect(self) -> sqlite3.Connection:
         self._opened = open_database(self._path, write=self._write)
-        return self._opened.connection
+        # aiosqlite passes on what it is given: here functions in place of SQL.
+        return cast(sqlite3.Connection, _Functions(self._opened))
 
     @property
     def database(self) -> Database:
@@ -65,8 +65,8 @@ class ConnectionThread:
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run a function on the thread, after those that wait already."""
-        # aiosqlite offers no public way to run one function on its thread.
-        return await self._connection._execute(work)  # type: ignore[no-any-return, no-untyped-call]
+        done: Any = await self._connection.execute_fetchall(cast(str, work))
+        return cast(T, done)
 
     def interrupt(self) -> None:
         """Break off the query that runs now."""
@@ -83,3 +83,41 @@ class ConnectionThread:
         finally:
             if self._opened is not None:
                 self._opened.close()
+
+
+class _Functions:
+    """Stands in for the connection that aiosqlite owns: ``execute`` calls a function."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def execute(self, work: Callable[[], Any], _: object) -> _Done:
+        """Call a function on aiosqlite's thread."""
+        return _Done(work())
+
+    def close(self) -> None:
+        """Close the connection itself."""
+        self._database.connection.close()
+
+
+class _Done:
+    """What a function returned, in the form of a cursor."""
+
+    __slots__ = ("fetchall",)
+
+    def __init__(self, result: object) -> None:
+        self.fetchall = lambda: result
+
+
+def _daemonic(connect: Callable[[], sqlite3.Connection]) -> aiosqlite.Connection:
+    """Return a connection whose thread does not keep a process alive that ends by an error.
+
+    A thread is a daemon where the thread that makes it is one.
+    """
+    made: list[aiosqlite.Connection] = []
+    maker = Thread(
+        target=lambda: made.append(aiosqlite.Connection(connect, iter_chunk_size=64)), daemon=True
+    )
+    maker.start()
+    maker.join()
+    return made[0]

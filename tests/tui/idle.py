@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from aiosqlite import Connection
 from textual import app, pilot
 from textual.pilot import Pilot
+
+from store.engine.connection_thread import ConnectionThread
 
 QUIET_TURNS = 3
 """Turns of the loop without anything to run: what a turn reads from a pipe is run in the next."""
@@ -96,7 +97,7 @@ _PAUSE, _PRESS = Pilot.pause, Pilot.press
 def _noted(work: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Any]:
     """Return what notes that something is done on a connection's thread."""
 
-    async def on_thread(connection: Connection, *arguments: Any) -> Any:
+    async def on_thread(connection: ConnectionThread, *arguments: Any) -> Any:
         with _THREADS.noted():
             return await work(connection, *arguments)
 
@@ -115,8 +116,8 @@ def patient_pilot(monkeypatch: pytest.MonkeyPatch) -> None:
         return future
 
     monkeypatch.setattr(asyncio.BaseEventLoop, "run_in_executor", in_executor)
-    for name in ("_connect", "_execute"):
-        monkeypatch.setattr(Connection, name, _noted(getattr(Connection, name)))
+    for name in ("start", "run", "close"):
+        monkeypatch.setattr(ConnectionThread, name, _noted(getattr(ConnectionThread, name)))
     monkeypatch.setattr(app, "wait_for_idle", idle)
     monkeypatch.setattr(pilot, "wait_for_idle", idle)
     monkeypatch.setattr(Pilot, "pause", _paused)
