@@ -89,6 +89,7 @@ class BackscrollApp(TypedAheadApp):
         self._rows_first = rows_first
         self.library = library
         self.settings = settings
+        self.rewinds: dict[str, Rewound] = {}
         self._uncaught = 0
         self.failure = ""
         self._toast = "", 0.0
@@ -121,12 +122,7 @@ class BackscrollApp(TypedAheadApp):
     @property
     def shown_session(self) -> str | None:
         """The id of the session in the transcript."""
-        return self.main.shown_session
-
-    @property
-    def rewinds(self) -> dict[str, Rewound]:
-        """The last rewind of each session that was done here, by session id."""
-        return self.main.rewinds
+        return self.main.opener.shown
 
     def select_session(self, session_id: str) -> None:
         """Select a session in the list, which is read again first."""
@@ -139,11 +135,11 @@ class BackscrollApp(TypedAheadApp):
         if focus:
             self.main.go_into(session_id, message_id)
         else:
-            self.main.open_session(session_id, message_id)
+            self.main.opener.open(session_id, message_id)
 
     async def show_written(self) -> None:
         """Show what the app itself has written; returns when the panes show it."""
-        await self.main.show_written()
+        await self.main.watcher.show_written()
 
     def get_default_screen(self) -> Screen[None]:
         """Make the main screen, or one with the first rows until that one is loaded."""
@@ -162,14 +158,13 @@ class BackscrollApp(TypedAheadApp):
 
     def _make_main(self) -> MainScreen:
         from tui.keys.registry import keymap
+        from tui.live.watcher import Pace
         from tui.main.screen import MainScreen
 
         self.set_keymap(keymap(self.settings.keys))
-        self._main = MainScreen(
-            self.library, self.view_state, changed_keys=self.settings.keys, poll_ms=self._poll_ms,
-            unfocused_poll_ms=self.settings.unfocused_poll_ms,
-            repaint_ms=self.settings.repaint_ms,
-        )
+        settings = self.settings
+        pace = Pace(self._poll_ms, settings.unfocused_poll_ms, settings.repaint_ms)
+        self._main = MainScreen(self, self.view_state, pace)
         return self._main
 
     def on_load(self) -> None:
@@ -214,7 +209,7 @@ class BackscrollApp(TypedAheadApp):
             self.report(f"{making.words} failed", error)
         self.library.making = None
         self.main.sessions.store_changed()
-        self.main.refresh_summary()
+        self.main.counter.count_now()
 
     async def sync_now(self, targets: Sequence[str]) -> None:
         """Sync some places, beside whatever sync runs; gives up where that does not end."""
@@ -225,8 +220,8 @@ class BackscrollApp(TypedAheadApp):
             await syncing.stop()
 
     def _sync_said(self, words: str) -> None:
-        self.main.freshness.syncing = words
-        self.main.refresh_summary()
+        self.main.counter.syncing = words
+        self.main.counter.count_now()
 
     async def _report_config(self) -> Config:
         config: Config = import_module("store.config").load_config()

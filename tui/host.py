@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 if TYPE_CHECKING:
     from textual.geometry import Size
@@ -59,6 +59,15 @@ class Terminal(Protocol):
 
     def suspend(self) -> AbstractContextManager[None]:
         """Give the terminal to another program while the context lasts."""
+        ...
+
+
+@runtime_checkable
+class FollowsStore(Protocol):
+    """A screen above the main one that shows what is written to the store."""
+
+    def store_changed(self) -> None:
+        """Read again what is shown."""
         ...
 
 

@@ -85,9 +85,9 @@ class Live:
 
     async def poll(self) -> None:
         """Poll once, and let what it noticed be shown; the slow readings stay due."""
-        self.app.main.poller.poll(file=True)
+        self.app.main.watcher.poller.poll(file=True)
         await self.quiet()
-        await self.app.main.follow()
+        await self.app.main.watcher.follow()
         await self.quiet()
 
     async def see(self) -> None:
@@ -134,7 +134,7 @@ async def live(
             shown = Live(app, pilot, writer, session)
             await shown.quiet()
             await shown.quiet()
-            app.main.open_session(session)
+            app.main.opener.open(session)
             await shown.quiet()
             await shown.quiet()
             assert shown.transcript.session is not None

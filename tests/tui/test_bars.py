@@ -109,7 +109,7 @@ async def test_what_is_on_its_way_is_named_at_once(
     monkeypatch.setattr(MainScreen, "load_panes", slow)
     async with app.run_test(size=(160, 40)) as pilot:
         await pilot.pause()
-        slot = app.main._slots[0]
+        slot = app.main.panes.widgets["transcript"]
         drawn = [slot.render_line(y).text.rstrip() for y in range(3)]
         assert drawn == [" Session 0", " opening…", ""]
         let_go.set()

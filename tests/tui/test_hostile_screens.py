@@ -55,7 +55,7 @@ async def test_every_screen_is_clean_before_the_guard(
     async with running(store, size=(180, 60)) as run:
         await run.open(ALL)
         seen = await walk(run, "2 " + TRANSCRIPT)
-        run.app.main.focus_pane("transcript")
+        run.app.main.panes.focus("transcript")
         for _ in range(2):
             seen |= await walk(run, "2 . enter " + INSPECTOR[:20])
         seen |= await walk(run, "1 g " + LIST)

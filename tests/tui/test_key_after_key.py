@@ -83,7 +83,7 @@ async def test_keys_behind_the_search_of_the_transcript_go_on_in_it(tmp_path: Pa
             search = run.transcript.search
             assert search is not None and search.needle == "assis"
             await typed(run, pace, "escape")
-            assert run.transcript.search is None and run.app.main.focused_pane == "transcript"
+            assert run.transcript.search is None and run.app.main.panes.focused == "transcript"
         assert not run.told
 
 
@@ -100,7 +100,7 @@ async def test_keys_behind_the_search_of_the_inspector_go_on_in_it(tmp_path: Pat
             await typed(run, pace, "slash", "a", "enter", "n", "n")
             assert (inspector.view.needle, inspector.view.found) == ("a", (3, 3))
             await typed(run, pace, "slash", "x", "escape", "j")
-            assert inspector.view.needle == "" and run.app.main.focused_pane == "inspector"
+            assert inspector.view.needle == "" and run.app.main.panes.focused == "inspector"
             assert inspector.query_one("#find-text").value == ""  # type: ignore[attr-defined]
         assert not run.told
 

@@ -54,7 +54,7 @@ async def test_on_the_screen(size: tuple[int, int], shown: list[str], tmp_path: 
     app = browser(put(tmp_path / "s.db", some(40)))
     async with app.run_test(size=size) as pilot:
         await settled(app, pilot)
-        panes = app.main.panes
+        panes = app.main.panes.widgets
         assert [name for name, pane in panes.items() if pane.display] == shown
         right = max(panes[name].region.right for name in panes if panes[name].display)
         assert right == size[0]
@@ -80,7 +80,7 @@ async def test_panes_resize_zoom_and_hide(tmp_path: Path) -> None:
         await pilot.press("\\")
         await settled(app, pilot)
         assert not pane.display
-        assert app.main.focused_pane == "transcript"
+        assert app.main.panes.focused == "transcript"
         await pilot.press("1")
         await settled(app, pilot)
         assert pane.display
@@ -92,7 +92,7 @@ async def test_esc_and_enter_go_between_on_a_narrow_screen(tmp_path: Path) -> No
         await settled(app, pilot)
         await pilot.press("enter")
         await settled(app, pilot)
-        assert app.main.focused_pane == "transcript"
+        assert app.main.panes.focused == "transcript"
         assert not app.main.sessions.display
         await pilot.press("escape")
         await settled(app, pilot)

@@ -26,7 +26,7 @@ from tui.transcript.transcript_pane import TranscriptPane
 @pytest.mark.parametrize("form", FORMS)
 async def test_every_kind_of_write_shows(form: str, tmp_path: Path) -> None:
     async with live(tmp_path / "s.db", form) as shown:
-        shown.app.main.focus_pane("transcript")
+        shown.app.main.panes.focus("transcript")
         for number, change in enumerate(CHANGES, start=11):
             shown.write((change.__name__, number))
             await shown.see()
@@ -37,7 +37,7 @@ async def test_what_stands_first_moves_when_it_turns_out_to_be_older(tmp_path: P
     """As when its file was cut off, and is read again."""
     path = tmp_path / "s.db"
     async with live(path) as shown:
-        shown.app.main.focus_pane("transcript")
+        shown.app.main.panes.focus("transcript")
         connection = sqlite3.connect(path)
         ids = [row[0] for row in connection.execute("SELECT id FROM chat_sessions ORDER BY id")]
         connection.close()
@@ -51,7 +51,7 @@ async def test_what_stands_first_moves_when_it_turns_out_to_be_older(tmp_path: P
 async def test_the_end_is_followed_until_the_user_moves_up(tmp_path: Path) -> None:
     async with live(tmp_path / "s.db", turns=12) as shown:
         pane = shown.transcript
-        shown.app.main.focus_pane("transcript")
+        shown.app.main.panes.focus("transcript")
         shown.write(("activity", 3), ("new_message", 31))
         await shown.see()
         assert pane.view.at_end
@@ -84,7 +84,7 @@ async def test_a_process_that_died_stops_on_the_screen(
     lives = {1: True}
     monkeypatch.setattr(activity, "is_alive", lambda stored: lives.get(stored.get("pid")))
     async with live(tmp_path / "s.db") as shown:
-        shown.app.main.focus_pane("transcript")
+        shown.app.main.panes.focus("transcript")
         shown.write(("run", 1))
         await shown.see()
         pane = shown.transcript
@@ -97,7 +97,7 @@ async def test_a_process_that_died_stops_on_the_screen(
 
         async def inspected() -> str:
             await shown.quiet()
-            await shown.app.main._show_part()
+            await shown.app.main.feed.show()
             await inspector.settled()
             assert inspector.subject is not None and inspector.subject.call is not None
             return inspector.subject.call.word
@@ -120,7 +120,7 @@ async def test_a_process_that_died_stops_on_the_screen(
 async def test_a_search_goes_on_in_what_is_written(form: str, tmp_path: Path) -> None:
     async with live(tmp_path / "s.db", form) as shown:
         pane = shown.transcript
-        shown.app.main.focus_pane("transcript")
+        shown.app.main.panes.focus("transcript")
         pane.start_search("Answer 4")
         await shown.quiet()
         assert pane.search is not None and pane.search.total == 5
@@ -150,7 +150,7 @@ async def test_a_search_goes_on_in_what_is_written(form: str, tmp_path: Path) ->
 
 async def test_nothing_above_moves_what_is_read(tmp_path: Path) -> None:
     async with live(tmp_path / "s.db", turns=30) as shown:
-        shown.app.main.focus_pane("transcript")
+        shown.app.main.panes.focus("transcript")
         await shown.pilot.press("pageup", "pageup")
         await shown.quiet()
         before = shown.lines()
@@ -170,7 +170,7 @@ async def test_the_selected_part_is_inspected_again_when_it_grows(tmp_path: Path
         await shown.see()
         shown.transcript.inspect_now()
         await shown.quiet()
-        await shown.app.main._show_part()
+        await shown.app.main.feed.show()
         await inspector.settled()
         assert inspector.subject is not None
         row = shown.transcript.document.row(shown.transcript.cursor)
@@ -182,11 +182,11 @@ async def test_a_replaced_store_and_one_that_is_gone(tmp_path: Path) -> None:
     async with live(path) as shown:
         path.rename(tmp_path / "away.db")
         await shown.poll()
-        line = shown.app.main.freshness.summary(shown.app.main.poller.health)
+        line = shown.app.main.counter.summary(shown.app.main.watcher.poller.health)
         assert line.trouble.startswith("store is gone, shown as of")
         (tmp_path / "away.db").rename(path)
         await shown.see()
-        line = shown.app.main.freshness.summary(shown.app.main.poller.health)
+        line = shown.app.main.counter.summary(shown.app.main.watcher.poller.health)
         assert line.trouble == ""
         check(shown, path)
 

@@ -9,6 +9,7 @@ import pytest
 
 from store.engine import changes
 from tests.tui.live import check, live
+from tui.live.watcher import Pace
 
 
 async def test_the_pace_is_slower_while_the_terminal_has_no_focus(
@@ -17,8 +18,8 @@ async def test_the_pace_is_slower_while_the_terminal_has_no_focus(
     async with live(tmp_path / "s.db") as shown:
         main = shown.app.main
         paces: list[int] = []
-        monkeypatch.setattr(main.poller, "start", paces.append)
-        main._poll_ms = 50
+        monkeypatch.setattr(main.watcher.poller, "start", paces.append)
+        main.watcher.pace = Pace(50, 250)
         main.start_following()
         shown.app.app_focus = False
         await shown.quiet()
@@ -40,16 +41,17 @@ async def test_many_writes_are_drawn_at_once_and_then_together(
     async with live(tmp_path / "s.db") as shown:
         main = shown.app.main
         monkeypatch.setattr(changes, "since", read)
-        main._passed_at, main._repaint_s = -7200.0, 3600.0
+        watcher = main.watcher
+        watcher.passed_at, watcher.pace = -7200.0, Pace(repaint_ms=3_600_000)
         for number in range(20):
             shown.write(("new_message", 31 + number))
-            main.poller.poll(file=True)
+            main.watcher.poller.poll(file=True)
             await shown.quiet()
         assert len(passes) == 1
-        assert main._pass_due is not None
-        main._pass_due.stop()
-        main._repaint_s = 0.0
-        main._pass_now()
+        assert watcher.pass_due is not None
+        watcher.pass_due.stop()
+        watcher.pace = Pace(repaint_ms=0)
+        watcher.pass_now()
         await shown.quiet()
         assert len(passes) == 2
         await shown.see()

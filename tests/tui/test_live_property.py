@@ -29,7 +29,7 @@ def test_the_screen_holds_what_the_file_holds(
 ) -> None:
     async def play(path: Path) -> None:
         async with live(path, form) as shown:
-            shown.app.main.focus_pane("transcript")
+            shown.app.main.panes.focus("transcript")
             shown.transcript.start_search("Words")
             await shown.quiet()
             for changes, key in zip(steps, keys, strict=False):

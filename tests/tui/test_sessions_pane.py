@@ -267,8 +267,8 @@ async def test_the_mouse_selects_and_opens(tmp_path: Path) -> None:
         assert pane.selected_id == "ses_d"
         await pilot.click("#session-list", offset=(8, 11))
         await settled(app, pilot)
-        assert app.main.focused_pane == "transcript"
-        assert app.main.shown_session == "ses_d"
+        assert app.main.panes.focused == "transcript"
+        assert app.main.opener.shown == "ses_d"
         await pilot.click("ListTitle", offset=(33, 0))
         await settled(app, pilot)
         assert pane.list_query.group == "day"

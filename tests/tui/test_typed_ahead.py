@@ -36,9 +36,9 @@ def two_talks(path: Path) -> Path:
 async def test_keys_typed_while_a_session_opens_act_on_it(tmp_path: Path) -> None:
     path = two_talks(tmp_path / "s.db")
     async with running(path) as run:
-        assert run.app.main.shown_session == SESSION
+        assert run.app.main.opener.shown == SESSION
         await burst(run, "G", "enter", "K", "K", "f")
-        assert run.app.main.shown_session == OTHER
+        assert run.app.main.opener.shown == OTHER
         assert "Other (2)" in run.dialog()
         assert "10 messages" in run.dialog()
         assert not any("No session is shown" in told for told in run.told)
@@ -52,7 +52,7 @@ async def test_a_key_typed_after_a_verb_answers_its_dialog(tmp_path: Path) -> No
     async with running(path) as run:
         await burst(run, "G", "enter", "f", "enter")
         assert not isinstance(run.app.screen, Dialog)
-        assert run.app.main.focused_pane == "transcript"
+        assert run.app.main.panes.focused == "transcript"
         assert query(path, "SELECT count(*) FROM chat_sessions WHERE parent_id = ?", OTHER) \
             == [(1,)]
 
@@ -72,8 +72,8 @@ async def test_enter_opens_the_session_the_cursor_came_to(tmp_path: Path) -> Non
     path = put(tmp_path / "s.db", some(9_000))
     async with running(path) as run:
         await burst(run, "G", "enter")
-        assert run.app.main.shown_session == f"ses_{8999:026d}"
-        assert run.app.main.focused_pane == "transcript"
+        assert run.app.main.opener.shown == f"ses_{8999:026d}"
+        assert run.app.main.panes.focused == "transcript"
 
 
 async def test_what_is_asked_for_by_message_opens_too(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ async def test_what_is_asked_for_by_message_opens_too(tmp_path: Path) -> None:
     async with running(path) as run:
         run.sessions.post_message(SessionOpened(OTHER))
         await run.quiet()
-        assert run.app.main.shown_session == OTHER
-        assert run.app.main.focused_pane == "transcript"
+        assert run.app.main.opener.shown == OTHER
+        assert run.app.main.panes.focused == "transcript"
 
 
 async def test_a_list_that_is_read_again_still_goes_where_it_was_sent(
@@ -161,7 +161,7 @@ async def test_text_typed_with_the_key_before_it_is_text(tmp_path: Path) -> None
         assert run.sessions.view.model.matched == 1
         await burst(run, "enter")
         await burst(run, "enter")
-        assert run.app.main.shown_session == OTHER
+        assert run.app.main.opener.shown == OTHER
         await burst(run, "slash", "u", "s", "e", "r", "enter")
         assert run.transcript.search is not None
         assert (run.transcript.search.needle, run.transcript.search.total) == ("user", 6)

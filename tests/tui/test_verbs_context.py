@@ -81,7 +81,7 @@ async def test_it_keeps_the_place_and_follows_writes(tmp_path: Path) -> None:
             ("prt_new", "msg_new", SESSION, 0, "text", '{"type":"text","text":"fresh"}', None,
              None, START + 20_000, START + 20_000))
         other.close()
-        await run.app.main.show_written()
+        await run.app.main.watcher.show_written()
         run.transcript.read_whole_now()
         await run.quiet()
         assert shown(run) == wanted(path)

@@ -77,7 +77,7 @@ async def test_a_fork_before_goes_on_with_its_text(places: Path) -> None:
         assert "First answer" in json.dumps(said)
         assert "Second answer" not in json.dumps(said)
         continued = derived_session_id("claude-code", file.stem)
-        assert run.app.main.shown_session == continued
+        assert run.app.main.opener.shown == continued
         rows = query(path, "SELECT count(*) FROM chat_messages WHERE session_id = ?", continued)
         assert rows == [(2,)]
 

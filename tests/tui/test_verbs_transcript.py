@@ -55,15 +55,15 @@ async def test_fork_shows_what_it_copies_and_opens_the_fork(tmp_path: Path) -> N
         await run.press("f", "enter")
         ((made, parent_message, draft),) = forks(path)
         assert (parent_message, draft) == (message_id(3), None)
-        assert run.app.main.shown_session == made
+        assert run.app.main.opener.shown == made
         assert run.transcript.session is not None and run.transcript.session.id == made
         assert run.sessions.selected_id == made
         assert run.last == "Forked “A session (2)” · U undoes"
         await run.press("U")
         assert forks(path) == []
-        assert run.app.main.shown_session == SESSION
+        assert run.app.main.opener.shown == SESSION
         await run.press("ctrl+r")
-        assert run.app.main.shown_session == made
+        assert run.app.main.opener.shown == made
 
 
 async def test_undo_says_why_it_keeps_a_fork_and_goes_on_before_it(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ async def test_undo_says_why_it_keeps_a_fork_and_goes_on_before_it(tmp_path: Pat
             "Not undone: forked “A session (2)”: the fork has grown since it was made, so it stays;"
             " it can be archived instead · U goes on with what was before it"
         )
-        assert forks(path) and run.app.main.shown_session == made
+        assert forks(path) and run.app.main.opener.shown == made
         await run.press("U")
         assert run.last == "Undone: labelled “here” · ctrl+r redoes"
         assert forks(path)
@@ -105,7 +105,7 @@ async def test_fork_before_hands_the_text_over(
         assert (parent_message, draft) == (message_id(3), "Prompt 2 now")
         assert run.app.clipboard == "Prompt 2 now" or "Prompt 2 now" in "".join(run.told)
         assert "C continues with the text" in "".join(run.told)
-        assert run.app.main.shown_session == made
+        assert run.app.main.opener.shown == made
         await run.open(SESSION, message_id(0))
         await run.press("F")
         assert run.last.startswith("Nothing stands before the first message")
@@ -147,7 +147,7 @@ async def test_a_rewind_that_a_hosts_write_undoes_is_told_and_done_again(tmp_pat
                 "UPDATE chat_messages SET metadata_json = json_remove(metadata_json,"
                 " '$.hidden_at')")
             database.connection.execute("UPDATE chat_sessions SET updated_at = updated_at + 1")
-        run.app.main.poller.poll(file=True)
+        run.app.main.watcher.poller.poll(file=True)
         await run.quiet()
 
     async def told_of_it(run: Running, times: int) -> None:

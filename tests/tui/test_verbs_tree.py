@@ -102,7 +102,7 @@ async def test_it_shows_the_family_and_opens_from_it(family: tuple[Path, str, st
         assert run.app.screen is run.app.main
         assert run.transcript.message_id == message_id(2)
         await run.press("T", "G", "enter")
-        assert run.app.main.shown_session == second
+        assert run.app.main.opener.shown == second
         await run.press("T")
         assert run.app.screen.current_session() == second  # type: ignore[attr-defined]
         await run.press("h")
@@ -148,7 +148,7 @@ async def test_it_follows_what_others_do(family: tuple[Path, str, str]) -> None:
         undo(other, now=NOW)
         other.connection.execute("COMMIT")
         other.close()
-        await run.app.main.show_written()
+        await run.app.main.watcher.show_written()
         await run.quiet()
         assert "archived" not in rows(run)[3]
     assert second
@@ -194,13 +194,13 @@ async def test_siblings_are_stepped_through(family: tuple[Path, str, str]) -> No
         await run.press("left_parenthesis")
         assert run.last == "This is the first branch"
         await run.press("right_parenthesis")
-        assert run.app.main.shown_session == first
+        assert run.app.main.opener.shown == first
         await run.press("alt+right")
-        assert run.app.main.shown_session == second
+        assert run.app.main.opener.shown == second
         await run.press("right_parenthesis")
         assert run.last == "This is the last branch"
         await run.press("alt+left", "left_parenthesis")
-        assert run.app.main.shown_session == SESSION
+        assert run.app.main.opener.shown == SESSION
 
 
 async def test_without_branches_it_says_so(tmp_path: Path) -> None:
@@ -238,13 +238,13 @@ async def test_branches_are_compared_from_where_they_part(
             assert "✗ Bash" in shown
             assert shown.count("Read a.py") == 2
         await run.press("enter")
-        assert run.app.main.shown_session == first
+        assert run.app.main.opener.shown == first
         assert run.transcript.message_id == "msg_own0"
         await run.press("T", "g", "D")
         assert "Compare" in drawn(run.app.screen)
         await run.press("tab", "n", "tab", "enter")
         assert len(run.app.screen_stack) == 1
-        assert run.app.main.shown_session == SESSION
+        assert run.app.main.opener.shown == SESSION
         assert run.transcript.message_id == message_id(6)
     assert second
 

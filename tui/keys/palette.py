@@ -46,8 +46,7 @@ class CommandProvider(SystemCommandsProvider):
 def palette_commands(app: BackscrollApp) -> Iterator[SystemCommand]:
     """Yield what the palette lists: the focused pane's commands first, ways to move last."""
     main = app.main
-    focused: Scope = {"sessions": "list", "transcript": "transcript", "inspector": "inspector"}[
-        main.focused_pane]  # type: ignore[assignment]
+    focused = main.panes.scope
     ranked = sorted(
         COMMANDS, key=lambda c: (c.scope != focused, c.scope != "app", c.group == "Move")
     )
@@ -59,7 +58,7 @@ def palette_commands(app: BackscrollApp) -> Iterator[SystemCommand]:
         if command.id == "app.palette" or owners.get(command.scope) is None:
             continue
         yield SystemCommand(
-            _title(command), _help(command, owners[command.scope], main.changed_keys),
+            _title(command), _help(command, owners[command.scope], app.settings.keys),
             partial(main.run_by_id, command.id),
         )
     yield SystemCommand("Choose a theme", "All themes, ours and Textual's", app.action_change_theme)

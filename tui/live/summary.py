@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import NamedTuple
 
+from textual.screen import Screen
+from textual.timer import Timer
+
 from store.activity.states import OPEN_STATES
+from store.errors import StoreError
 from store.queries import activities
 from store.queries.listing import ListRow
 from store.queries.summary import Totals, totals
 from tui.live.polling import Health
+from tui.messages import ProblemOccurred
 from tui.start.library import Library
 
 SECOND = 1_000
+COUNTED_EVERY_S = 1.0
+"""At least this long between two counts while somebody writes."""
 _TROUBLE = {"busy": "store busy", "gone": "store is gone", "failed": "store cannot be read"}
 
 
@@ -54,36 +63,80 @@ class Summary(NamedTuple):
     read_only: bool = False
 
 
-class Freshness:
-    """Counts a store for the top line.
+class StoreCounter:
+    """Counts a store for the top line, at a pace.
 
     Attributes:
         syncing: Words about a sync that runs, such as ``syncing 12 of 80``; empty without.
         moved_at: Epoch ms of the last write that was shown; 0 before the first.
     """
 
-    def __init__(self, library: Library) -> None:
-        """Take the store."""
-        self._library = library
+    def __init__(
+        self, screen: Screen[None], library: Library, *,
+        counted: Callable[[list[ListRow]], None], busy: Callable[[], None],
+    ) -> None:
+        """Make a counter that has counted nothing.
+
+        Args:
+            screen: Runs the timer and the worker.
+            library: The store.
+            counted: Called after each count, with the sessions that are active.
+            busy: Called where the store was busy.
+        """
+        self._screen, self._library = screen, library
+        self._tell, self._busy = counted, busy
         self.syncing = ""
+        self.moved_at = 0
         self._counted: Totals | None = None
         self._active: list[ListRow] = []
-        self.moved_at = 0
+        self._counted_at = 0.0
+        self._due: Timer | None = None
 
     @property
     def lives(self) -> bool:
         """Whether a session was seen that runs or waits, so that it may have ended since."""
         return any(row.activity in OPEN_STATES for row in self._active)
 
-    async def count(self) -> list[ListRow]:
-        """Count the store, and return the sessions that do something."""
+    def count_soon(self) -> None:
+        """Count, at once where the last count is long enough ago."""
+        if self._due is not None:
+            return
+        pause = self._counted_at + COUNTED_EVERY_S - time.monotonic()
+        if pause <= 0:
+            self.count_now()
+        else:
+            self._due = self._screen.set_timer(pause, self.count_now)
+
+    def count_now(self) -> None:
+        """Count at once."""
+        if self._due is not None:
+            self._due.stop()
+            self._due = None
+        self._counted_at = time.monotonic()
+        self._screen.run_worker(
+            # A coroutine is made only when it runs: another may take its place.
+            self._count, group="summary",  # type: ignore[arg-type]
+            exclusive=True, exit_on_error=False,
+        )
+
+    async def _count(self) -> None:
         library = self._library
-        self._counted = await library.read(totals)
-        self._active = await library.read(activities.recently_active, library.clock())
-        return self._active
+        try:
+            self._counted = await library.read(totals)
+            self._active = await library.read(activities.recently_active, library.clock())
+        except StoreError:
+            self._busy()
+        except Exception as error:
+            self._screen.post_message(ProblemOccurred("The store could not be counted", error))
+        else:
+            self._tell(self._active)
 
     def summary(self, health: Health) -> Summary:
-        """Say what was counted last, and how fresh it is."""
+        """Return what was counted last, and how fresh it is.
+
+        Args:
+            health: Whether the store can be read.
+        """
         library, counted = self._library, self._counted
         now = library.clock()
         read_only = library.database.file_read_only is not None

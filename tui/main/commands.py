@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui.keys.declaration import Command, always
 from tui.verbs.doing import cannot_write
+from tui.verbs.undo import redo, undo
 
 if TYPE_CHECKING:
     from tui.main.screen import MainScreen
@@ -25,24 +26,41 @@ def _command(
 
 
 APP_COMMANDS: tuple[Command[MainScreen], ...] = (
-    _command("next-pane", ("tab",), "next pane", "Focus the next pane", "Panes"),
-    _command("previous-pane", ("shift+tab",), "previous pane", "Focus the previous pane", "Panes"),
-    _command("sessions", ("1",), "sessions", "Focus the session list", "Panes"),
-    _command("transcript", ("2",), "transcript", "Focus the transcript", "Panes"),
-    _command("inspector", ("3",), "inspector", "Focus the inspector", "Panes"),
-    _command("zoom", ("z",), "zoom", "Zoom the focused pane", "Panes", footer=80),
+    _command("next-pane", ("tab",), "next pane", "Focus the next pane", "Panes",
+             run=lambda screen: screen.panes.focus_beside(1)),
+    _command("previous-pane", ("shift+tab",), "previous pane", "Focus the previous pane", "Panes",
+             run=lambda screen: screen.panes.focus_beside(-1)),
+    _command("sessions", ("1",), "sessions", "Focus the session list", "Panes",
+             run=lambda screen: screen.panes.focus("sessions")),
+    _command("transcript", ("2",), "transcript", "Focus the transcript", "Panes",
+             run=lambda screen: screen.panes.focus("transcript")),
+    _command("inspector", ("3",), "inspector", "Focus the inspector", "Panes",
+             run=lambda screen: screen.panes.focus("inspector")),
+    _command("zoom", ("z",), "zoom", "Zoom the focused pane", "Panes", footer=80,
+             run=lambda screen: screen.panes.toggle_zoom()),
     _command("hide", ("\\", "f6"), "hide", "Hide or show the session list or the inspector",
-             "Panes"),
-    _command("narrower", ("<", "f7"), "narrower", "Make the focused pane narrower", "Panes"),
-    _command("wider", (">", "f8"), "wider", "Make the focused pane wider", "Panes"),
-    _command("palette", ("ctrl+p",), "palette", "Command palette", footer=95),
-    _command("help", ("?", "f1"), "keys", "Show the keys of the focused pane"),
-    _command("theme", ("f9",), "theme", "Switch between the dark and the light theme"),
+             "Panes",
+             run=lambda screen: screen.panes.toggle_hidden()),
+    _command("narrower", ("<", "f7"), "narrower", "Make the focused pane narrower", "Panes",
+             run=lambda screen: screen.panes.widen(-1)),
+    _command("wider", (">", "f8"), "wider", "Make the focused pane wider", "Panes",
+             run=lambda screen: screen.panes.widen(1)),
+    _command("palette", ("ctrl+p",), "palette", "Command palette", footer=95,
+             run=lambda screen: screen.app.action_command_palette()),
+    _command("help", ("?", "f1"), "keys", "Show the keys of the focused pane",
+             run=lambda screen: screen.show_help()),
+    _command("theme", ("f9",), "theme", "Switch between the dark and the light theme",
+             run=lambda screen: screen.switch_theme()),
     _command("undo", ("U",), "undo", "Undo the last change", "Verbs", footer=75,
-             available=cannot_write),
-    _command("redo", ("ctrl+r",), "redo", "Redo", "Verbs", available=cannot_write),
+             available=cannot_write,
+             run=lambda screen: undo(screen.host)),
+    _command("redo", ("ctrl+r",), "redo", "Redo", "Verbs", available=cannot_write,
+             run=lambda screen: redo(screen.host)),
     _command("continue", ("C",), "continue", "Resume in its agent", "Verbs", footer=35,
-             available=_has_session),
-    _command("back", ("escape",), "back", "Go back one step"),
-    _command("quit", ("q", "ctrl+q"), "quit", "Quit", footer=90),
+             available=_has_session,
+             run=lambda screen: screen.resume()),
+    _command("back", ("escape",), "back", "Go back one step",
+             run=lambda screen: screen.go_back()),
+    _command("quit", ("q", "ctrl+q"), "quit", "Quit", footer=90,
+             run=lambda screen: screen.app.exit()),
 )

@@ -1,37 +1,36 @@
-"""The screen's panes: which are seen, how wide they are, which has the focus."""
+"""The three panes of the main screen: which are seen, how wide they are, which has the focus."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.segment import Segment
-from textual import events, on
-from textual.app import ComposeResult
-from textual.containers import Horizontal
+from rich.style import Style
+from textual import events
+from textual.message import Message
+from textual.reactive import reactive
 from textual.screen import Screen
 from textual.strip import Strip
-from textual.timer import Timer
 from textual.widget import Widget
 
 from tui.keys.declaration import Scope
-from tui.keys.footer import BottomLine, Hint
-from tui.keys.pane import CommandPane
-from tui.keys.registry import BY_ID, footer_commands, keys_of
+from tui.keys.footer import Hint
+from tui.keys.registry import footer_commands, keys_of
 from tui.kit.glyphs import glyphs
-from tui.kit.text import fit, one_line
+from tui.kit.text import fit
 from tui.kit.theme import palette_of
-from tui.main.bars import Headline, TopLine
-from tui.main.layout import TWO_PANES, Arrangement, PaneName, arrange
-from tui.main.splitter import Splitter
+from tui.main.layout import (
+    PANES,
+    THREE_PANES,
+    TWO_PANES,
+    WIDTH_STEP,
+    Arrangement,
+    PaneName,
+    arrange,
+)
 from tui.sessions.painter import blank, style
 from tui.sessions.pane import SessionsPane
-from tui.start.library import Library
 from tui.start.state import ViewState
-
-if TYPE_CHECKING:
-    from tui.inspector.pane import InspectorPane
-    from tui.transcript.transcript_pane import TranscriptPane
 
 SCOPES: dict[PaneName, Scope] = {
     "sessions": "list", "transcript": "transcript", "inspector": "inspector",
@@ -41,7 +40,7 @@ SCOPES: dict[PaneName, Scope] = {
 class PaneSlot(Widget):
     """Keeps a pane's place until its module is loaded, after the first paint.
 
-    Its two lines stand where the pane's header will: what is on its way, and that it is.
+    Its first two lines are where the pane's header will be: what is being opened.
     """
 
     DEFAULT_CSS = "PaneSlot { height: 1fr; }"
@@ -50,15 +49,15 @@ class PaneSlot(Widget):
         """Make a slot.
 
         Args:
-            name_of: Returns what is on its way, None where nothing is; without it the slot is
-                a panel that stays empty.
+            name_of: Returns the title of what is being opened, None where nothing is; without
+                it the slot is a panel that stays empty.
             id: The widget's id.
         """
         super().__init__(id=id)
         self._name_of = name_of
 
     def render_line(self, y: int) -> Strip:
-        """Draw the name and that it is being opened."""
+        """Draw the title and that it is being opened."""
         palette, width = palette_of(self.app), self.size.width
         name = self._name_of() if self._name_of is not None and y < 2 else None
         if name is None:
@@ -69,142 +68,226 @@ class PaneSlot(Widget):
             width, style(palette.text, palette.background))
 
 
-class PanesScreen(CommandPane, Screen[None]):
-    """Holds the panes: which are seen, how wide they are, which has the focus."""
+class Splitter(Widget):
+    """The border between two panes, which the mouse drags; one column."""
 
-    AUTO_FOCUS = ""
-    DEFAULT_CSS = """
-    PanesScreen { background: $background; layers: base overlay; }
-    PanesScreen #panes { height: 1fr; }
-    PanesScreen #panes > .overlay { layer: overlay; dock: right; }
+    DEFAULT_CSS = "Splitter { width: 1; height: 1fr; }"
+
+    lit = reactive(False)
+
+    class Dragged(Message):
+        """The border of a pane is being moved.
+
+        Attributes:
+            pane: The side pane that is resized.
+            column: Where the mouse is, in columns of the screen.
+        """
+
+        def __init__(self, pane: PaneName, column: int) -> None:
+            """Make the message."""
+            super().__init__()
+            self.pane = pane
+            self.column = column
+
+    def __init__(self, pane: PaneName) -> None:
+        """Make the border of a side pane."""
+        super().__init__(id=f"border-{pane}")
+        self.pane: PaneName = pane
+        self._held = False
+
+    def render_line(self, y: int) -> Strip:
+        """Draw the border: the transcript's ground, or a rule while the mouse is on it."""
+        palette = palette_of(self.app)
+        colour = palette.muted if self.lit else palette.background
+        glyph = "│" if self.lit else " "
+        return Strip([Segment(glyph, Style(color=colour, bgcolor=palette.background))], 1)
+
+    def on_enter(self) -> None:
+        """Show the rule."""
+        self.lit = True
+
+    def on_leave(self) -> None:
+        """Hide the rule, unless it is being dragged."""
+        self.lit = self._held
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Begin to drag."""
+        self._held = self.lit = True
+        self.capture_mouse()
+        event.stop()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Post where the border is dragged to."""
+        if self._held:
+            self.post_message(self.Dragged(self.pane, event.screen_x))
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """End the drag."""
+        self._held = self.lit = False
+        self.release_mouse()
+        event.stop()
+
+
+class Panes:
+    """Arranges the panes on a screen, and moves the focus between them.
+
+    Attributes:
+        widgets: The panes by name; the slots of those that are not loaded yet.
     """
 
     def __init__(
-        self, library: Library, state: ViewState, *, changed_keys: Mapping[str, list[str]],
-        poll_ms: int,
+        self, screen: Screen[None], state: ViewState, sessions: SessionsPane,
+        slots: tuple[PaneSlot, PaneSlot], *, arranged: Callable[[], None],
     ) -> None:
-        """Make the screen.
+        """Take the panes.
 
         Args:
-            library: The store.
-            state: What was remembered; kept up to date.
-            changed_keys: Keys from the config, by command id.
-            poll_ms: Between two looks at the store; 0 never looks.
+            screen: The screen that they are on.
+            state: Its layout is read and kept up to date.
+            sessions: The session list.
+            slots: The places of transcript and inspector.
+            arranged: Called when what is seen or the focus may have changed.
         """
-        super().__init__(id="main")
-        self.library = library
-        self.state = state
-        self.changed_keys = changed_keys
-        self.sessions = SessionsPane(library, state)
-        self.transcript: TranscriptPane | None = None
-        self.inspector: InspectorPane | None = None
-        self._slots = (
-            PaneSlot(self.sessions.selected_title, id="transcript-slot"),
-            PaneSlot(None, id="inspector-slot"),
-        )
-        self.shown_session: str | None = None
-        self._poll_ms = poll_ms
-        self._preview: Timer | None = None
-
-    def compose(self) -> ComposeResult:
-        """Make lines, panes and borders."""
-        yield TopLine()
-        if self.library.headline:
-            yield Headline(one_line(self.library.headline))
-        with Horizontal(id="panes"):
-            yield self.sessions
-            yield Splitter("sessions")
-            yield self._slots[0]
-            yield Splitter("inspector")
-            yield self._slots[1]
-        yield BottomLine()
-
-    @property
-    def panes(self) -> dict[PaneName, Widget]:
-        """The panes by name."""
-        return {
-            "sessions": self.sessions,
-            "transcript": self.transcript or self._slots[0],
-            "inspector": self.inspector or self._slots[1],
+        self._screen, self._state, self._sessions = screen, state, sessions
+        self._arranged = arranged
+        self.widgets: dict[PaneName, Widget] = {
+            "sessions": sessions, "transcript": slots[0], "inspector": slots[1],
         }
+
+    async def load(self, **loaded: Widget) -> None:
+        """Put panes in the places of their slots."""
+        places = self._screen.query_one("#panes")
+        names: Sequence[PaneName] = ("transcript", "inspector")
+        for name in names:
+            slot, pane = self.widgets[name], loaded[name]
+            self.widgets[name] = pane
+            pane.display, slot.display = slot.display, False
+            pane.styles.width = slot.styles.width
+            await places.mount(pane, after=slot)
+            await slot.remove()
+        self.focus(self._state.layout.focused)
 
     @property
     def arrangement(self) -> Arrangement:
-        """How the panes stand now."""
-        return arrange(self.state.layout, self.size.width)
+        """Which panes are seen now, and how wide they are."""
+        return arrange(self._state.layout, self._screen.size.width)
 
-    def apply_layout(self) -> None:
+    def apply(self) -> None:
         """Show, hide and size the panes for this width of the screen."""
         arrangement = self.arrangement
-        for name, pane in self.panes.items():
+        for name, pane in self.widgets.items():
             pane.display = arrangement.shows(name)
             if pane.display:
                 pane.styles.width = arrangement.widths[name] or "1fr"
-        self.panes["inspector"].set_class(arrangement.overlay, "overlay")
+        self.widgets["inspector"].set_class(arrangement.overlay, "overlay")
         beside = arrangement.shows("transcript")
-        for splitter in self.query(Splitter):
+        for splitter in self._screen.query(Splitter):
             shown = arrangement.shows(splitter.pane) and beside
             splitter.display = shown and not (arrangement.overlay and splitter.pane == "inspector")
+        self._arranged()
 
-    def on_resize(self) -> None:
-        """Arrange the panes anew."""
-        self.apply_layout()
+    # Focus
 
-    def focus_pane(self, name: PaneName) -> None:
+    @property
+    def focused(self) -> PaneName:
+        """The pane that has the focus."""
+        for name, pane in self.widgets.items():
+            if pane.has_focus_within:
+                return name
+        return self._state.layout.focused
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the focused pane's commands."""
+        return SCOPES[self.focused]
+
+    def focus(self, name: PaneName) -> None:
         """Bring a pane into sight and give it the focus."""
-        layout = self.state.layout
-        self.state.layout = layout._replace(focused=name, hidden=layout.hidden - {name})
-        self.apply_layout()
-        target = self._focus_target(self.panes[name])
-        self.set_focus(target)
-        self._show_hints()
+        layout = self._state.layout
+        self._state.layout = layout._replace(focused=name, hidden=layout.hidden - {name})
+        self.apply()
+        self._screen.set_focus(self._focus_target(self.widgets[name]))
+        self._arranged()
 
     def _focus_target(self, pane: Widget) -> Widget | None:
-        if pane is self.sessions:
-            return self.sessions.view
-        wanted = getattr(pane, "focus_target", None)
-        if isinstance(wanted, Widget):
-            return wanted
+        if pane is self._sessions:
+            return self._sessions.view
         if pane.can_focus:
             return pane
         return next((w for w in pane.query("*") if w.can_focus), None)
 
-    @property
-    def focused_pane(self) -> PaneName:
-        """The pane that has the focus."""
-        for name, pane in self.panes.items():
-            if pane.has_focus_within:
-                return name
-        return self.state.layout.focused
+    def focus_beside(self, step: int) -> None:
+        """Focus the next pane (1) or the previous one (-1)."""
+        focused, layout = self.focused, self._state.layout
+        names = [
+            name for name in PANES
+            if name == focused or self._screen.size.width < THREE_PANES
+            or name not in layout.hidden
+        ]
+        self.focus(names[(names.index(focused) + step) % len(names)])
 
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Follow a focus that the mouse moved."""
-        name = self.focused_pane
-        if name != self.state.layout.focused:
-            self.state.layout = self.state.layout._replace(focused=name)
+    def follow_focus(self) -> None:
+        """Take over a focus that the mouse moved."""
+        name = self.focused
+        if name != self._state.layout.focused:
+            self._state.layout = self._state.layout._replace(focused=name)
             if not self.arrangement.overlay:
-                self.call_later(self.apply_layout)
-        self.sessions.filter_open = self.sessions.filter_has_focus
-        self._show_hints()
+                self._screen.call_later(self.apply)
+        self._arranged()
 
-    def _show_hints(self) -> None:
+    # Size
+
+    @property
+    def zoomed(self) -> bool:
+        """Whether the focused pane has the whole screen."""
+        return self._state.layout.zoomed
+
+    def toggle_zoom(self) -> None:
+        """Give the focused pane the whole screen, or show the others again."""
+        self._state.layout = self._state.layout._replace(zoomed=not self.zoomed)
+        self.apply()
+
+    def toggle_hidden(self) -> None:
+        """Hide the focused side pane; from the transcript, show or hide the side panes."""
+        layout, focused = self._state.layout, self.focused
+        if focused != "transcript":
+            self._state.layout = layout._replace(hidden=layout.hidden | {focused}, zoomed=False)
+            self.focus("transcript")
+            return
+        hidden: frozenset[PaneName] = frozenset() if layout.hidden else frozenset({"inspector"})
+        self._state.layout = layout._replace(hidden=hidden)
+        self.apply()
+
+    def widen(self, steps: int) -> None:
+        """Make the focused pane wider, or narrower where the steps are negative."""
+        layout, screen, focused = self._state.layout, self._screen.size.width, self.focused
+        pane: PaneName = "sessions" if focused == "transcript" else focused
+        by = steps * (-WIDTH_STEP if focused == "transcript" else WIDTH_STEP)
+        self._resize(pane, layout.width_of(pane, screen) + by)
+
+    def drag(self, pane: PaneName, column: int) -> None:
+        """Move the border of a side pane to a column of the screen."""
+        self._resize(pane, column if pane == "sessions" else self._screen.size.width - column - 1)
+
+    def _resize(self, pane: PaneName, width: int) -> None:
+        screen = self._screen.size.width
+        self._state.layout = self._state.layout.resized(pane, width, screen)
+        self.apply()
+
+    # Footer
+
+    def hints(self, changed: Mapping[str, list[str]]) -> tuple[Hint, ...]:
+        """Return the keys that matter in the focused pane.
+
+        Args:
+            changed: Keys from the config, by command id.
+        """
+        if self._sessions.filter_has_focus:
+            return Hint("list.open", "enter", "keep"), Hint("app.back", "escape", "clear")
         hints = [
             Hint(command.id, keys[0], command.label)
-            for command in footer_commands(SCOPES[self.focused_pane])
-            if (keys := keys_of(command, self.changed_keys))
+            for command in footer_commands(self.scope) if (keys := keys_of(command, changed))
         ]
-        if self.sessions.filter_has_focus:
-            hints = [Hint("list.open", "enter", "keep"), Hint("app.back", "escape", "clear")]
-        elif self.size.width < TWO_PANES and self.focused_pane != "sessions":
+        if self._screen.size.width < TWO_PANES and self.focused != "sessions":
             hints.insert(0, Hint("app.back", "escape", "back"))
-        line = self.query_one(BottomLine)
-        line.hints = tuple(hints)
-        help_keys = keys_of(BY_ID["app.help"], self.changed_keys)
-        line.last = Hint("app.help", help_keys[0], "keys") if help_keys else None
-
-    @on(Splitter.Dragged)
-    def _dragged(self, event: Splitter.Dragged) -> None:
-        screen = self.size.width
-        width = event.column if event.pane == "sessions" else screen - event.column - 1
-        self.state.layout = self.state.layout.resized(event.pane, width, screen)
-        self.apply_layout()
+        return tuple(hints)

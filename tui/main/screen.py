@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
-from textual import on
-from textual.timer import Timer
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.screen import Screen
 
+from store.engine.changes import Moved
+from store.errors import StoreError
+from store.queries.listing import ListRow
+from tui.host import FollowsStore, Host
 from tui.keys.declaration import Scope
-from tui.keys.footer import BottomLine
-from tui.keys.registry import BY_ID, bindings
-from tui.main.bars import Headline
-from tui.main.layout import PANES, WIDTH_STEP, PaneName
-from tui.main.live import LiveScreen
-from tui.main.panes import SCOPES
+from tui.keys.footer import BottomLine, Hint
+from tui.keys.pane import CommandPane
+from tui.keys.registry import BY_ID, bindings, keys_of
+from tui.kit.text import one_line
+from tui.live.notifying import Notifier
+from tui.live.summary import StoreCounter
+from tui.live.watcher import Pace, StoreWatcher
+from tui.main.bars import Headline, TopLine
+from tui.main.inspecting import InspectorFeed
+from tui.main.opener import SessionOpener
+from tui.main.panes import Panes, PaneSlot, Splitter
 from tui.messages import (
     InspectRequested,
     NothingSelected,
@@ -26,183 +35,242 @@ from tui.messages import (
     SessionHighlighted,
     SessionOpened,
 )
+from tui.sessions.pane import SessionsPane
 from tui.start.state import ViewState
-from tui.verbs.everywhere import ContinueVerb, UndoVerbs
+from tui.verbs import undo
+from tui.verbs.doing import asking
 
-PREVIEW_AFTER_S = 0.12
-"""The selection rests this long before its session is opened beside the list."""
-INSPECT_AFTER_S = 0.12
-"""A selection that moves faster than this is inspected only when it rests."""
+if TYPE_CHECKING:
+    from tui.inspector.pane import InspectorPane
+    from tui.transcript.transcript_pane import TranscriptPane
+
+AGES_EVERY_S = 5.0
+"""Pace at which times that have gone by are painted anew."""
+OPEN_EVERY_S = 1.0
+"""Pace at which sessions that run or wait are judged again: their process may have ended."""
 
 
-class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
-    """Hands the store and the selection down to the panes, and their messages on."""
+class MainScreen(CommandPane, Screen[None]):
+    """Puts the panes and what serves them together, and passes their messages on.
+
+    Attributes:
+        sessions: The session list.
+        transcript: The transcript; None until it is loaded.
+        inspector: The inspector; None until it is loaded.
+        panes: Layout and focus of the three.
+        watcher: Notices what is written to the store.
+        counter: Counts the store for the top line.
+        opener: Opens sessions in the transcript.
+        feed: Hands the selected part to the inspector.
+        notifier: Rings and notifies.
+    """
 
     SCOPE = "app"
     BINDINGS = bindings("app")
+    AUTO_FOCUS = ""
+    DEFAULT_CSS = """
+    MainScreen { background: $background; layers: base overlay; }
+    MainScreen #panes { height: 1fr; }
+    MainScreen #panes > .overlay { layer: overlay; dock: right; }
+    """
 
-    _part_wanted: PartSelected | None = None
-    _part_due: Timer | None = None
-    _part_shown: str | None = None
-    _part_at = 0.0
+    def __init__(self, host: Host, state: ViewState, pace: Pace) -> None:
+        """Make the screen with the first page of sessions read.
+
+        Args:
+            host: The app.
+            state: What was remembered; kept up to date.
+            pace: How often the store is looked at.
+        """
+        super().__init__(id="main")
+        self.host: Host = host
+        self.library, self.state = host.library, state
+        self.watcher = StoreWatcher(
+            self, self.library, pace, show=self._show_moved, health_changed=self.show_summary)
+        self.counter = StoreCounter(
+            self, self.library, counted=self._counted, busy=self.watcher.busy)
+        self.notifier = Notifier(self)
+        self.sessions = SessionsPane(self.library, state)
+        self.transcript: TranscriptPane | None = None
+        self.inspector: InspectorPane | None = None
+        slots = (
+            PaneSlot(self.sessions.selected_title, id="transcript-slot"),
+            PaneSlot(None, id="inspector-slot"),
+        )
+        self.panes: Panes = Panes(self, state, self.sessions, slots, arranged=self._arranged)
+        self.opener = SessionOpener(self, self.library, state)
+        self.feed = InspectorFeed(self, self.library)
+
+    def compose(self) -> ComposeResult:
+        """Make lines, panes and borders."""
+        yield TopLine()
+        if self.library.headline:
+            yield Headline(one_line(self.library.headline))
+        with Horizontal(id="panes"):
+            yield self.sessions
+            yield Splitter("sessions")
+            yield self.panes.widgets["transcript"]
+            yield Splitter("inspector")
+            yield self.panes.widgets["inspector"]
+        yield BottomLine()
 
     def on_mount(self) -> None:
         """Arrange the panes and give one the focus."""
-        self.apply_layout()
-        self.focus_pane("sessions")
-        self._show_summary()
+        self.panes.focus("sessions")
+        self.show_summary()
         if self.library.notice:
-            self.app.notify(self.library.notice, timeout=12, markup=False)
+            self.host.notify(self.library.notice, timeout=12, markup=False)
         self.call_after_refresh(self.start_following)
+
+    def on_unmount(self) -> None:
+        """Stop looking at the store."""
+        self.watcher.stop()
 
     async def load_panes(self) -> None:
         """Load the panes that the first paint did without, and put them in their places."""
         transcript = await asyncio.to_thread(import_module, "tui.transcript.transcript_pane")
         inspector = await asyncio.to_thread(import_module, "tui.inspector.pane")
-        places = self.query_one("#panes")
         self.transcript = transcript.TranscriptPane(id="transcript")
         self.inspector = inspector.InspectorPane(id="inspector")
-        for slot, pane in zip(self._slots, (self.transcript, self.inspector), strict=True):
-            pane.display, slot.display = slot.display, False
-            pane.styles.width = slot.styles.width
-            await places.mount(pane, after=slot)
-            await slot.remove()
-        self.apply_layout()
-        self.focus_pane(self.state.layout.focused)
-        if self.sessions.selected_id and self.arrangement.shows("transcript"):
-            self.open_session(self.sessions.selected_id)
+        self.opener.transcript, self.feed.inspector = self.transcript, self.inspector
+        await self.panes.load(transcript=self.transcript, inspector=self.inspector)
+        if self.sessions.selected_id and self.panes.arrangement.shows("transcript"):
+            self.opener.open(self.sessions.selected_id)
 
-    async def settle_selection(self) -> None:
-        """Wait until the list's selection is where earlier keys moved it."""
-        await self.sessions.catch_up()
+    # Layout and focus
+
+    def on_resize(self) -> None:
+        """Arrange the panes anew."""
+        self.panes.apply()
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        """Follow a focus that the mouse moved."""
+        self.sessions.filter_open = self.sessions.filter_has_focus
+        self.panes.follow_focus()
+
+    def _arranged(self) -> None:
+        """Bring the inspector, which may have come into sight, and the footer up to date."""
+        self.feed.came_into_sight()
+        changed = self.host.settings.keys
+        line = self.query_one(BottomLine)
+        line.hints = self.panes.hints(changed)
+        help_keys = keys_of(BY_ID["app.help"], changed)
+        line.last = Hint("app.help", help_keys[0], "keys") if help_keys else None
+
+    @on(Splitter.Dragged)
+    def _dragged(self, event: Splitter.Dragged) -> None:
+        self.panes.drag(event.pane, event.column)
+
+    # Which session is shown
 
     def session_meant(self) -> str | None:
-        """Return the session that a verb everywhere acts on."""
-        listed = self.focused_pane == "sessions"
-        return self.sessions.selected_id if listed else self.shown_session
+        """Return the session that a command of any pane acts on."""
+        listed = self.panes.focused == "sessions"
+        return self.sessions.selected_id if listed else self.opener.shown
 
-    # What the panes report
+    def go_into(self, session_id: str, message_id: str | None = None) -> None:
+        """Show a session and give the transcript the focus."""
+        self.panes.focus("transcript")
+        self.opener.open(session_id, message_id)
+
+    def remember(self) -> ViewState:
+        """Return what is to be remembered now."""
+        self.opener.keep_place()
+        return self.state
 
     @on(SessionHighlighted)
     def _highlighted(self, event: SessionHighlighted) -> None:
-        if self._preview is not None:
-            self._preview.stop()
-        session_id = event.session_id
+        self.opener.stop_preview()
         # What another program archives or deletes must not take away what is being read.
-        chosen = self.focused_pane == "sessions" or self.shown_session is None
-        if session_id is not None and chosen and self.arrangement.shows("transcript"):
-            self._preview = self.set_timer(
-                PREVIEW_AFTER_S, lambda: self.open_session(session_id)
-            )
+        chosen = self.panes.focused == "sessions" or self.opener.shown is None
+        if event.session_id and chosen and self.panes.arrangement.shows("transcript"):
+            self.opener.preview(event.session_id)
 
     @on(SessionOpened)
     def _opened(self, event: SessionOpened) -> None:
         self.go_into(event.session_id, event.message_id)
 
-    def go_into(self, session_id: str, message_id: str | None = None) -> None:
-        """Show a session and give the transcript the focus."""
-        self.focus_pane("transcript")
-        self.open_session(session_id, message_id)
-
-    def open_session(self, session_id: str, message_id: str | None = None) -> None:
-        """Show a session in the transcript; one that is shown already stays as it is."""
-        if self._preview is not None:
-            # What the cursor passed before must not take the place of what was asked for.
-            self._preview.stop()
-        if self.transcript is None or (session_id == self.shown_session and message_id is None):
-            return
-        self._keep_place()
-        self.shown_session = session_id
-        opening: Any = partial(self._open, session_id, message_id)  # Another may take its place.
-        self.run_worker(opening, group="open", exclusive=True, exit_on_error=False)
-
-    async def _open(self, session_id: str, message_id: str | None) -> None:
-        try:
-            from store.queries.sessions import get
-
-            store = await self.library.ready()
-            row = await store.read(get, session_id)
-            if row is None:
-                raise LookupError(f"session {session_id} is no longer in the store")
-            place = self.state.places.get(session_id)
-            transcript: Any = self.transcript
-            opened = transcript.open_session(
-                store, row, message_id=message_id, place=place
-            )
-            if opened is not None:
-                await opened
-        except Exception as error:
-            if self.shown_session == session_id:
-                self.shown_session = None
-            self.post_message(ProblemOccurred("The session could not be opened", error))
-
-    def _keep_place(self) -> None:
-        place_of = getattr(self.transcript, "place", None)
-        if self.shown_session is None or place_of is None:
-            return
-        place = place_of() if callable(place_of) else place_of
-        if place is not None:
-            self.state.keep_place(self.shown_session, place)
-
-    def remember(self) -> ViewState:
-        """Return what is to be remembered now."""
-        self._keep_place()
-        return self.state
+    # Which part is inspected
 
     @on(PartSelected)
     async def _part_selected(self, event: PartSelected) -> None:
-        same = event.part_id == self._part_shown
-        before, self._part_at = self._part_at, time.monotonic()
-        self._part_wanted = event
-        if self._part_due is not None:
-            self._part_due.stop()
-            self._part_due = None
-        if same or self._part_at - before >= INSPECT_AFTER_S:
-            await self._show_part()
-        else:
-            self._part_due = self.set_timer(INSPECT_AFTER_S, self._show_part)
+        await self.feed.select(event)
 
     @on(NothingSelected)
     def _nothing_selected(self) -> None:
-        self._part_wanted = self._part_shown = None
-        if self._part_due is not None:
-            self._part_due.stop()
-            self._part_due = None
-        if self.inspector is not None:
-            self.inspector.show_nothing("There is no part to show")
-
-    async def _show_part(self) -> None:
-        """Show the selected part in the inspector; later, where that is not seen."""
-        wanted, inspector, self._part_due = self._part_wanted, self.inspector, None
-        if wanted is None or inspector is None or not inspector.display:
-            return
-        self._part_wanted, self._part_shown = None, wanted.part_id
-        try:
-            store = await self.library.ready()
-            await inspector.show_part(
-                store, wanted.session_id, wanted.part_id, runs=wanted.runs
-            )
-        except Exception as error:
-            self.post_message(ProblemOccurred("The part could not be shown", error))
-
-    def apply_layout(self) -> None:
-        """Show, hide and size the panes; an inspector that comes into sight is up to date."""
-        super().apply_layout()
-        if self._part_wanted is not None and self._part_due is None:
-            self.call_later(self._show_part)
+        self.feed.clear()
 
     @on(InspectRequested)
     def _inspect(self) -> None:
-        self.focus_pane("inspector")
+        self.panes.focus("inspector")
+
+    # What is written to the store, and time
+
+    def start_following(self) -> None:
+        """Look at the store from now on, and count it."""
+        if self.watcher.pace.poll_ms:
+            self.watcher.start()
+            self.set_interval(AGES_EVERY_S, self._time_went_by)
+            self.set_interval(OPEN_EVERY_S, self.look_at_open)
+        self.counter.count_now()
+
+    async def _show_moved(self, moved: Moved) -> None:
+        if self.transcript is not None:
+            await self.transcript.look_again(moved)
+        await self.sessions.look_again(moved)
+        await undo.report_undone_rewind(self.host, moved)
+        self.counter.moved_at = self.library.clock()
+        self.counter.count_soon()
+        above = self.app.screen
+        if above is not self and isinstance(above, FollowsStore):
+            above.store_changed()
+
+    def _counted(self, active: list[ListRow]) -> None:
+        self.notifier.look(active, self.opener.shown)
+        self.show_summary()
+
+    def show_summary(self) -> None:
+        """Show what was counted last in the top line."""
+        if self.is_attached:
+            health = self.watcher.poller.health
+            self.query_one(TopLine).summary = self.counter.summary(health)
+
+    def _time_went_by(self) -> None:
+        self.show_summary()
+        self.sessions.time_went_by()
+
+    def look_at_open(self) -> None:
+        """Judge again what runs or waits: in the list, in the transcript, in the top line."""
+        self.sessions.look_at_open()
+        if self.transcript is not None and self.transcript.may_have_ended:
+            self.run_worker(
+                # A coroutine is made only when it runs: another may take its place.
+                self._judge_transcript, group="time",  # type: ignore[arg-type]
+                exclusive=True, exit_on_error=False,
+            )
+        if self.counter.lives:
+            self.counter.count_soon()
+
+    async def _judge_transcript(self) -> None:
+        try:
+            if self.transcript is not None:
+                await self.transcript.time_went_by()
+        except StoreError:
+            self.watcher.busy()
+        except Exception as error:
+            self.post_message(
+                ProblemOccurred("Whether the session still runs could not be read", error))
+
+    # Commands
 
     @on(BottomLine.Pressed)
     async def _pressed(self, event: BottomLine.Pressed) -> None:
         await self.run_by_id(event.command)
 
     async def run_by_id(self, command_id: str) -> None:
-        """Run any command by its id, on the pane that owns it."""
+        """Run a command by its id, on the pane that owns it."""
         command = BY_ID[command_id]
-        owners: dict[Scope, Any] = {
+        owners: dict[Scope, CommandPane | None] = {
             "app": self, "list": self.sessions, "transcript": self.transcript,
             "inspector": self.inspector,
         }
@@ -210,100 +278,42 @@ class MainScreen(UndoVerbs, ContinueVerb, LiveScreen):
         if owner is not None:
             await owner.run_command(command)
 
-    # Commands
-
-    def _step(self, by: int) -> None:
-        names = [
-            name for name in PANES
-            if name == self.focused_pane or self.size.width < 150
-            or name not in self.state.layout.hidden
-        ]
-        at = names.index(self.focused_pane)
-        self.focus_pane(names[(at + by) % len(names)])
-
-    def do_next_pane(self) -> None:
-        """Go to the next pane."""
-        self._step(1)
-
-    def do_previous_pane(self) -> None:
-        """Go to the previous pane."""
-        self._step(-1)
-
-    def do_sessions(self) -> None:
-        """Go to the list."""
-        self.focus_pane("sessions")
-
-    def do_transcript(self) -> None:
-        """Go to the transcript."""
-        self.focus_pane("transcript")
-
-    def do_inspector(self) -> None:
-        """Go to the inspector."""
-        self.focus_pane("inspector")
-
-    def do_zoom(self) -> None:
-        """Give the focused pane the whole screen, and back."""
-        self.state.layout = self.state.layout._replace(zoomed=not self.state.layout.zoomed)
-        self.apply_layout()
-
-    def do_hide(self) -> None:
-        """Hide the focused side pane, or show what is hidden."""
-        layout, focused = self.state.layout, self.focused_pane
-        if focused != "transcript":
-            self.state.layout = layout._replace(hidden=layout.hidden | {focused}, zoomed=False)
-            self.focus_pane("transcript")
-            return
-        hidden: frozenset[PaneName] = frozenset() if layout.hidden else frozenset({"inspector"})
-        self.state.layout = layout._replace(hidden=hidden)
-        self.apply_layout()
-
-    def _resize(self, by: int) -> None:
-        layout, screen = self.state.layout, self.size.width
-        focused = self.focused_pane
-        pane: PaneName = "sessions" if focused == "transcript" else focused
-        by = -by if focused == "transcript" else by
-        width = layout.width_of(pane, screen) + by
-        self.state.layout = layout.resized(pane, width, screen)
-        self.apply_layout()
-
-    def do_narrower(self) -> None:
-        """Make the focused pane narrower."""
-        self._resize(-WIDTH_STEP)
-
-    def do_wider(self) -> None:
-        """Make the focused pane wider."""
-        self._resize(WIDTH_STEP)
-
-    def do_palette(self) -> None:
-        """Open the command palette."""
-        self.app.action_command_palette()
-
-    def do_help(self) -> None:
-        """Show the keys."""
+    def show_help(self) -> None:
+        """Show the keys of the focused pane."""
         from tui.keys.help import HelpScreen
 
-        self.app.push_screen(HelpScreen(SCOPES[self.focused_pane], self.changed_keys))
+        self.host.push_screen(HelpScreen(self.panes.scope, self.host.settings.keys))
 
-    def do_theme(self) -> None:
-        """Go between dark and light."""
+    def switch_theme(self) -> None:
+        """Switch between the dark and the light theme."""
         dark = self.app.current_theme.dark
         self.app.theme = "backscroll-light" if dark else "backscroll-dark"
 
-    def do_back(self) -> None:
-        """Go back one step: filter, zoom, inspector, transcript, list, the words on top."""
-        focused = self.focused_pane
-        go_back = getattr(self.panes[focused], "go_back", None)
-        if go_back is not None and go_back():
-            return
-        if self.state.layout.zoomed:
-            self.do_zoom()
-        elif focused == "inspector":
-            self.focus_pane("transcript")
+    async def resume(self) -> None:
+        """Resume the session in its agent."""
+        await self.sessions.catch_up()
+        session_id = self.session_meant()
+        if session_id is not None:
+            from tui.verbs.resuming import go_on
+
+            await asking(self, go_on(self.host, session_id))
+
+    def go_back(self) -> None:
+        """Go back one step: filter, zoom, inspector, transcript, list, headline."""
+        focused = self.panes.focused
+        if focused == "sessions":
+            went = self.sessions.go_back()
         elif focused == "transcript":
-            self.focus_pane("sessions")
+            went = self.transcript is not None and self.transcript.go_back()
+        else:
+            went = self.inspector is not None and self.inspector.go_back()
+        if went:
+            return
+        if self.panes.zoomed:
+            self.panes.toggle_zoom()
+        elif focused == "inspector":
+            self.panes.focus("transcript")
+        elif focused == "transcript":
+            self.panes.focus("sessions")
         else:
             self.query(Headline).remove()
-
-    def do_quit(self) -> None:
-        """Quit."""
-        self.app.exit()

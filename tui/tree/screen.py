@@ -22,8 +22,8 @@ from tui.kit.text import one_line
 from tui.stacked import StackedScreen
 from tui.tree.block import TreeBlock, TreeRow, column_heads, rows_of_tree
 from tui.verbs.doing import ask_store, asking, counted
-from tui.verbs.everywhere import ContinueVerb, UndoVerbs
 from tui.verbs.sessions import OneSession, SessionActions
+from tui.verbs.undo import redo, undo
 
 if TYPE_CHECKING:
     from store.verbs.undo import Step
@@ -50,7 +50,7 @@ def _read(
     return nodes, rows_of_tree(nodes, labels)
 
 
-class TreeScreen(UndoVerbs, ContinueVerb, StackedScreen):
+class TreeScreen(StackedScreen):
     """Shows one family with its own keys."""
 
     SCOPE = "tree"
@@ -174,10 +174,6 @@ class TreeScreen(UndoVerbs, ContinueVerb, StackedScreen):
             return None
         return self._block.nodes[row.node].id
 
-    def session_meant(self) -> str | None:
-        """Return the session to go on with."""
-        return self.current_session()
-
     @property
     def has_labels(self) -> bool:
         """Whether a message of the family has a label."""
@@ -189,13 +185,28 @@ class TreeScreen(UndoVerbs, ContinueVerb, StackedScreen):
             self._load, group="tree", exclusive=True, exit_on_error=False  # type: ignore[arg-type]
         )
 
-    async def after_step(self, step: Step) -> None:
-        """Go to the session that was undone or redone to."""
-        await super().after_step(step)
-        self.run_worker(
-            partial(self._load_at, step.session_id),  # type: ignore[arg-type]
-            group="tree", exclusive=True, exit_on_error=False,
-        )
+    async def undo(self) -> None:
+        """Undo the last change, and go to its session."""
+        self._after_step(await undo(self.host))
+
+    async def redo(self) -> None:
+        """Redo what was undone last, and go to its session."""
+        self._after_step(await redo(self.host))
+
+    def _after_step(self, step: Step | None) -> None:
+        if step is not None:
+            self.run_worker(
+                partial(self._load_at, step.session_id),  # type: ignore[arg-type]
+                group="tree", exclusive=True, exit_on_error=False,
+            )
+
+    async def resume(self) -> None:
+        """Resume the session on the line in its agent."""
+        from tui.verbs.resuming import go_on
+
+        session_id = self.current_session()
+        if session_id is not None:
+            await asking(self, go_on(self.host, session_id))
 
     async def _load_at(self, session_id: str) -> None:
         await self._load()

@@ -1,0 +1,165 @@
+"""Follows the store for a screen: polls it, and has what moved shown, and only that."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from textual.screen import Screen
+from textual.timer import Timer
+
+from store.engine import changes
+from store.engine.changes import Moved
+from store.errors import StoreError
+from tui.live.polling import Health, Poller
+from tui.messages import ProblemOccurred
+from tui.start.library import Library
+
+
+class Pace(NamedTuple):
+    """How often the store is looked at and the screen repainted.
+
+    Attributes:
+        poll_ms: Between two looks at the store; 0 never looks.
+        unfocused_poll_ms: The same while the terminal has no focus.
+        repaint_ms: At least this long between two passes over what moved; the first one is
+            done at once.
+    """
+
+    poll_ms: int = 50
+    unfocused_poll_ms: int = 250
+    repaint_ms: int = 50
+
+
+class StoreWatcher:
+    """Notices what is written, by anybody, and has the panes show it.
+
+    Attributes:
+        poller: Looks at the store.
+    """
+
+    def __init__(
+        self, screen: Screen[None], library: Library, pace: Pace, *,
+        show: Callable[[Moved], Awaitable[None]], health_changed: Callable[[], None],
+    ) -> None:
+        """Make a watcher; what is written from now on is shown, once it is started.
+
+        Args:
+            screen: Runs timers and workers.
+            library: The store.
+            pace: How often.
+            show: Shows what moved; what it raises leaves that to the next pass.
+            health_changed: Called when the store turns busy, gone or fresh.
+        """
+        # Before anything is read, so that nothing can be written in between unseen.
+        self.poller = Poller(library, self._noticed, self._health_changed, self._reopen)
+        self._seq = changes.newest(library.database)
+        self._screen, self._library, self.pace = screen, library, pace
+        self._show, self._tell_health = show, health_changed
+        self._due = self._all_moved = self._following = False
+        self._owed = Moved()
+        self.passed_at = 0.0
+        self.pass_due: Timer | None = None
+
+    def start(self) -> None:
+        """Look at the store from now on; less often while the terminal has no focus."""
+        self._set_pace()
+        self._screen.watch(self._screen.app, "app_focus", self._set_pace, init=False)
+
+    def _set_pace(self) -> None:
+        focused, pace = self._screen.app.app_focus, self.pace
+        slow = max(pace.poll_ms, pace.unfocused_poll_ms)
+        self.poller.start(pace.poll_ms if focused else slow)
+
+    def stop(self) -> None:
+        """Stop looking."""
+        self.poller.stop()
+
+    def busy(self) -> None:
+        """Note that a read found the store busy."""
+        self.poller.say("busy")
+
+    # What the poller notices
+
+    def _noticed(self) -> None:
+        self._due = True
+        self._pass_soon()
+
+    def _health_changed(self, health: Health) -> None:
+        self._tell_health()
+        if health.state == "fresh":
+            self._all_moved = True
+            self._noticed()
+
+    def _reopen(self) -> None:
+        self._all_moved = True
+        self._screen.run_worker(self._open_again(), group="reopen", exit_on_error=False)
+
+    async def _open_again(self) -> None:
+        try:
+            await self._library.reopen()
+        except Exception as error:
+            self.poller.reopened(error)
+        else:
+            self.poller.reopened()
+
+    # Passes over what moved
+
+    async def show_written(self) -> None:
+        """Show what the app itself has just written; returns when the panes show it."""
+        self._due = True
+        await self._follow()
+
+    def _pass_soon(self) -> None:
+        if self._following or self.pass_due is not None or not self._screen.is_attached:
+            return
+        pause = self.passed_at + self.pace.repaint_ms / 1000 - time.monotonic()
+        if pause <= 0:
+            self._screen.run_worker(self._follow(), group="live", exit_on_error=False)
+        else:
+            self.pass_due = self._screen.set_timer(pause, self.pass_now)
+
+    def pass_now(self) -> None:
+        """Show what moved, without waiting for the timer."""
+        self.pass_due = None
+        self._pass_soon()
+
+    async def _follow(self) -> None:
+        try:
+            await self.follow()
+        except StoreError:
+            # It is done again when the store can be read.
+            self._all_moved = True
+            self.busy()
+        except Exception as error:
+            self._screen.post_message(
+                ProblemOccurred("What was written could not be shown", error))
+
+    async def follow(self) -> None:
+        """Show all that has moved; returns when the panes show it.
+
+        Raises:
+            StoreError: The store is busy or gone; what moved is kept for the next pass.
+        """
+        if self._following:
+            return
+        self._following = True
+        try:
+            while self._due:
+                self._due, self.passed_at = False, time.monotonic()
+                await self._pass()
+        finally:
+            self._following = False
+
+    async def _pass(self) -> None:
+        self._seq, moved = await self._library.read(changes.since, self._seq)
+        moved.vague = moved.vague or self._all_moved
+        self._all_moved = False
+        self._owed.merge(moved)
+        owed, self._owed = self._owed, Moved()
+        try:
+            await self._show(owed)
+        except BaseException:
+            self._owed.merge(owed)
+            raise

@@ -1,0 +1,95 @@
+"""Which session the transcript shows, and how another one is opened."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.screen import Screen
+from textual.timer import Timer
+
+from tui.messages import ProblemOccurred
+from tui.start.library import Library
+from tui.start.state import ViewState
+
+if TYPE_CHECKING:
+    from tui.transcript.transcript_pane import TranscriptPane
+
+PREVIEW_AFTER_S = 0.12
+"""The list's cursor rests this long before its session is opened beside the list."""
+
+
+class SessionOpener:
+    """Opens sessions in the transcript, and remembers the place in each.
+
+    Attributes:
+        transcript: The pane; None until it is loaded.
+        shown: The id of the session that is shown, or being opened.
+    """
+
+    def __init__(self, screen: Screen[None], library: Library, state: ViewState) -> None:
+        """Make an opener with nothing shown.
+
+        Args:
+            screen: Runs timers and workers.
+            library: The store.
+            state: Keeps the places.
+        """
+        self._screen, self._library, self._state = screen, library, state
+        self._preview: Timer | None = None
+        self.transcript: TranscriptPane | None = None
+        self.shown: str | None = None
+
+    def preview(self, session_id: str) -> None:
+        """Open a session once the list's cursor rests on it."""
+        self.stop_preview()
+        self._preview = self._screen.set_timer(PREVIEW_AFTER_S, lambda: self.open(session_id))
+
+    def stop_preview(self) -> None:
+        """Open nothing that the list's cursor passed before."""
+        if self._preview is not None:
+            self._preview.stop()
+
+    def open(self, session_id: str, message_id: str | None = None) -> None:
+        """Show a session; one that is shown already stays as it is.
+
+        Args:
+            session_id: The session.
+            message_id: Where to place it; None for the remembered place or the end.
+        """
+        self.stop_preview()
+        if self.transcript is None or (session_id == self.shown and message_id is None):
+            return
+        self.keep_place()
+        self.shown = session_id
+        self._screen.run_worker(
+            # A coroutine is made only when it runs: another may take its place.
+            partial(self._open, self.transcript, session_id, message_id),  # type: ignore[arg-type]
+            group="open", exclusive=True, exit_on_error=False,
+        )
+
+    async def _open(
+        self, transcript: TranscriptPane, session_id: str, message_id: str | None
+    ) -> None:
+        try:
+            from store.queries.sessions import get
+
+            store = await self._library.ready()
+            row = await store.read(get, session_id)
+            if row is None:
+                raise LookupError(f"session {session_id} is no longer in the store")
+            place = self._state.places.get(session_id)
+            await transcript.open_session(store, row, message_id=message_id, place=place)
+        except Exception as error:
+            if self.shown == session_id:
+                self.shown = None
+            self._screen.post_message(
+                ProblemOccurred("The session could not be opened", error))
+
+    def keep_place(self) -> None:
+        """Remember the place in the session that is shown."""
+        if self.shown is None or self.transcript is None:
+            return
+        place = self.transcript.place()
+        if place is not None:
+            self._state.keep_place(self.shown, place)
