@@ -29,7 +29,7 @@ from store.activity.states import (
     ActivityState,
 )
 from store.engine.database import Database
-from store.queries.reading import decoded, number, text
+from store.engine.reading import decoded, number, text
 from store.rows import SessionRow
 from store.system.processes import host_name, is_alive, lock_is_held
 

@@ -19,8 +19,8 @@ import orjson
 from store.activity.attendance import PROGRAMS, Processes, running_processes
 from store.activity.states import ALIVE, GONE
 from store.engine.database import Database
+from store.engine.reading import decoded, number, text
 from store.ids import derived_session_id
-from store.queries.reading import decoded, number, text
 from store.sources.base.protocol import ActivitySource, RunningSession
 from store.sources.registry import all_sources
 from store.system.processes import Process, boot_id, host_name, is_alive, lock_is_held, process_of

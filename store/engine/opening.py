@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from store.engine.database import Database, open_database
+from store.engine.server_url import server_url
 from store.errors import StoreError
-from store.sources.base.server_url import server_url
 from store.system.paths import expanded
 
 NO_SERVER_STORE = (

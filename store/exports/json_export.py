@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from store.exports.encoding import encode_for_output
 from store.exports.reading import SessionReading
+from store.text.exact_json import encode_for_output
 
 
 def write_json(reading: SessionReading) -> Iterator[str]:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from store.engine.database import Database
-from store.exports.encoding import NotJson, decode
 from store.queries.originals import numbered_records
+from store.text.exact_json import NotJson, decode
 
 _SESSIONS_HELD = 4
 """A fork's messages lead to a few sessions in turn; each is read once."""

@@ -9,10 +9,10 @@ from typing import Any
 
 from store.conversation.replies import reply_in
 from store.conversation.speakers import speaker_of
-from store.exports.encoding import encode
 from store.exports.reading import MessageReading, Row, SessionReading
 from store.exports.tool_line import tool_name, tool_output, tool_state, tool_subject
 from store.exports.typed import typed
+from store.text.exact_json import encode
 from store.text.neutral import neutral
 
 OUTPUT_LINES = 40

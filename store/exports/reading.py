@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from store.engine.database import Database
+from store.engine.reading import text
 from store.errors import NotFound
-from store.exports.encoding import column_value
 from store.queries.context import context_ids
-from store.queries.reading import text
+from store.text.exact_json import column_value
 
 Row = dict[str, Any]
 View = Literal["all", "display", "hidden", "context"]

@@ -106,7 +106,7 @@ def has_failed(data: Mapping[str, Any]) -> bool:
 
 def tool_output(data: Mapping[str, Any]) -> str:
     """Return the output, or the error, as text; content blocks too, other values as JSON."""
-    from store.exports.encoding import encode
+    from store.text.exact_json import encode
 
     if isinstance(data.get("errorText"), str):
         return str(data["errorText"])

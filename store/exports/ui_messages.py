@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from store.exports.encoding import encode_for_output
 from store.exports.reading import MessageReading, Row, SessionReading
 from store.recorder.reading import sdk_message
+from store.text.exact_json import encode_for_output
 
 
 def write_ui_messages(reading: SessionReading) -> Iterator[str]:

@@ -19,11 +19,11 @@ from pydantic_core import PydanticCustomError
 from store.engine.database import Database
 from store.engine.transactions import transaction
 from store.errors import BackscrollError, Refused
-from store.exports.encoding import LONGEST_LINE, NotJson, bounded_lines, decode
 from store.exports.reading import Row, read_session
 from store.ids import ID_SHAPE
 from store.imports.rows import columns_by_key, insert_rows, same_row
 from store.system.clock import Clock, system_clock
+from store.text.exact_json import LONGEST_LINE, NotJson, bounded_lines, decode
 from store.usage import Rollups
 
 Outcome = Literal["added", "unchanged", "refused"]

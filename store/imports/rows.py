@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.engine.database import Database
-from store.exports.encoding import encode
 from store.exports.reading import Row
 from store.rows import UNKNOWN_MODEL
+from store.text.exact_json import encode
 
 _SUFFIX = "_json"
 

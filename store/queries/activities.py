@@ -10,12 +10,12 @@ import orjson
 from store.activity.judgement import Known, judged_all, live_activities, stored_activity
 from store.activity.states import BY_URGENCY
 from store.engine.database import Database
+from store.engine.reading import number, text
 from store.queries import list_keys, listing
 from store.queries.helpers import without_helpers
 from store.queries.list_keys import ListKeys
 from store.queries.list_options import SORTS
 from store.queries.listing import ListQuery, ListRow
-from store.queries.reading import number, text
 
 RECENT_MS = 86_400_000
 """What a session that rests for longer seems to do is no news any more."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from store.conversation.turns import starts_turn
 from store.engine.database import Database
+from store.engine.reading import decoded
 from store.errors import Refused
 from store.queries.context import visible_ids
-from store.queries.reading import decoded
 from store.usage import spent_of
 
 _TOLD = ("toolName", "toolCallId", "input", "rawInput")

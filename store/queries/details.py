@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from store.conversation.turns import starts_turn
 from store.engine.database import Database
+from store.engine.reading import decoded, number, number_or_none, text
 from store.errors import NotFound
 from store.queries import sessions
 from store.queries.counted import counted
 from store.queries.inspection import LinkedSession, linked
 from store.queries.originals import record_count
-from store.queries.reading import decoded, number, number_or_none, text
 from store.rows import SessionRow
 from store.usage import Spent, spent_of
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from store.conversation import prompts
+from store.engine import prompts
 from store.engine.database import Database
-from store.queries.reading import decoded, number, text
+from store.engine.reading import decoded, number, text
 from store.usage import KEYS
 
 Kind = Literal[

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from store.conversation.turns import starts_turn
 from store.engine.database import Database
-from store.errors import NotFound
-from store.queries.reading import (
+from store.engine.reading import (
     PART_COLUMNS,
     amount,
     decoded,
@@ -17,6 +16,7 @@ from store.queries.reading import (
     part_row,
     text,
 )
+from store.errors import NotFound
 from store.queries.transcript import starting_message
 from store.rows import MessageRow, PartRow
 from store.usage import COLUMNS, Spent, spent_of

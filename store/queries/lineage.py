@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from store.engine.database import Database
+from store.engine.reading import number, text
 from store.errors import NotFound
 from store.queries.helpers import shown_in_tree, without_helpers
-from store.queries.reading import number, text
 
 LineageKind = Literal["root", "fork", "subagent", "continuation", "unknown"]
 _KINDS: tuple[LineageKind, ...] = ("fork", "subagent", "continuation")

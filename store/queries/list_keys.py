@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.engine.database import Database
+from store.engine.reading import number, text
 from store.queries.helpers import without_helpers
 from store.queries.list_options import GROUPS, SHELVES, SORTS
 from store.queries.listing import ListQuery
-from store.queries.reading import number, text
 from store.queries.workspaces import names_of
 
 _QUARTER_HOUR = 900_000

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from store.activity.judgement import live_activities
 from store.engine.database import Database
-from store.queries.list_options import DEFAULT_GROUP, DEFAULT_SHELF, DEFAULT_SORT
-from store.queries.reading import (
+from store.engine.reading import (
     Column,
     amount,
     decoded,
@@ -18,6 +17,7 @@ from store.queries.reading import (
     tag_names,
     text,
 )
+from store.queries.list_options import DEFAULT_GROUP, DEFAULT_SHELF, DEFAULT_SORT
 
 
 class ListQuery(NamedTuple):

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from store.engine.database import Database
-from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound
-from store.queries.reading import (
+from store.engine.reading import (
     PART_COLUMNS,
     decoded,
     message_columns,
@@ -20,6 +19,7 @@ from store.queries.reading import (
     number,
     part_row,
 )
+from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound
 from store.rows import MessageRow, PartRow
 
 Cursor = tuple[int, str]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from store.engine.database import Database
 from store.errors import NotFound
-from store.text.compression import DamagedFrame, unpack_frame
+from store.system.compression import DamagedFrame, unpack_frame
 from store.text.stored_json import DamagedJson, loads
 
 

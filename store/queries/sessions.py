@@ -13,9 +13,9 @@ from typing import Any, Literal
 import orjson
 
 from store.engine.database import Database
+from store.engine.reading import decoded, number, session_columns, session_row
 from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound
 from store.queries.helpers import without_helpers
-from store.queries.reading import decoded, number, session_columns, session_row
 from store.queries.workspaces import names_of
 from store.rows import SessionRow
 

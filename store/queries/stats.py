@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from store.engine.database import Database
+from store.engine.reading import amount, decoded, number
 from store.queries.counted import Counted, counted
 from store.queries.list_keys import day_of
-from store.queries.reading import amount, decoded, number
 from store.queries.transcript import last_usage
 from store.usage import KEYS, Spent, bucket_sql, context_size
 

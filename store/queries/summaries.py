@@ -24,9 +24,9 @@ from typing import Any
 
 from store.activity.judgement import judged_all, known_of, live_activities
 from store.engine.database import Database
-from store.exports.encoding import column_value
 from store.queries import counting, sessions
 from store.rows import SessionRow
+from store.text.exact_json import column_value
 
 Summary = dict[str, Any]
 _BATCH = 256

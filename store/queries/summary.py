@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from store.engine.database import Database
+from store.engine.reading import number_or_none
 from store.queries.helpers import helper_count
-from store.queries.reading import number_or_none
 
 
 class Totals(NamedTuple):

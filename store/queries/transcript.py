@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from store.engine.database import Database
-from store.queries.reading import (
+from store.engine.reading import (
     PART_COLUMNS,
     message_columns,
     message_row,

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from store.engine.database import Database
+from store.engine.reading import tag_names
 from store.queries.context import visible_ids
 from store.queries.lineage import FamilyNode, turn_counts, turn_number
-from store.queries.reading import tag_names
-from store.verbs.marks import user_marks
+from store.queries.user_marks import user_marks
 
 
 @dataclass(frozen=True, slots=True)

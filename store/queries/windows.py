@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.engine.database import Database
-from store.queries.reading import PART_COLUMNS, message_columns, message_row, part_row
+from store.engine.reading import PART_COLUMNS, message_columns, message_row, part_row
 from store.queries.transcript import (
     Child,
     Keyset,

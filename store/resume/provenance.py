@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from store.engine.database import Database
-from store.exports.encoding import column_value
 from store.queries.sessions import get
 from store.rows import SessionRow
 from store.system.locations import cache_dir, data_dir
 from store.system.paths import open_regular, real_path
+from store.text.exact_json import column_value
 
 _MOST_FORKS = 64
 _LOOKED_AT = 1 << 20

@@ -17,10 +17,10 @@ from typing import Any
 from store.config import Config, load_config
 from store.engine import schema
 from store.engine.database import Database, cannot_be_made, open_database
+from store.engine.server_url import Root
 from store.engine.transactions import explained
 from store.errors import BackscrollError, StoreError
 from store.sources import registry
-from store.sources.base.server_url import Root
 from store.sync.engine import Sync
 from store.sync.jsontext import json_text
 from store.sync.progress import Progress, Summary

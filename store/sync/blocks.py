@@ -11,7 +11,7 @@ import zstandard
 
 from store.sources.base.drafts import AttachmentDraft
 from store.sync.jsontext import clean
-from store.text.compression import unpack_frame
+from store.system.compression import unpack_frame
 
 BLOCK_BYTES = 192 * 1024
 """Raw bytes after which a block is closed: one is read to show one record."""

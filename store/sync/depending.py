@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from store.engine.database import Database
+from store.engine.server_url import Root
 from store.sources.base.protocol import SESSION_FACT, Fact, FileStamp
-from store.sources.base.server_url import Root
 from store.sync.jsontext import clean
 
 HASH_BYTES = 8

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from store.engine.database import Database
+from store.engine.server_url import Root
 from store.sources.base.protocol import Problem, Unit
-from store.sources.base.server_url import Root
 from store.sync import depending, problems, units
 from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
 from store.sync.depending import News, Where

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from store.engine.server_url import Root
 from store.sources.base.protocol import Unit
-from store.sources.base.server_url import Root
 from store.sync.batch import Outcome
 from store.sync.units import Excludes
 

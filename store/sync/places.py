@@ -9,8 +9,8 @@ from typing import Any
 
 from store.config import load_config
 from store.engine.database import Database
+from store.engine.server_url import Root, ServerUrl, as_root
 from store.sources.base.protocol import Problem, Source
-from store.sources.base.server_url import Root, ServerUrl, as_root
 from store.sources.registry import all_sources
 from store.sync.jsontext import clean
 from store.sync.problems import problems

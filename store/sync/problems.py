@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from store.engine.database import Database
+from store.engine.server_url import Root
 from store.sources.base.protocol import Problem
-from store.sources.base.server_url import Root
 from store.sync.jsontext import clean
 from store.system.clock import Clock
 

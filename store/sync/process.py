@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
+from store.engine.server_url import Root, ServerTrouble, ServerUrl
 from store.errors import StoreError
-from store.sources.base.server_url import Root, ServerTrouble, ServerUrl
 from store.sync.children import child_environment
 from store.sync.progress import Progress, Summary
 from store.sync.roots import handed_over

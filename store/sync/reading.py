@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from store.engine.server_url import Root
 from store.errors import BackscrollError
 from store.sources.base.protocol import Fact, FileStamp, Problem, Reading, Source, Unit
-from store.sources.base.server_url import Root
 from store.sync import roots
 from store.sync.depending import Dependencies
 from store.sync.memory import Memory

@@ -18,7 +18,7 @@ from store.sync.blocks import packed
 from store.sync.jsontext import json_text
 from store.sync.session_rows import Carried
 from store.sync.units import Job, version_of
-from store.text.compression import DamagedFrame, unpack_frame
+from store.system.compression import DamagedFrame, unpack_frame
 from store.usage import Rollups
 
 FORM = 1

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import orjson
 
+from store.engine.server_url import Root, ServerTrouble, ServerUrl, as_root, server_url
 from store.errors import StoreError
 from store.sources.base.protocol import (
     FollowedSource,
@@ -20,7 +21,6 @@ from store.sources.base.protocol import (
     Source,
     Unit,
 )
-from store.sources.base.server_url import Root, ServerTrouble, ServerUrl, as_root, server_url
 from store.sync.second_names import each_once
 from store.system.paths import resolved
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from store.engine.database import Database
+from store.engine.server_url import Root, as_root
 from store.sources.base.one_file import is_one_file, name_order
 from store.sources.base.protocol import Unit
-from store.sources.base.server_url import Root, as_root
 
 
 def each_once(units: Iterable[Unit]) -> Iterator[Unit]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from store.engine.server_url import Root, ServerUrl
 from store.errors import StoreError
 from store.sources.base.protocol import Source
-from store.sources.base.server_url import Root, ServerUrl
 from store.sources.registry import recognised
 from store.sync.roots import configured_root, default_roots, identity, may_be_there
 from store.system.locations import private_folder, scratch_dir

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import orjson
 
 from store.engine.database import Database
+from store.engine.server_url import Root
 from store.sources.base.protocol import FileStamp, Source, Unit
-from store.sources.base.server_url import Root
 from store.sync import depending
 from store.sync.jsontext import clean, json_text
 from store.system.clock import Clock

@@ -19,9 +19,9 @@ from typing import Any
 
 from store.config import PollFiles
 from store.engine.database import Database
+from store.engine.server_url import ServerUrl
 from store.errors import StoreError
 from store.sources.base.protocol import ActivitySource, FollowedSource, Problem, Unit
-from store.sources.base.server_url import ServerUrl
 from store.sync import depending, units
 from store.sync.engine import Sync, each_target_once
 from store.sync.locking import only_watcher

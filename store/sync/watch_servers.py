@@ -16,8 +16,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from store.engine.server_url import ServerTrouble, ServerUrl
 from store.sources.base.protocol import ServerSource, Unit
-from store.sources.base.server_url import ServerTrouble, ServerUrl
 from store.sync.roots import on_servers
 from store.sync.targets import Target
 

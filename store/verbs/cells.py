@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from store.engine.database import Database
+from store.engine.reading import number
 from store.errors import Refused
-from store.queries.reading import number
 
 Table = Literal["chat_sessions", "chat_messages"]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from store.engine.database import Database
+from store.engine.reading import tag_names
 from store.errors import Refused
-from store.queries.reading import decoded, tag_names
+from store.queries.user_marks import user_marks
 from store.verbs.cells import CellEdit, dump_edits, set_column, set_metadata, touch_host
 from store.verbs.guards import require_session, require_visible_message
 from store.verbs.log import note_change, record
@@ -23,16 +23,6 @@ def _one_line(text: str, what: str) -> str:
     if not line:
         raise Refused(f"an empty {what} is no {what}")
     return line
-
-
-def user_marks(db: Database, session_id: str) -> dict[str, Any]:
-    """Return ``metadata_json.user`` of a session: title, star, tags, labels; each may be absent."""
-    row = db.connection.execute(
-        "SELECT metadata_json -> '$.user' FROM chat_sessions"
-        " WHERE id = $1 AND json_valid(metadata_json)",
-        {"1": session_id},
-    ).fetchone()
-    return decoded(row[0]) if row else {}
 
 
 def _finish(

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from store.engine.database import Database
+from store.engine.reading import number
 from store.errors import Refused
-from store.queries.reading import number
 from store.usage import KEYS, bucket_sql
 from store.verbs import rollups
 from store.verbs.cells import CellEdit, dump_edits, set_column, set_metadata, touch_host

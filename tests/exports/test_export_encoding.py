@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.exports.encoding import NotJson, column_value, decode, encode, encode_for_output
+from store.text.exact_json import NotJson, column_value, decode, encode, encode_for_output
 
 VALUES = st.recursive(
     st.none()

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from store.engine.database import Database, open_database
+from store.engine.server_url import Root, ServerUrl, server_url
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.protocol import Problem, Source
-from store.sources.base.server_url import Root, ServerUrl, server_url
 from store.sync import roots
 from store.sync.engine import Sync
 from store.sync.settings import Settings

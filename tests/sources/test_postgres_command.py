@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from store.engine.database import open_database
+from store.engine.server_url import ServerUrl
 from store.errors import StoreError
 from store.ids import derived_session_id
-from store.sources.base.server_url import ServerUrl
 from store.sync.process import Synced, Trouble, Watching, start_sync
 from store.system.locations import cache_dir, library_path
 from tests.cli.conftest import Run, claude_home, home, run

@@ -13,9 +13,9 @@ import pytest
 
 from store.engine.database import Database as Library
 from store.engine.database import open_database
+from store.engine.server_url import ServerUrl
 from store.ids import derived_session_id
 from store.sources.base.protocol import Reading, Unit
-from store.sources.base.server_url import ServerUrl
 from store.sources.base.servers.connection import PostgresRows
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource

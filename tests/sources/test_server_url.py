@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from store.sources.base.server_url import Root, ServerTrouble, ServerUrl, as_root, server_url
+from store.engine.server_url import Root, ServerTrouble, ServerUrl, as_root, server_url
 from store.sync import roots
 
 

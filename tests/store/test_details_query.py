@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from store.conversation.turns import starts_turn
+from store.engine.reading import decoded
 from store.errors import NotFound
 from store.queries import details
 from store.queries.inspection import part_detail
-from store.queries.reading import decoded
 from store.usage import Spent, spent_of
 from tests.tui.inspected import START, USAGE, Talk, bash, make_long, make_store, part_id, text
 

@@ -182,7 +182,7 @@ def test_a_line_that_is_too_long_costs_its_session(
     demo: Database, target: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("store.imports.reading.LONGEST_LINE", 1 << 20)
-    monkeypatch.setattr("store.exports.encoding.LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr("store.text.exact_json.LONGEST_LINE", 1 << 20)
     broken, whole = all_ids(demo)[:2]
     file = tmp_path / "export.jsonl"
     session, rest = exported(demo, broken).split("\n", 1)

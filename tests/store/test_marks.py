@@ -6,7 +6,8 @@ import pytest
 
 from store.engine.database import in_transaction
 from store.errors import NotFound, Refused
-from store.verbs.marks import label, rename, star, star_all, tag, tag_all, user_marks
+from store.queries.user_marks import user_marks
+from store.verbs.marks import label, rename, star, star_all, tag, tag_all
 from store.verbs.undo import undo
 from tests.store.talks import Talk
 

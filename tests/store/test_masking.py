@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from store.engine.server_url import server_url
 from store.errors import NotFound
-from store.sources.base.server_url import server_url
 from store.text.masking import masked
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from store.conversation import prompts
-from store.engine import schema
+from store.engine import prompts, schema
 from store.engine.database import Database, in_transaction, open_database
 from store.errors import Refused, StoreError
 from store.queries import sessions

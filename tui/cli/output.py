@@ -70,7 +70,7 @@ def note(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Write a value as one line of JSON."""
-    from store.exports.encoding import encode_for_output
+    from store.text.exact_json import encode_for_output
 
     sys.stdout.write(encode_for_output(value) + "\n")
 

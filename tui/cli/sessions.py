@@ -111,7 +111,7 @@ def _print(options: argparse.Namespace, found: Iterator[Summary]) -> Summary | N
 
 
 def _print_json(found: Iterator[Summary]) -> Summary | None:
-    from store.exports.encoding import encode_for_output
+    from store.text.exact_json import encode_for_output
 
     last: Summary | None = None
     between = "["

@@ -16,11 +16,11 @@ import sys
 from typing import Any
 
 from store.engine.database import Database
-from store.exports.encoding import encode_for_output
 from store.exports.reading import SessionReading, queued_messages, read_session
 from store.queries.sessions import resolve
 from store.queries.summaries import Summary, summaries_of
 from store.system.clock import system_clock
+from store.text.exact_json import encode_for_output
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
 from tui.cli.output import Printer, home_path, local_time
 from tui.cli.stores import needs_store, store_for_reading

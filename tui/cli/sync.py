@@ -30,8 +30,8 @@ import sys
 from pathlib import Path
 
 from store.engine.opening import NO_SERVER_STORE, as_path
+from store.engine.server_url import Root, as_root
 from store.errors import StoreError
-from store.sources.base.server_url import Root, as_root
 from store.sync.process import (
     Activity,
     Event,

@@ -10,10 +10,10 @@ from typing import Any
 
 from store.conversation.gone_marks import NO_LONGER, is_gone
 from store.conversation.speakers import speaker_of
-from store.exports.encoding import encode
 from store.exports.reading import MessageReading, Row
 from store.rows import MessageRow, PartRow
 from store.system.streams import Painted, joined
+from store.text.exact_json import encode
 from tui.cli.output import Printer, local_time
 from tui.kit.diff import DiffLine
 from tui.kit.text import one_line

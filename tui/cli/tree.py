@@ -17,8 +17,8 @@ from store.config import load_config
 from store.engine.database import Database
 from store.queries.lineage import FamilyNode, families, family, turn_counts, turn_number
 from store.queries.sessions import resolve
+from store.queries.user_marks import user_marks
 from store.system.streams import Painted, joined
-from store.verbs.marks import user_marks
 from tui.cli.output import Printer, print_json
 from tui.cli.stores import needs_store, store_for_reading
 from tui.kit import figures

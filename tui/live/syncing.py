@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from store.sources.base.server_url import Root
+    from store.engine.server_url import Root
     from store.sync.process import Event, SyncProcess, Trouble
     from store.sync.progress import Progress, Summary
 
@@ -64,7 +64,7 @@ class Syncing:
 
     async def _follow(self, targets: Sequence[str | Root], watch: bool) -> None:
         start_sync = import_module("store.sync.process").start_sync
-        as_root = import_module("store.sources.base.server_url").as_root
+        as_root = import_module("store.engine.server_url").as_root
         roots = [as_root(name) if isinstance(name, str) else name for name in targets]
         self._process = await start_sync(self._store, roots, watch=watch)
         assert self._process is not None

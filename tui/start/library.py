@@ -19,7 +19,7 @@ from store.engine.database import Database, open_database
 from store.system.clock import Clock, system_clock
 
 if TYPE_CHECKING:
-    from store.sources.base.server_url import Root
+    from store.engine.server_url import Root
     from store.store import Store
     from tui.start.making import Making
 

@@ -17,7 +17,7 @@ from tui.kit.figures import home_path
 from tui.start.library import Library
 
 if TYPE_CHECKING:
-    from store.sources.base.server_url import Root, ServerUrl
+    from store.engine.server_url import Root, ServerUrl
 
 
 def open_library(target: str | None, store: str | None, *, demo: bool = False) -> Library:
@@ -48,7 +48,7 @@ def open_library(target: str | None, store: str | None, *, demo: bool = False) -
 
 def _store_path(store: str) -> Path:
     """Return the file that a store's name means."""
-    urls = import_module("store.sources.base.server_url") if "://" in store else None
+    urls = import_module("store.engine.server_url") if "://" in store else None
     if urls is not None and urls.server_url(store) is not None:
         raise StoreError(str(import_module("store.engine.opening").NO_SERVER_STORE))
     return expanded(store)
@@ -175,7 +175,7 @@ def _source_of(path: Path) -> Path | None:
 
 def _opened_server(target: str) -> Library:
     """Open the copy of what a server holds; the server has to answer where there is none yet."""
-    url: ServerUrl | None = import_module("store.sources.base.server_url").server_url(target)
+    url: ServerUrl | None = import_module("store.engine.server_url").server_url(target)
     assert url is not None
     classify_server = import_module("store.sync.targets").classify_server
     try:

@@ -152,7 +152,8 @@ class SessionActions:
         await asking(self._widget, self._tag())
 
     async def _tag(self) -> None:
-        from store.verbs.marks import tag, user_marks
+        from store.queries.user_marks import user_marks
+        from store.verbs.marks import tag
         from tui.dialogs.ask import AskDialog
 
         host, session_id = self._host, self._targets.current

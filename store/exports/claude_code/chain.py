@@ -10,11 +10,11 @@ from typing import Any
 
 from store.exports.agent_file import title_of, written
 from store.exports.claude_code.turns import Turn, turns
-from store.exports.encoding import encode_for_output
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import Row, SessionReading
 from store.exports.steps import handed_over
 from store.exports.typed import typed
+from store.text.exact_json import encode_for_output
 from store.usage import whole_counts
 
 VERSION = "2.1.332"

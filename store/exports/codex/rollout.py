@@ -12,12 +12,12 @@ from store.exports.calls import CallIds
 from store.exports.codex.items import Item, call_items, content_items, is_tag
 from store.exports.codex.items import reasoning_item as reasoning
 from store.exports.codex.originals import kept_lines
-from store.exports.encoding import encode_for_output
 from store.exports.kept_records import KeptRecords
 from store.exports.reading import MessageReading, Row, SessionReading
 from store.exports.steps import as_aside, handed_over, is_aside, is_tool, with_file_texts
 from store.exports.typed import typed
 from store.system.clock import system_clock
+from store.text.exact_json import encode_for_output
 
 VERSION = "0.171.0"
 """The newest version whose resume the recipe was tested with."""

@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from store.exports.agent_file import NamedFile, title_of, written
-from store.exports.encoding import encode_for_output
 from store.exports.gemini.records import PROMPT, Records, iso
 from store.exports.reading import SessionReading
 from store.exports.typed import typed
+from store.text.exact_json import encode_for_output
 
 
 def write_gemini(reading: SessionReading) -> Iterator[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from store.exports.encoding import encode
 from store.exports.steps import really_failed
+from store.text.exact_json import encode
 
 Data = dict[str, Any]
 

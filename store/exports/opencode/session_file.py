@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.exports.agent_file import title_of
-from store.exports.encoding import encode_for_output
 from store.exports.kept_records import KeptRecords
 from store.exports.opencode.ids import Ids
 from store.exports.opencode.messages import Messages
 from store.exports.reading import Row, SessionReading
 from store.exports.typed import typed
 from store.system.clock import Clock, system_clock
+from store.text.exact_json import encode_for_output
 
 VERSION = "1.18.33"
 """The newest version whose import was tried."""

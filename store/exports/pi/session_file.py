@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from store.exports.agent_file import NamedFile, title_of, written
-from store.exports.encoding import encode_for_output
 from store.exports.pi.entries import Entries, Entry, iso
 from store.exports.reading import SessionReading
 from store.exports.typed import typed
+from store.text.exact_json import encode_for_output
 
 VERSION = 3
 NOTE = "backscroll"

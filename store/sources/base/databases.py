@@ -20,10 +20,10 @@ import orjson
 
 from store.engine.access import Opened, open_for_reading, read_header
 from store.engine.companions import Signature, signature
+from store.engine.server_url import Root
 from store.sources.base.json_lines import LineError, parse_value
 from store.sources.base.protocol import FileStamp
 from store.sources.base.row_reader import Row as Row
-from store.sources.base.server_url import Root
 from store.system.paths import real_path
 
 BUSY_MS = 1000

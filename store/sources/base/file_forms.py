@@ -6,7 +6,7 @@ import codecs
 import zlib
 from typing import Protocol
 
-from store.text.compression import unpacked_limit
+from store.system.compression import unpacked_limit
 
 _STEP = 1 << 24
 _MARKS = (

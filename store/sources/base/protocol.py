@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from store.engine.server_url import ServerUrl
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.row_reader import RowReader
-from store.sources.base.server_url import ServerUrl
 
 
 @dataclass(frozen=True, slots=True)

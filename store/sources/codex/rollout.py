@@ -16,8 +16,8 @@ from store.sources.base.json_lines import LINE_LIMIT, LineError, Record, parse_l
 from store.sources.base.protocol import FileStamp, Problem
 from store.sources.base.values import epoch_ms, mapping, string
 from store.sources.codex.names import DOCUMENT, PACKED, rollout_name
+from store.system.compression import unpacked_limit
 from store.system.paths import open_regular
-from store.text.compression import unpacked_limit
 
 _ITEMS = frozenset(
     ["message", "reasoning", "function_call", "function_call_output", "local_shell_call",

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from store.engine.server_url import ServerUrl
 from store.sources.base.database_source import DatabaseSource
 from store.sources.base.databases import SqliteRows, decoded, rows, stamp_of_rows
 from store.sources.base.drafts import LineageDraft
 from store.sources.base.protocol import SESSION_FACT, Problem, Reading, Unit
 from store.sources.base.row_reader import Row, RowReader
-from store.sources.base.server_url import ServerUrl
 from store.sources.base.servers.source import XMIN, ServerRows
 from store.sources.base.values import mapping, string, utc_ms
 from store.sources.hub.session import KIND, session_draft

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from store.engine.server_url import Root
 from store.sources.base.databases import decoded, stamp_of_rows
 from store.sources.base.protocol import Problem, Unit
 from store.sources.base.row_reader import Row, RowReader, bound_ids
-from store.sources.base.server_url import Root
 from store.sources.base.values import string, utc_ms
 from store.sources.lionagi.stored import in_sequence
 

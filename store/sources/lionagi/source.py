@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
+from store.engine.server_url import ServerUrl, server_url
 from store.sources.base.database_source import DatabaseSource
 from store.sources.base.databases import SqliteRows
 from store.sources.base.protocol import Problem, Reading, Unit
 from store.sources.base.row_reader import RowReader
-from store.sources.base.server_url import ServerUrl, server_url
 from store.sources.base.servers.source import XMIN, ServerRows
 from store.sources.lionagi.listing import Signs, list_units
 from store.sources.lionagi.session import KIND, session_drafts

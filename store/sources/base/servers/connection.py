@@ -18,8 +18,8 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, TypeVar
 
+from store.engine.server_url import ServerTrouble, ServerUrl
 from store.sources.base.databases import Row
-from store.sources.base.server_url import ServerTrouble, ServerUrl
 from store.sources.base.servers.reasons import is_of_password, reason
 from store.sources.base.servers.values import plain
 

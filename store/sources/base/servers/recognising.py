@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from store.engine.server_url import ServerTrouble, ServerUrl
 from store.sources.base.protocol import ServerSource, Source
-from store.sources.base.server_url import ServerTrouble, ServerUrl
 from store.sources.base.servers.connection import PostgresRows, Servers
 from store.text.neutral import neutral
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from store.engine.server_url import ServerTrouble, ServerUrl
 from store.sources.base.protocol import Problem, Reading, Unit
 from store.sources.base.row_reader import RowReader
-from store.sources.base.server_url import ServerTrouble, ServerUrl
 
 if TYPE_CHECKING:
     from store.sources.base.servers.connection import Servers
