@@ -23,12 +23,11 @@ from store.sync.jsontext import clean
 from store.sync.library import look_into_library
 from store.sync.locking import alone, transaction
 from store.sync.long_units import read_in_steps
-from store.sync.pool import ENDED_EARLY, Pool, worth_sharing
 from store.sync.progress import Meter, Progress, Summary
 from store.sync.reading import ReadUnit, leave_out, path_of
 from store.sync.roots import identity, may_be_there, units_of, why_unreadable
 from store.sync.second_names import known_name
-from store.sync.settings import Settings
+from store.sync.settings import BULK_UNITS, Settings
 from store.sync.targets import Target
 from store.sync.units import Job
 from store.sync.writer import log_changes, trim_changes
@@ -136,8 +135,7 @@ class Sync:
         """Read and write units, in about this order, then those that these concern."""
         for _ in range(MOST_ROUNDS):
             while jobs and not self.stopped():
-                shared = worth_sharing(jobs, self.settings)
-                jobs = self._share(jobs) if shared else self._work(jobs)
+                jobs = self._share(jobs) if len(jobs) > BULK_UNITS else self._work(jobs)
             if self.stopped():
                 return
             jobs = self._concerned()
@@ -254,7 +252,12 @@ class Sync:
         return row is not None and row[0] not in files and os.path.exists(row[0] or "")
 
     def _share(self, jobs: list[Job]) -> list[Job]:
-        """Have helpers do the jobs; return those that another sync wrote meanwhile."""
+        """Have helpers do the jobs where they are much; return those to do once more."""
+        # Imported here: most syncs start no helpers, and asyncio comes along.
+        from store.sync.pool import ENDED_EARLY, Pool, worth_sharing
+
+        if not worth_sharing(jobs, self.settings):
+            return self._work(jobs)
         again: list[Job] = []
         pool = Pool(self.database.path, self.settings, self.stopped)
         for done in pool.work(jobs):

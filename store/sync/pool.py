@@ -19,6 +19,7 @@ from store.sync.batch import BATCH_BYTES, Outcome
 from store.sync.children import child_environment
 from store.sync.dealing import Dealer
 from store.sync.frames import Failed, Frame, ReadsNow, Start, Task, Wrote, receive, send
+from store.sync.settings import BULK_UNITS
 from store.sync.units import Job
 from store.system.programs import PIPE, CommandLine, TooSlow
 from store.system.programs import start as start_program
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 BULK_BYTES = 24 << 20
 """Less than this is read here: starting helpers takes as long."""
-BULK_UNITS = 16
-"""So many units or fewer are sessions that grow, or one that is huge."""
 DEALT_BYTES = 2 * BATCH_BYTES
 """Source bytes that a helper has been given and has not yet written, at least."""
 MOST_DEATHS = 3

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from store.sync.units import Excludes
 
+BULK_UNITS = 16
+"""So many units or fewer are sessions that grow, or one that is huge: no helpers are started."""
+
 
 def default_helpers() -> int:
     """Return how many helpers this machine has room for; none on a single processor.

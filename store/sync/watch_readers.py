@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from store.sources.base.protocol import Follower
 from store.sync.long_units import is_long, read_in_steps
 from store.sync.memory import Memory
-from store.sync.pool import BULK_UNITS
 from store.sync.reading import ReadUnit, read_job, read_unit
 from store.sync.roots import follower_of
 from store.sync.session_rows import PreparedSession
+from store.sync.settings import BULK_UNITS
 from store.sync.units import Job
 
 if TYPE_CHECKING:

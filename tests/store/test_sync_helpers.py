@@ -19,7 +19,7 @@ from store.sync import pool
 from store.sync.engine import Sync
 from store.sync.problems import problems
 from store.sync.roots import units_of
-from store.sync.settings import Settings, nothing_excluded
+from store.sync.settings import BULK_UNITS, Settings, nothing_excluded
 from store.sync.targets import Target
 from store.sync.units import Job
 from store.system.readable import readable
@@ -90,7 +90,7 @@ def test_only_many_large_units_are_shared(target: Target, monkeypatch: pytest.Mo
     jobs = [Job(target.source, target.root, unit, None) for unit in units]
     settings = Settings(helpers=2)
     assert pool.worth_sharing(jobs, settings)
-    assert not pool.worth_sharing(jobs[: pool.BULK_UNITS], settings)
+    assert not pool.worth_sharing(jobs[:BULK_UNITS], settings)
     assert not pool.worth_sharing(jobs, Settings(helpers=0))
     monkeypatch.setattr(pool, "BULK_BYTES", sum(unit.size for unit in units) + 1)
     assert not pool.worth_sharing(jobs, settings)
@@ -204,8 +204,10 @@ def test_a_helper_that_ends_once_the_sync_is_stopped_blames_no_unit(
 
 KILLED = """
 import sys
+from store.sync import settings
+settings.BULK_UNITS = 0
 from store.sync import pool
-pool.BULK_BYTES = 0; pool.BULK_UNITS = 0
+pool.BULK_BYTES = 0
 if sys.argv[3:]:
     pool.COMMAND = (sys.executable, "-m", "tests.store.misbehaving_helper", *sys.argv[3:])
     take = pool.Pool._take
