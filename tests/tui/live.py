@@ -26,8 +26,8 @@ from tui.start.quick_settings import QuickSettings
 from tui.transcript import search as search_text
 from tui.transcript.document import Document
 from tui.transcript.measures import estimates
+from tui.transcript.pane import TranscriptPane
 from tui.transcript.skeleton import Skeleton, build
-from tui.transcript.transcript_pane import TranscriptPane
 
 NOW = 1_800_000_000_000
 FORMS = ("own", "contract", "grida")
@@ -93,12 +93,12 @@ class Live:
     async def see(self) -> None:
         """Poll, and have all slower readings done at once too."""
         await self.poll()
-        while (self.transcript.whole_is_due or self.sessions.order.is_due
+        while (self.transcript.follower.whole_is_due or self.sessions.order.is_due
                or self.sessions.turns.is_due):
             if self.sessions.turns.is_due:
                 self.sessions.turns.count_now()
-            if self.transcript.whole_is_due:
-                self.transcript.read_whole_now()
+            if self.transcript.follower.whole_is_due:
+                self.transcript.follower.check_whole_now()
             if self.sessions.order.is_due:
                 self.sessions.order.read_now()
             await self.quiet()
@@ -214,7 +214,7 @@ def _check_transcript(shown: Live, db: Database) -> None:
 
 
 def _check_search(shown: Live, db: Database, fresh: Document) -> None:
-    search = shown.transcript.search
+    search = shown.transcript.shown.search
     if search is None:
         return
     found = search_text.find(db, fresh.skeleton.message_ids, search.needle, search.pattern)

@@ -115,7 +115,7 @@ async def test_what_is_on_its_way_is_named_at_once(
         let_go.set()
         await settled(app, pilot)
         assert app.main.transcript is not None
-        assert app.main.transcript.header.render_line(0).text.rstrip() == drawn[0]
+        assert app.main.transcript.headings.header.render_line(0).text.rstrip() == drawn[0]
 
 
 async def test_the_palette_lists_the_focused_pane_first_and_looks_in_the_help(

@@ -64,7 +64,7 @@ async def test_a_session_without_messages_says_so(tmp_path: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await settled(app, pilot)
         assert app.main.transcript is not None
-        status = app.main.transcript.status.render_line(0).text
+        status = app.main.transcript.headings.status.render_line(0).text
         assert status.strip().startswith("This session has no messages")
 
 

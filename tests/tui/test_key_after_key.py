@@ -76,14 +76,15 @@ async def test_keys_behind_the_search_of_the_transcript_go_on_in_it(tmp_path: Pa
         await typed(run, 0, "G", "enter")
         for pace in PACES:
             await typed(run, pace, "home", "slash", *"user", "enter", "n", "n")
-            search = run.transcript.search
+            search = run.transcript.shown.search
             assert search is not None
             assert (search.needle, search.number, run.transcript.cursor) == ("user", 3, 4)
             await typed(run, pace, "slash", *"answer", "escape", "slash", *"assis", "enter", "n")
-            search = run.transcript.search
+            search = run.transcript.shown.search
             assert search is not None and search.needle == "assis"
             await typed(run, pace, "escape")
-            assert run.transcript.search is None and run.app.main.panes.focused == "transcript"
+            assert run.transcript.shown.search is None
+            assert run.app.main.panes.focused == "transcript"
         assert not run.told
 
 

@@ -20,7 +20,7 @@ from tui.kit.glyphs import glyphs
 from tui.live.notifying import Notifier, sequence
 from tui.sessions.order import REPORTED_AFTER
 from tui.start import problems
-from tui.transcript.transcript_pane import TranscriptPane
+from tui.transcript.pane import TranscriptPane
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -63,12 +63,12 @@ async def test_the_end_is_followed_until_the_user_moves_up(tmp_path: Path) -> No
         shown.write(("new_message", 34), ("new_message", 37), ("late_message", 30))
         await shown.see()
         assert shown.lines() == before
-        assert pane.below() > 0
-        (line,) = pane.status._lines
-        assert f"{pane.below()} new below" in line.text
+        assert pane.new_below.count() > 0
+        (line,) = pane.headings.status._lines
+        assert f"{pane.new_below.count()} new below" in line.text
         await shown.pilot.press("G")
         await shown.quiet()
-        assert pane.view.at_end and pane.below() == 0
+        assert pane.view.at_end and pane.new_below.count() == 0
 
 
 def said_beside(pane: TranscriptPane, part: int) -> list[str]:
@@ -88,9 +88,9 @@ async def test_a_process_that_died_stops_on_the_screen(
         shown.write(("run", 1))
         await shown.see()
         pane = shown.transcript
-        assert "● running" in pane.header._lines[0].right[0][0]
-        assert "following" in pane.status._lines[0].text
-        (part,) = pane.running_parts()
+        assert "● running" in pane.headings.header._lines[0].right[0][0]
+        assert "following" in pane.headings.status._lines[0].text
+        (part,) = pane.running.parts()
         assert "running" in said_beside(pane, part)
         inspector = shown.app.main.inspector
         assert inspector is not None
@@ -102,17 +102,17 @@ async def test_a_process_that_died_stops_on_the_screen(
             assert inspector.subject is not None and inspector.subject.call is not None
             return inspector.subject.call.word
 
-        pane.select(part, force=True)
+        pane.selected.select(part, force=True)
         assert await inspected() == "running"
         lives[1] = False
         shown.app.main.look_at_open()
         await shown.quiet()
         # A guess is marked, as in the list.
-        assert "~interrupted" in pane.header._lines[0].right[0][0]
+        assert "~interrupted" in pane.headings.header._lines[0].right[0][0]
         assert "interrupted" in {row.activity for row in shown.sessions.view.rows.values()}
         assert said_beside(pane, part) == ["no result"]
-        pane.tick()
-        assert not pane.running_parts() and pane._ticking is None
+        pane.running.tick()
+        assert not pane.running.parts() and not pane.running.is_ticking
         assert await inspected() == "no result"
 
 
@@ -121,31 +121,31 @@ async def test_a_search_goes_on_in_what_is_written(form: str, tmp_path: Path) ->
     async with live(tmp_path / "s.db", form) as shown:
         pane = shown.transcript
         shown.app.main.panes.focus("transcript")
-        pane.start_search("Answer 4")
+        pane.finder.start("Answer 4")
         await shown.quiet()
-        assert pane.search is not None and pane.search.total == 5
+        assert pane.shown.search is not None and pane.shown.search.total == 5
         await shown.pilot.press("n")
         await shown.quiet()
-        assert pane.search.number == 2
-        key = pane.search.key
+        assert pane.shown.search.number == 2
+        key = pane.shown.search.key
         shown.write(("late_message", 0))
         await shown.see()
-        assert (pane.search.number, pane.search.key) == (2, key)
-        assert pane.search.part is not None and (
-            pane.document.skeleton.key(pane.search.part) == key)
-        pane.start_search("Words")
+        assert (pane.shown.search.number, pane.shown.search.key) == (2, key)
+        assert pane.shown.search.part is not None and (
+            pane.document.skeleton.key(pane.shown.search.part) == key)
+        pane.finder.start("Words")
         await shown.quiet()
-        assert pane.search.part is None and pane.search.done
-        before, seen = pane.search.total, list[int]()
+        assert pane.shown.search.part is None and pane.shown.search.done
+        before, seen = pane.shown.search.total, list[int]()
         for change in (("new_message", 31), ("new_message", 32), ("late_message", 4),
                        ("delete_message", 0), ("hide", 2), ("rewrite_message", 5),
                        ("change_part", 3), ("new_message", 37)):
             shown.write(change)
             await shown.see()
             check(shown, tmp_path / "s.db")
-            seen.append(pane.search.total)
+            seen.append(pane.shown.search.total)
         assert max(seen) > before
-        assert pane.search.part is None
+        assert pane.shown.search.part is None
 
 
 async def test_nothing_above_moves_what_is_read(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ async def test_the_selected_part_is_inspected_again_when_it_grows(tmp_path: Path
         await shown.see()
         shown.write(("new_part", 4))
         await shown.see()
-        shown.transcript.inspect_now()
+        shown.transcript.selected.announce_now()
         await shown.quiet()
         await shown.app.main.feed.show()
         await inspector.settled()

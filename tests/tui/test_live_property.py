@@ -30,7 +30,7 @@ def test_the_screen_holds_what_the_file_holds(
     async def play(path: Path) -> None:
         async with live(path, form) as shown:
             shown.app.main.panes.focus("transcript")
-            shown.transcript.start_search("Words")
+            shown.transcript.finder.start("Words")
             await shown.quiet()
             for changes, key in zip(steps, keys, strict=False):
                 if key:

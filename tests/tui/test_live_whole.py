@@ -14,9 +14,10 @@ import pytest
 from store.engine.changes import Moved
 from tests.tui.seeded import SESSION, Said, message_id, text
 from tests.tui.test_transcript_pane import NOW, lines, press, running, settled
+from tui.transcript.pane import TranscriptPane
 from tui.transcript.reader import SessionReader
-from tui.transcript.standing import Standing
-from tui.transcript.transcript_pane import TranscriptPane
+from tui.transcript.snapshot import ViewportSnapshot
+from tui.transcript.view import TranscriptView
 
 NEW = "msg_zz0000000000000000000001"
 
@@ -68,13 +69,13 @@ class Gate:
 def watched(pane: TranscriptPane, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Note, each time that the document has changed, whether the new message is there."""
     seen: list[bool] = []
-    stand = TranscriptPane.stand
+    restore = ViewportSnapshot.restore
 
-    def noted(self: TranscriptPane, stood: Standing) -> None:
-        seen.append(self.document.skeleton.locate(NEW) is not None)
-        stand(self, stood)
+    def noted(self: ViewportSnapshot, view: TranscriptView) -> None:
+        seen.append(view.document.skeleton.locate(NEW) is not None)
+        restore(self, view)
 
-    monkeypatch.setattr(TranscriptPane, "stand", noted)
+    monkeypatch.setattr(ViewportSnapshot, "restore", noted)
     return seen
 
 
@@ -83,8 +84,7 @@ async def read_while_it_comes(
 ) -> Gate:
     """Have all read again, and a message written after that and before it is shown."""
     gate = Gate(monkeypatch)
-    pane._whole_sure = True
-    pane.read_whole_now()
+    pane.follower.check_whole_now(differs=True)
     await gate.reached.wait()
     new_message(path, NEW, NOW, "it came")
     return gate
@@ -96,7 +96,7 @@ async def test_what_came_while_all_was_read_again_stays(
 ) -> None:
     async with running(tmp_path, talk(40)) as (pilot, pane, app):
         gate = await read_while_it_comes(tmp_path / "s.db", pane, monkeypatch)
-        await pane.look_again(Moved(vague) if vague else Moved(sessions={SESSION: {NEW}}))
+        await pane.follower.refresh(Moved(vague) if vague else Moved(sessions={SESSION: {NEW}}))
         await pilot.press("g", "G")
         await pilot.pause()
         assert pane.document.skeleton.key(pane.cursor) == (NEW, 0)
@@ -114,10 +114,10 @@ async def test_where_much_came_all_is_read_once_more(
 ) -> None:
     async with running(tmp_path, talk(400)) as (pilot, pane, app):
         gate = await read_while_it_comes(tmp_path / "s.db", pane, monkeypatch)
-        await pane.look_again(Moved(sessions={SESSION: {NEW}}))
+        await pane.follower.refresh(Moved(sessions={SESSION: {NEW}}))
         await pilot.press("g", "G")
         await pilot.pause()
-        await pane.look_again(hide(tmp_path / "s.db", 3))
+        await pane.follower.refresh(hide(tmp_path / "s.db", 3))
         seen = watched(pane, monkeypatch)
         gate.opened.set()
         await settled(app)
@@ -154,10 +154,9 @@ async def test_an_opened_run_stays_open(
         await press(app, pilot, "g", "J", "J", "o")
         assert "words 3" in lines(pane)
         moved = change(tmp_path / "s.db")
-        await pane.look_again(Moved(True) if vague else moved)
+        await pane.follower.refresh(Moved(True) if vague else moved)
         if vague:
-            pane._whole_sure = True
-            pane.read_whole_now()
+            pane.follower.check_whole_now(differs=True)
         await settled(app)
         document = pane.document
         found: dict[bool, set[int]] = {True: set(), False: set()}

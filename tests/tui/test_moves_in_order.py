@@ -35,7 +35,7 @@ from tests.tui.seeded import (
 )
 from tests.tui.test_transcript_pane import NOW, Harness, lines, quick_pilot, settled
 from tui.transcript import reader as reading
-from tui.transcript.transcript_pane import TranscriptPane
+from tui.transcript.pane import TranscriptPane
 
 assert quick_pilot
 OTHER = "ses_000000000000000000000000bb"
@@ -80,7 +80,7 @@ Action: TypeAlias = str | Change
 
 
 async def written(played: Played, *ids: str) -> None:
-    await played.pane.look_again(Moved(sessions={SESSION: set(ids)}))
+    await played.pane.follower.refresh(Moved(sessions={SESSION: set(ids)}))
 
 
 def _write(path: Path, sql: str, *values: Any) -> None:
@@ -133,8 +133,8 @@ async def one_goes(played: Played) -> None:
 
 
 async def all_is_read_again(played: Played) -> None:
-    await played.pane.look_again(Moved(vague=True))
-    played.pane.read_whole_now()
+    await played.pane.follower.refresh(Moved(vague=True))
+    played.pane.follower.check_whole_now()
 
 
 async def wider(played: Played) -> None:
@@ -195,7 +195,7 @@ async def play(
             if dice is None:
                 await settled(app)
             if needle:
-                pane.start_search(needle)
+                pane.finder.start(needle)
             for action in actions:
                 if dice is None:
                     await settled(app)
@@ -210,8 +210,8 @@ async def play(
             await turns(100)
             await asyncio.gather(*tasks)
             await settled(app)
-            if pane.whole_is_due:
-                pane.read_whole_now()
+            if pane.follower.whole_is_due:
+                pane.follower.check_whole_now()
             await settled(app)
             assert pane.document.complete
             return seen(app, pane)

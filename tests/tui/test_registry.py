@@ -14,7 +14,7 @@ from tui.keys.layouts import TWINS, with_twins
 from tui.keys.names import key_label, key_name
 from tui.main.screen import MainScreen
 from tui.sessions.pane import SessionsPane
-from tui.transcript.transcript_pane import TranscriptPane
+from tui.transcript.pane import TranscriptPane
 from tui.tree.screen import TreeScreen
 
 OWNERS: dict[Scope, type] = {

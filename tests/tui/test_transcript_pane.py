@@ -19,7 +19,7 @@ from tests.tui.seeded import SESSION, Said, long_talk, make_store, message_id, t
 from tests.tui.workers import workers_done
 from tui.kit.theme import OWN_THEMES
 from tui.messages import InspectRequested, PartSelected, ProblemOccurred, SessionOpened
-from tui.transcript.transcript_pane import TranscriptPane
+from tui.transcript.pane import TranscriptPane
 
 NOW = 1_796_000_000_000
 
@@ -261,20 +261,20 @@ async def test_search_counts_opens_and_puts_back(tmp_path: Path) -> None:
     async with running(tmp_path, said) as (pilot, pane, app):
         await press(app, pilot, "g")
         await search(app, pilot, "needle")
-        assert pane.search is not None
-        assert (pane.search.total, pane.search.number) == (4, 1)
+        assert pane.shown.search is not None
+        assert (pane.shown.search.total, pane.shown.search.number) == (4, 1)
         before = pane.document.height(2)
         numbers, parts = [], []
         for _ in range(4):
             await press(app, pilot, "n")
-            numbers.append(pane.search.number)
+            numbers.append(pane.shown.search.number)
             parts.append(pane.cursor)
         assert numbers == [2, 3, 4, 1] and parts == [1, 1, 2, 0]
         assert pane.document.height(2) == before
         await press(app, pilot, "N")
-        assert pane.search.number == 4
+        assert pane.shown.search.number == 4
         assert any("the needle" in line for line in lines(pane))
-        assert pane.go_back() and pane.search is None
+        assert pane.go_back() and pane.shown.search is None
         assert pane.document.height(2) == before
 
 
@@ -289,33 +289,33 @@ async def test_hits_are_found_across_soft_wraps_and_with_smart_case(tmp_path: Pa
             block.lines[line].text[a:b] for line, spans in hits.spans.items() for a, b in spans)
         assert marked.replace(" ", "") == "alphabeta" and len(hits.spans) == 2
         await search(app, pilot, "Alpha")
-        assert pane.search is not None and pane.search.total == 1
+        assert pane.shown.search is not None and pane.shown.search.total == 1
 
 
 async def test_a_search_decodes_what_json_escapes(tmp_path: Path) -> None:
     said = [Said("user", [text('say "hi"\nto ünïcode')]), Said("user", [text("other")])]
     async with running(tmp_path, said) as (pilot, pane, app):
         for needle in ('"hi"', "ÜNÏ".lower()):
-            pane.start_search(needle)
+            pane.finder.start(needle)
             await settled(app)
-            assert pane.search is not None and pane.search.total == 1, needle
-        pane.start_search("absent")
+            assert pane.shown.search is not None and pane.shown.search.total == 1, needle
+        pane.finder.start("absent")
         await settled(app)
-        assert pane.search is not None
-        assert pane.search.done and pane.search.total == 0
+        assert pane.shown.search is not None
+        assert pane.shown.search.done and pane.shown.search.total == 0
 
 
 async def test_going_to_a_turn_a_part_and_a_time(tmp_path: Path) -> None:
     async with running(tmp_path, long_talk(60)) as (pilot, pane, app):
         skeleton = pane.document.skeleton
-        await pane.go_to("31")
+        await pane.finder.go_to("31")
         assert skeleton.key(pane.cursor) == (message_id(60), 0)
-        await pane.go_to("#5")
+        await pane.finder.go_to("#5")
         assert pane.cursor == 4
-        await pane.go_to("50%")
+        await pane.finder.go_to("50%")
         assert pane.cursor == 150
         before = pane.cursor
-        await pane.go_to("999")
+        await pane.finder.go_to("999")
         assert pane.cursor == before
 
 
@@ -396,13 +396,13 @@ async def test_what_another_program_writes_appears(tmp_path: Path) -> None:
                 ("prt_new", "msg_new", SESSION, 0, "text", '{"type":"text","text":"fresh"}',
                  None, None, NOW, NOW))
         other.close()
-        await pane.look_again(Moved(vague=True))
+        await pane.follower.refresh(Moved(vague=True))
         await settled(app)
         assert "fresh" in lines(pane)
 
 
 async def test_without_a_session_it_says_why(tmp_path: Path) -> None:
     async with running(tmp_path, long_talk(1)) as (pilot, pane, app):
-        pane.show_session_none("No sessions yet")
+        pane.show_nothing("No sessions yet")
         await press(app, pilot, "j", "G", "n", "o")
-        assert pane.place() is None and not pane.has_session
+        assert pane.place() is None and not pane.shown.has_parts

@@ -121,7 +121,7 @@ async def test_keys_typed_behind_a_line_of_text_are_none_of_it(tmp_path: Path) -
     async with running(path) as run:
         await burst(run, "G", "enter")
         await burst(run, "slash", "u", "s", "e", "r", "enter", "n", "n")
-        search = run.transcript.search
+        search = run.transcript.shown.search
         assert search is not None
         assert (search.needle, search.number, run.transcript.cursor) == ("user", 3, 4)
         await burst(run, "colon", "5", "enter", "K")
@@ -163,8 +163,9 @@ async def test_text_typed_with_the_key_before_it_is_text(tmp_path: Path) -> None
         await burst(run, "enter")
         assert run.app.main.opener.shown == OTHER
         await burst(run, "slash", "u", "s", "e", "r", "enter")
-        assert run.transcript.search is not None
-        assert (run.transcript.search.needle, run.transcript.search.total) == ("user", 6)
+        assert run.transcript.shown.search is not None
+        search = run.transcript.shown.search
+        assert (search.needle, search.total) == ("user", 6)
         await burst(run, "3")
         await burst(run, "slash", "a", "s", "enter")
         inspector = run.app.main.inspector

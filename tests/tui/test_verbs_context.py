@@ -70,7 +70,7 @@ async def test_it_keeps_the_place_and_follows_writes(tmp_path: Path) -> None:
     async with running(path, size=(220, 40)) as run:
         await run.open(SESSION, message_id(4))
         await run.press("c")
-        assert run.transcript.message_id == message_id(4)
+        assert run.transcript.shown.message_id == message_id(4)
         assert "guessed from characters" in drawn(run.app.screen)
         other = open_database(path)
         other.connection.execute(
@@ -82,12 +82,12 @@ async def test_it_keeps_the_place_and_follows_writes(tmp_path: Path) -> None:
              None, START + 20_000, START + 20_000))
         other.close()
         await run.app.main.watcher.show_written()
-        run.transcript.read_whole_now()
+        run.transcript.follower.check_whole_now()
         await run.quiet()
         assert shown(run) == wanted(path)
         assert shown(run)[-1] == "msg_new"
         await run.press("c")
-        assert run.transcript.message_id == message_id(4)
+        assert run.transcript.shown.message_id == message_id(4)
 
 
 async def test_a_rewind_shrinks_it(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ async def test_a_rewind_shrinks_it(tmp_path: Path) -> None:
         await run.press("c")
         assert "500 tokens" in drawn(run.app.screen)
         await run.press("r", "enter")
-        run.transcript.read_whole_now()
+        run.transcript.follower.check_whole_now()
         await run.quiet()
         assert shown(run) == [message_id(0), message_id(1)]
         assert "100 tokens" in drawn(run.app.screen)
@@ -118,7 +118,7 @@ async def test_another_session_opens_with_all_that_happened(tmp_path: Path) -> N
         await run.open("ses_other")
         await run.open(SESSION, message_id(0))
         assert len(shown(run)) == 9
-        assert not run.transcript.in_context_view
+        assert not run.transcript.context.is_shown
 
 
 def test_what_no_text_explains_is_the_systems() -> None:

@@ -39,7 +39,7 @@ def forks(path: Path) -> list[tuple[str, str, str | None]]:
 
 async def at(run: Running, number: int) -> None:
     await run.open(SESSION, message_id(number))
-    assert run.transcript.message_id == message_id(number)
+    assert run.transcript.shown.message_id == message_id(number)
 
 
 async def test_fork_shows_what_it_copies_and_opens_the_fork(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ async def test_labels_are_set_listed_jumped_to_and_taken_off(tmp_path: Path) -> 
         await run.press("apostrophe")
         assert "here" in run.dialog() and "turn 2" in run.dialog() and "turn 4" in run.dialog()
         await run.press("j", "enter")
-        assert run.transcript.message_id == message_id(6)
+        assert run.transcript.shown.message_id == message_id(6)
         await run.press("l", "ctrl+u", "enter")
         assert run.last == "Took “end” off · U undoes"
         assert "“end”" not in drawn(run.app.screen).replace(run.last, "")

@@ -100,7 +100,7 @@ async def test_it_shows_the_family_and_opens_from_it(family: tuple[Path, str, st
         assert "3 sessions, 2 forks" in drawn(run.app.screen)
         await run.press("j", "enter")
         assert run.app.screen is run.app.main
-        assert run.transcript.message_id == message_id(2)
+        assert run.transcript.shown.message_id == message_id(2)
         await run.press("T", "G", "enter")
         assert run.app.main.opener.shown == second
         await run.press("T")
@@ -239,13 +239,13 @@ async def test_branches_are_compared_from_where_they_part(
             assert shown.count("Read a.py") == 2
         await run.press("enter")
         assert run.app.main.opener.shown == first
-        assert run.transcript.message_id == "msg_own0"
+        assert run.transcript.shown.message_id == "msg_own0"
         await run.press("T", "g", "D")
         assert "Compare" in drawn(run.app.screen)
         await run.press("tab", "n", "tab", "enter")
         assert len(run.app.screen_stack) == 1
         assert run.app.main.opener.shown == SESSION
-        assert run.transcript.message_id == message_id(6)
+        assert run.transcript.shown.message_id == message_id(6)
     assert second
 
 

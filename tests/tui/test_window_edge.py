@@ -16,9 +16,9 @@ from tests.tui.test_transcript_pane import Harness, lines, quick_pilot, settled
 from tui.kit.selection import offset_y
 from tui.transcript.document import Document
 from tui.transcript.item import Setting
-from tui.transcript.moving import MovingPane
+from tui.transcript.pane import TranscriptPane
+from tui.transcript.placement import Placement
 from tui.transcript.reader import SessionReader
-from tui.transcript.transcript_pane import TranscriptPane
 
 assert quick_pilot
 PAGES = 12
@@ -49,10 +49,10 @@ async def seen_after(
 def slow_counting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the rest of a session come no earlier than a key asks for it."""
     asked = asyncio.Event()
-    calls: list[MovingPane] = []
-    until_whole, skeleton = MovingPane.until_whole, SessionReader.skeleton
+    calls: list[Placement] = []
+    until_whole, skeleton = Placement.until_whole, SessionReader.skeleton
 
-    async def counted(self: MovingPane) -> None:
+    async def counted(self: Placement) -> None:
         calls.append(self)
         if len(calls) > 1:
             asked.set()
@@ -62,7 +62,7 @@ def slow_counting(monkeypatch: pytest.MonkeyPatch) -> None:
         await asked.wait()
         return await skeleton(self, setting)
 
-    monkeypatch.setattr(MovingPane, "until_whole", counted)
+    monkeypatch.setattr(Placement, "until_whole", counted)
     monkeypatch.setattr(SessionReader, "skeleton", gated)
 
 

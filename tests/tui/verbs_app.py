@@ -15,7 +15,7 @@ from tests.tui.stores import browser
 from tui.app import BackscrollApp
 from tui.dialogs.frame import Dialog
 from tui.sessions.pane import SessionsPane
-from tui.transcript.transcript_pane import TranscriptPane
+from tui.transcript.pane import TranscriptPane
 
 MOST_PAUSES = 3_000
 

@@ -13,7 +13,7 @@ from tui.start.library import Library
 from tui.start.state import ViewState
 
 if TYPE_CHECKING:
-    from tui.transcript.transcript_pane import TranscriptPane
+    from tui.transcript.pane import TranscriptPane
 
 PREVIEW_AFTER_S = 0.12
 """The list's cursor rests this long before its session is opened beside the list."""

@@ -42,7 +42,7 @@ from tui.verbs.doing import asking
 
 if TYPE_CHECKING:
     from tui.inspector.pane import InspectorPane
-    from tui.transcript.transcript_pane import TranscriptPane
+    from tui.transcript.pane import TranscriptPane
 
 AGES_EVERY_S = 5.0
 """Pace at which times that have gone by are painted anew."""
@@ -128,7 +128,7 @@ class MainScreen(CommandPane, Screen[None]):
 
     async def load_panes(self) -> None:
         """Load the panes that the first paint did without, and put them in their places."""
-        transcript = await asyncio.to_thread(import_module, "tui.transcript.transcript_pane")
+        transcript = await asyncio.to_thread(import_module, "tui.transcript.pane")
         inspector = await asyncio.to_thread(import_module, "tui.inspector.pane")
         self.transcript = transcript.TranscriptPane(id="transcript")
         self.inspector = inspector.InspectorPane(id="inspector")
@@ -216,7 +216,7 @@ class MainScreen(CommandPane, Screen[None]):
 
     async def _show_moved(self, moved: Moved) -> None:
         if self.transcript is not None:
-            await self.transcript.look_again(moved)
+            await self.transcript.follower.refresh(moved)
         await self.sessions.look_again(moved)
         await undo.report_undone_rewind(self.host, moved)
         self.counter.moved_at = self.library.clock()
@@ -242,7 +242,7 @@ class MainScreen(CommandPane, Screen[None]):
     def look_at_open(self) -> None:
         """Judge again what runs or waits: in the list, in the transcript, in the top line."""
         self.sessions.look_at_open()
-        if self.transcript is not None and self.transcript.may_have_ended:
+        if self.transcript is not None and self.transcript.follower.may_have_ended:
             self.run_worker(
                 # A coroutine is made only when it runs: another may take its place.
                 self._judge_transcript, group="time",  # type: ignore[arg-type]
@@ -254,7 +254,7 @@ class MainScreen(CommandPane, Screen[None]):
     async def _judge_transcript(self) -> None:
         try:
             if self.transcript is not None:
-                await self.transcript.time_went_by()
+                await self.transcript.follower.refresh_activity()
         except StoreError:
             self.watcher.busy()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""The context view: exactly what the model would be sent now, and what fills it."""
+"""The context view: exactly what the model would be sent now, and its size by kind."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ from tui.kit import figures
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Run, width_of
 from tui.transcript.document import Document
+from tui.transcript.finder import Finder
+from tui.transcript.follower import Follower
+from tui.transcript.headings import FactLines
 from tui.transcript.heights import Heights
 from tui.transcript.item import Setting
 from tui.transcript.measures import estimates
+from tui.transcript.placement import Placement
 from tui.transcript.reader import PAGE_MESSAGES, SessionReader
+from tui.transcript.shown import PaneServices, ShownSession
 from tui.transcript.skeleton import Skeleton
 
 CHARACTERS_PER_TOKEN = 4
-"""What a token is taken for where no model has counted."""
+"""Assumed where no model has counted the tokens."""
 MESSAGES_AT_ONCE = 300
 INKS: dict[Kind, str] = {
     "system": "muted", "summary": "fork", "user": "user", "assistant": "assistant",
@@ -160,3 +165,98 @@ def _legend(meter: Meter, kinds: list[tuple[Kind, int]], width: int) -> list[Lin
         gap: list[Run] = [("   ", "text")] if used else []
         lines[-1].runs = [*lines[-1].runs, *gap, *entry]
     return [*lines, Line([])]
+
+
+class ContextView:
+    """Goes between all that happened and what the model would be sent now."""
+
+    def __init__(
+        self, shown: ShownSession, pane: PaneServices, *, placement: Placement, finder: Finder,
+        follower: Follower,
+    ) -> None:
+        """Start outside the context view.
+
+        Args:
+            shown: The session.
+            pane: Runs the measuring.
+            placement: Takes the step to the selected message in the other view.
+            finder: Ends the search, which belongs to one of the views.
+            follower: Changes nothing while the view is replaced.
+        """
+        self._shown, self._pane, self._placement = shown, pane, placement
+        self._finder, self._follower = finder, follower
+        self.lines = FactLines(3, id="transcript-context")
+        """What is in the context, above the transcript."""
+        self.lines.display = False
+        self._meter: Meter | None = None
+        self._measured: tuple[str, int] | None = None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the context is shown, not all that happened."""
+        reader = self._shown.reader
+        return reader is not None and not reader.in_display_order
+
+    async def toggle(self) -> None:
+        """Show the context, or all that happened."""
+        # What is written meanwhile is shown afterwards, in the view that is shown then.
+        async with self._placement.in_order() as same, self._follower.changing:
+            if same:
+                await self._show_other()
+
+    async def _show_other(self) -> None:
+        shown, before = self._shown, self._shown.reader
+        assert before is not None
+        kind = SessionReader if self.is_shown else ContextReader
+        reader = kind(before.store, before.row)
+        chosen, at_end = shown.message_id, shown.view.at_end
+        document = await reader.open(shown.setting(), chosen, at_end=False)
+        document.folds = shown.document.folds
+        if not document.complete:
+            skeleton, heights = await reader.skeleton(document.setting)
+            document.use(skeleton, heights, complete=True)
+        if shown.reader is not before:
+            return
+        self._finder.end()
+        before.left, shown.reader = True, reader
+        shown.view.show(document)
+
+        def step() -> None:
+            part = shown.document.skeleton.locate(chosen)
+            if at_end or part is None:
+                shown.view.step_to_end()
+            else:
+                shown.view.step_to(part)
+
+        await self._placement.arrive(step)
+        self._pane.update_headings()
+
+    def update(self, width: int) -> None:
+        """Show what is in the context, in its view only.
+
+        Args:
+            width: Columns of the lines.
+        """
+        self.lines.display = self.is_shown
+        if not self.is_shown:
+            self._measured = None
+            return
+        messages = len(self._shown.document.skeleton.message_ids)
+        state = (self._shown.session_id, messages)
+        if state != self._measured:
+            if self._measured is None or self._measured[0] != state[0]:
+                self._meter = None
+            self._measured = state
+            self._pane.background(self._measure, group="context")
+        lines = meter_lines(self._meter, messages, width)
+        self.lines.styles.height = len(lines)
+        self.lines.show(lines)
+
+    async def _measure(self) -> None:
+        reader = self._shown.reader
+        if reader is None:
+            return
+        found = meter_of(await read_filling(reader.store, reader.row.id))
+        if reader is self._shown.reader:
+            self._meter = found
+            self._pane.update_headings()

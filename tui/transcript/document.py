@@ -196,6 +196,10 @@ class Document(Surroundings):
         """Say whether a part may take lines at all."""
         return self.skeleton.type_of(part) not in SILENT and not self.collapsed(part)
 
+    def last_shown(self) -> int:
+        """Return the last part that may take lines, 0 where there is none."""
+        return next((p for p in range(len(self) - 1, -1, -1) if self.shows(p)), 0)
+
     # Layout
 
     def has(self, part: int) -> bool:

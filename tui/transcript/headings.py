@@ -1,7 +1,9 @@
-"""The two lines above the transcript and the one below it."""
+"""The lines around the transcript: two above it, and two below."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.segment import Segment
@@ -20,12 +22,21 @@ from tui.kit.lines import Line, Run, cut, width_of
 from tui.kit.paint import Paint, paint_of
 from tui.kit.text import cells, fit, one_line
 from tui.sessions.wording import folder, model_name
+from tui.transcript.calls import describe
 from tui.transcript.document import Document
-from tui.transcript.minimap import minimap
+from tui.transcript.facts import message_facts
+from tui.transcript.heights import Heights
+from tui.transcript.new_below import NewBelow
 from tui.transcript.plain import as_dict, decode
 from tui.transcript.search import Search
+from tui.transcript.shown import ShownSession
+from tui.transcript.skeleton import UNSETTLED, WAITING
 
 MAP_CELLS = 20
+LIVE = ("running", "retrying", "waiting-approval", "waiting-input")
+"""States in which more is expected at the end."""
+LOOKED_BACK = 200
+"""Parts at the end among which the call that waits is looked for."""
 _STATES = {
     "running": ("running", "ok"), "retrying": ("retrying", "ok"),
     "waiting-approval": ("waits for approval", "tool"),
@@ -78,7 +89,7 @@ class FactLines(Widget):
         return self.render_lines(Region(0, y, self.size.width, 1))[0]
 
     def on_click(self, event: events.Click) -> None:
-        """Say where in the map the click was."""
+        """Post the click, with its place in the map."""
         share = None
         if self.map_columns is not None:
             low, high = self.map_columns
@@ -101,7 +112,7 @@ def _fact_strip(line: Line, width: int, paint: Paint) -> Strip:
 
 
 def state_runs(state: str, elapsed: str = "", *, guessed: bool = False) -> list[Run]:
-    """Return glyph and word of what a session does; nothing where it rests.
+    """Return glyph and word of what a session does; nothing where it is idle.
 
     A guess is marked, as in the list.
     """
@@ -157,16 +168,14 @@ def header_lines(
 
 
 def status_line(
-    document: Document, top: int, cursor: int, *, left: list[Run], width: int,
-    search: Search | None,
+    document: Document, cursor: int, *, left: list[Run], width: int, search: Search | None
 ) -> tuple[Line, tuple[int, int] | None]:
     """Return the line below, and the columns of its map.
 
     Args:
         document: What is shown.
-        top: The part at the top of the screen.
         cursor: The selected part.
-        left: What stands at the left.
+        left: The runs at the left.
         width: Columns of the line.
         search: The search that is on, if any.
     """
@@ -184,3 +193,154 @@ def status_line(
     right = [*position, *cells_of_map, (share, "muted")]
     end = width - 1 - cells(share)
     return Line(left, right=right), (end - len(cells_of_map), end)
+
+
+def minimap(
+    heights: Heights, cells: int, here: int, errors: Sequence[int], hits: Sequence[int]
+) -> list[Run]:
+    """Return one run a cell.
+
+    Args:
+        heights: Lines by part.
+        cells: How many cells; each stands for as many parts.
+        here: The part at the top of the screen.
+        errors: Parts with errors, in order.
+        hits: Parts with hits, in order.
+    """
+    count = len(heights)
+    cells = min(cells, count)
+    if cells <= 0:
+        return []
+    edges = [count * cell // cells for cell in range(cells + 1)]
+    above = [heights.above(edge) for edge in edges]
+    sizes = [(above[n + 1] - above[n]) / (edges[n + 1] - edges[n]) for n in range(cells)]
+    most = max(max(sizes), 1)
+    levels = glyphs().levels[1:]
+    runs: list[Run] = []
+    for cell, size in enumerate(sizes):
+        low, high = edges[cell], edges[cell + 1]
+        level = levels[min(len(levels) - 1, int(size / most * len(levels)))]
+        ink = "faint"
+        if _within(errors, low, high):
+            ink = "error"
+        if _within(hits, low, high):
+            ink = "tool"
+        if low <= here < high:
+            ink = f"{'text' if ink == 'faint' else ink} reverse"
+        runs.append((level, ink))
+    return runs
+
+
+def _within(parts: Sequence[int], low: int, high: int) -> bool:
+    place = bisect_left(parts, low)
+    return place < len(parts) and parts[place] < high
+
+
+class Headings:
+    """Keeps the lines around the transcript up to date."""
+
+    def __init__(self, shown: ShownSession, new_below: NewBelow) -> None:
+        """Make the widgets, still empty.
+
+        Args:
+            shown: The session.
+            new_below: Counts what has come below.
+        """
+        self._shown, self._new_below = shown, new_below
+        self.header = FactLines(2, id="transcript-header")
+        self.waiting = FactLines(1, id="transcript-waiting")
+        self.waiting.display = False
+        self.status = FactLines(1, id="transcript-status")
+
+    def show_opening(self, title: str | None) -> None:
+        """Show that a session is being opened."""
+        name = one_line(title or "") or "untitled"
+        opening = Line([(f"opening{glyphs().more}", "faint")])
+        self.header.show([Line([(name, "text bold")]), opening])
+
+    def show_nothing(self, text: str) -> None:
+        """Show why there is no session."""
+        self.header.show([Line([(one_line(text), "muted")])])
+        self.status.show([])
+
+    def update(self, width: int) -> None:
+        """Show the session as it is now.
+
+        Args:
+            width: Columns of the status line.
+        """
+        shown = self._shown
+        if shown.session is not None:
+            back = (shown.parent.title or "the parent") if shown.parent is not None else ""
+            self.header.show(header_lines(
+                shown.session, shown.document, shown.cursor, shown.activity, shown.context_size,
+                back))
+            line, columns = status_line(
+                shown.document, shown.cursor, left=self._left(), width=width,
+                search=shown.search)
+            self.status.map_columns = columns
+            self.status.show([line])
+        words = _waiting_words(shown)
+        self.waiting.display = bool(words)
+        if words:
+            self.waiting.show([Line([(f" {glyphs().waiting} {words} ", "tool bold reverse")])])
+
+    def _left(self) -> list[Run]:
+        shown, document = self._shown, self._shown.document
+        if shown.search is not None:
+            return _search_runs(shown.search, document)
+        if not len(document):
+            return [("This session has no messages", "muted")]
+        label = document.setting.labels.get(shown.message_id)
+        runs: list[Run] = [(f"“{one_line(label)}”  ", "tool")] if label else []
+        runs += self._end_runs()
+        known = document.message_row(shown.cursor)
+        if known is not None:
+            message, metadata = known
+            runs.append((message_facts(message.role, message.created_at, metadata), "faint"))
+        return runs
+
+    def _end_runs(self) -> list[Run]:
+        """Return whether the end is followed, or how much has come below."""
+        shown = self._shown
+        if shown.view.at_end:
+            live = shown.activity is not None and shown.activity.state in LIVE
+            return [(f"{glyphs().down} {'following' if live else 'end'}  ", "ok")]
+        count = self._new_below.count()
+        if not count:
+            return []
+        return [(f"{glyphs().down} {count:,} new below", "tool bold"), ("  G  ", "muted")]
+
+
+def _search_runs(search: Search, document: Document) -> list[Run]:
+    runs: list[Run] = [("/", "muted"), (one_line(search.needle), "text bold"), ("  ", "text")]
+    if search.total:
+        runs.append((f"{search.number:,} of {search.total:,}", "text"))
+    elif search.done:
+        runs.append(("not in this session", "error"))
+    if not search.done:
+        count = max(1, len(document.skeleton.message_ids))
+        runs.append((f"  looked through {100 * search.scanned // count} %", "faint"))
+    elif search.total:
+        runs.append(("  n N", "faint"))
+    return runs
+
+
+def _waiting_words(shown: ShownSession) -> str:
+    """Return what the session waits for, "" where it does not wait."""
+    state = shown.activity.state if shown.activity is not None else ""
+    if state not in ("waiting-approval", "waiting-input"):
+        return ""
+    what = "your approval" if state == "waiting-approval" else "your answer"
+    return f"waits for {what}{_waiting_call(shown.document, state)}"
+
+
+def _waiting_call(document: Document, state: str) -> str:
+    wanted = WAITING if state == "waiting-approval" else UNSETTLED
+    count = len(document)
+    for part in range(count - 1, max(-1, count - 1 - LOOKED_BACK), -1):
+        item = document.item(part) if document.skeleton.states[part] == wanted else None
+        if item is not None:
+            call = describe(item.data)
+            return f": {one_line(call.name)} {one_line(call.what)}"
+    return ""

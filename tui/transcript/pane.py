@@ -1,165 +1,260 @@
-"""The transcript pane's frame: its widgets, the selected part, header and status."""
+"""The transcript pane: shows one session, and is made of parts that each do one thing.
+
+A line gets to the screen so: ``SessionReader`` reads rows into a ``Document``, the document
+lays a part out when its height or its lines are asked for, and ``TranscriptView`` paints the
+lines. A key gets to a move so: its command calls a part, such as ``navigator.page(1)``, and
+``Placement`` takes the step once all earlier ones are done and its rows are loaded. A change in
+the store gets to the screen so: ``Follower`` reads what changed, replaces that in the
+document, and restores the position.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, Literal, cast
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.message_pump import MessagePump
 
-from store.activity.judgement import Activity
 from store.rows import SessionRow
+from store.store import Store
+from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane
-from tui.kit.glyphs import glyphs
-from tui.kit.lines import Run
-from tui.kit.text import one_line
-from tui.messages import NothingSelected, PartSelected
+from tui.keys.registry import bindings
+from tui.messages import SessionOpened
+from tui.transcript.context import ContextView
+from tui.transcript.copy_actions import CopyActions
 from tui.transcript.document import Document
-from tui.transcript.facts import message_facts
-from tui.transcript.headings import FactLines, header_lines, status_line
-from tui.transcript.item import Level
-from tui.transcript.place import Place
+from tui.transcript.finder import Finder
+from tui.transcript.folds import Folds
+from tui.transcript.follower import Follower
+from tui.transcript.headings import FactLines, Headings
+from tui.transcript.navigator import Navigator
+from tui.transcript.new_below import NewBelow
+from tui.transcript.opener import Opener, Place
+from tui.transcript.placement import Placement
 from tui.transcript.prompt import Prompt
-from tui.transcript.reader import SessionReader
-from tui.transcript.search import Search
-from tui.transcript.skeleton import UNSETTLED
+from tui.transcript.running import RunningCalls
+from tui.transcript.selected import SelectedPart
+from tui.transcript.shown import ShownSession
+from tui.transcript.verbs import SessionVerbs
 from tui.transcript.view import TranscriptView
+from tui.verbs.doing import opened
 
 
-class TranscriptBase(CommandPane, Vertical):
-    """Shows one session; see ``tui.transcript.transcript_pane`` for what its keys do."""
+class TranscriptPane(CommandPane, Vertical):
+    """Shows one session; its commands are in ``tui.transcript.commands``."""
 
     SCOPE = "transcript"
+    BINDINGS = bindings("transcript")
     DEFAULT_CSS = """
-    TranscriptBase { width: 1fr; height: 1fr; background: $background; }
-    TranscriptBase > #transcript-header { margin-bottom: 0; }
+    TranscriptPane { width: 1fr; height: 1fr; background: $background; }
+    TranscriptPane > #transcript-header { margin-bottom: 0; }
     """
+
+    navigator: Navigator
+    folds: Folds
+    finder: Finder
+    context: ContextView
+    copying: CopyActions
+    verbs: SessionVerbs
 
     def __init__(self, *, id: str | None = None) -> None:
         """Make a pane that shows nothing yet."""
         super().__init__(id=id)
         self.view = TranscriptView(id="transcript-view")
-        self.header = FactLines(2, id="transcript-header")
-        self.waiting = FactLines(1, id="transcript-waiting")
-        self.waiting.display = False
-        self.status = FactLines(1, id="transcript-status")
         self.prompt = Prompt()
-        self.reader: SessionReader | None = None
-        self.search: Search | None = None
-        self.activity: Activity | None = None
-        self.parents: list[tuple[SessionRow, Place | None]] = []
-        self.tools: Level = "short"
-        self.reasoning: Level = "off"
-        self._returns: SessionRow | None = None
-        self._context_size = 0
-        self._told: tuple[str, str, bool] | None = None
-        self._warmed = False
+        self.shown = shown = ShownSession(self.view)
+        self.selected = SelectedPart(shown, self)
+        self.placement = Placement(shown, self, self.selected)
+        self.navigator = Navigator(shown, self, self.placement)
+        self.folds = Folds(shown, self, self.placement)
+        self.finder = Finder(shown, self, self.placement, self.prompt)
+        self.running = RunningCalls(shown, self, self.selected)
+        self.new_below = NewBelow(shown)
+        self.headings = Headings(shown, self.new_below)
+        self.follower = Follower(
+            shown, self, placement=self.placement, finder=self.finder, selected=self.selected,
+            running=self.running, new_below=self.new_below, gone=self.show_nothing,
+        )
+        self.opener = Opener(
+            shown, self, placement=self.placement, selected=self.selected,
+            follower=self.follower, headings=self.headings,
+        )
+        self.context = ContextView(
+            shown, self, placement=self.placement, finder=self.finder, follower=self.follower)
+        self.copying = CopyActions(shown, self)
+        self.verbs = SessionVerbs(
+            shown, self, navigator=self.navigator, opener=self.opener, selected=self.selected)
 
     def compose(self) -> ComposeResult:
         """Compose header, transcript, prompt and status."""
-        yield self.header
+        yield self.headings.header
+        yield self.context.lines
         yield self.view
-        yield self.waiting
+        yield self.headings.waiting
         yield self.prompt
-        yield self.status
+        yield self.headings.status
+
+    # What is shown
 
     @property
     def document(self) -> Document:
-        """What is shown."""
+        """What is known of the session."""
         return self.view.document
 
     @property
     def session(self) -> SessionRow | None:
         """The session that is shown."""
-        return self.reader.row if self.reader is not None else None
+        return self.shown.session
 
     @property
     def cursor(self) -> int:
         """The selected part."""
         return self.view.cursor
 
-    def select(self, part: int, *, force: bool = False) -> None:
-        """Select a part and say so, once for each."""
-        self.view.cursor = part
-        self.show_around()
-        row = self.document.row(part) if len(self.document) else None
-        runs = row is not None and self.runs(part)
-        if row is not None and (force or self._told != (row.message_id, row.id, runs)):
-            self._told = (row.message_id, row.id, runs)
-            self.view.changed()
-            self.post_message(PartSelected(row.session_id, row.message_id, row.id, runs=runs))
-        elif not len(self.document) and (force or self._told is not None):
-            self._told = None
-            self.post_message(NothingSelected())
+    async def open_session(
+        self, store: Store, row: SessionRow, *, message_id: str | None = None, place: Any = None
+    ) -> None:
+        """Show a session.
 
-    def runs(self, part: int) -> bool:
-        """Say whether a part is a call that runs."""
-        item = self.document.item(part)
-        if item is None or item.row is None or self.document.skeleton.states[part] != UNSETTLED:
-            return False
-        return self.document.setting.runs(item.row.updated_at, newest=item.around.newest)
+        Args:
+            store: The store that holds it.
+            row: The session.
+            message_id: The message to select; None for the place.
+            place: What ``place`` returned for this session, or None for its end.
+        """
+        await self.opener.open(store, row, message_id=message_id, place=place)
+
+    def show_nothing(self, text: str) -> None:
+        """Show why there is no session."""
+        self.opener.show_nothing(text)
+
+    def place(self) -> Place | None:
+        """Return the present place, for the state file; None without a session."""
+        return self.opener.place()
+
+    def go_back(self) -> bool:
+        """Go back one step: the prompt, the search, the parent; False where there is none."""
+        if self.prompt.is_open:
+            self._leave_prompt()
+            return True
+        if self.finder.end():
+            return True
+        if self.shown.parent is not None:
+            self.post_message(SessionOpened(self.shown.parent.id))
+            return True
+        return False
+
+    # What the parts ask for: see ``PaneServices``
 
     def background(self, work: Callable[[], Coroutine[Any, Any, None]], group: str) -> None:
-        """Start work beside the keys; it takes the place of what the group did before."""
-        # A coroutine that is made here would never be awaited if its place were taken.
+        """Run work beside the keys; newer work of a group cancels the older."""
+        # A coroutine that is made here would never be awaited if newer work came first.
         self.run_worker(cast(Any, work), group=group, exclusive=True, exit_on_error=False)
 
-    # What stands around
+    def cancel(self, group: str) -> None:
+        """Cancel the work of a group."""
+        self.workers.cancel_group(self, group)
 
-    def show_around(self) -> None:
-        """Bring header and status up to date."""
-        row = self.session
-        if row is None:
-            return
-        below = (self.parents[-1][0].title or "the parent") if self.parents else ""
-        self.header.show(header_lines(
-            row, self.document, self.cursor, self.activity, self._context_size, below))
-        line, columns = status_line(
-            self.document, self.view.scroller.part, self.cursor, left=self._left(),
-            width=self.size.width, search=self.search,
-        )
-        self.status.map_columns = columns
-        self.status.show([line])
+    def in_thread(self, work: Callable[[], None]) -> None:
+        """Run work in a thread."""
+        self.run_worker(work, thread=True, exit_on_error=False)
 
-    def _left(self) -> list[Run]:
-        search = self.search
-        if search is not None:
-            return _search_runs(search, self.document)
-        if not len(self.document):
-            return [("This session has no messages", "muted")]
-        runs: list[Run] = []
-        runs += self._follow_runs()
-        known = self.document.message_row(self.cursor) if len(self.document) else None
-        if known is not None:
-            message, metadata = known
-            runs.append((message_facts(message.role, message.created_at, metadata), "faint"))
-        return runs
+    def toast(
+        self, text: str, severity: Literal["information", "warning", "error"] = "information",
+        timeout: float | None = None,
+    ) -> None:
+        """Show a toast; the text is plain, not markup."""
+        self.app.notify(text, severity=severity, timeout=timeout, markup=False)
 
-    def _follow_runs(self) -> list[Run]:
-        """Say whether the end is followed; ``FollowingPane`` knows more."""
-        return [(f"{glyphs().down} end  ", "ok")] if self.view.at_end else []
+    def update_headings(self) -> None:
+        """Bring the lines around the transcript up to date."""
+        self.shown.take_labels()
+        self.new_below.note()
+        self.headings.update(self.size.width)
+        self.running.start()
+        self.context.update(self.size.width)
+
+    # Keys and the mouse
+
+    async def catch_up(self, command: AnyCommand | None = None) -> None:
+        """Wait for the session that is being opened: keys are meant for it."""
+        await opened(self)
+
+    def in_turn(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do what the mouse asks for after the keys before it, and before those after it.
+
+        A key is given to the focused widget and comes up from there to the app, through the
+        queue of each parent; so the work goes the same way.
+        """
+        def climb(pump: MessagePump) -> None:
+            if pump is self.app:
+                pump.call_later(self._in_turn, work)
+            else:
+                pump.call_later(climb, pump._parent or self.app)
+
+        climb(self._parent or self.app)
+
+    async def _in_turn(self, work: Callable[[], Awaitable[None]]) -> None:
+        await self.catch_up()
+        if self.is_attached:
+            await work()
+
+    @on(TranscriptView.Clicked)
+    def _clicked(self, event: TranscriptView.Clicked) -> None:
+        event.stop()
+        self.in_turn(partial(self._click, event))
+
+    async def _click(self, event: TranscriptView.Clicked) -> None:
+        async with self.placement.in_order() as same:
+            part, exists = event.part.find(self.document) if same else (0, False)
+            if not exists:
+                return
+            self.selected.select(part)
+        if event.fold == "hidden":
+            await self.folds.turn_run(part)
+        elif event.fold == "child":
+            self.verbs.open_child()
+        elif event.fold:
+            await self.folds.fold(part)
+
+    @on(TranscriptView.Wheeled)
+    def _wheeled(self, event: TranscriptView.Wheeled) -> None:
+        event.stop()
+        self.in_turn(partial(self.navigator.lines, event.lines))
+
+    @on(TranscriptView.Dragged)
+    def _dragged(self, event: TranscriptView.Dragged) -> None:
+        event.stop()
+        self.in_turn(partial(self.navigator.share_of_lines, event.share))
+
+    @on(FactLines.Pressed)
+    def _pressed(self, event: FactLines.Pressed) -> None:
+        event.stop()
+        if event.share is not None:
+            self.in_turn(partial(self.navigator.share_of_parts, event.share))
 
     @on(TranscriptView.Resized)
     def _resized(self) -> None:
-        self.show_around()
+        self.update_headings()
         if self.document.lacking:
-            self.background(self.stay, group="resized")
+            self.background(self.placement.stay, group="resized")
 
-    async def stay(self) -> None:
-        """Stand at the place; ``PlacingPane`` knows how."""
+    @on(Prompt.Closed)
+    def _prompt_closed(self, event: Prompt.Closed) -> None:
+        event.stop()
+        self._leave_prompt()
 
+    @on(Prompt.Accepted)
+    async def _prompt_accepted(self, event: Prompt.Accepted) -> None:
+        event.stop()
+        self._leave_prompt()
+        await self.finder.accept(event)
 
-def _search_runs(search: Search, document: Document) -> list[Run]:
-    runs: list[Run] = [("/", "muted"), (one_line(search.needle), "text bold"), ("  ", "text")]
-    if search.total:
-        runs.append((f"{search.number:,} of {search.total:,}", "text"))
-    elif search.done:
-        runs.append(("not in this session", "error"))
-    if not search.done:
-        count = max(1, len(document.skeleton.message_ids))
-        runs.append((f"  looked through {100 * search.scanned // count} %", "faint"))
-    elif search.total:
-        runs.append(("  n N", "faint"))
-    return runs
+    def _leave_prompt(self) -> None:
+        self.prompt.close()
+        self.screen.set_focus(self.view)

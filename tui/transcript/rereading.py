@@ -1,29 +1,43 @@
-"""Reads again what has moved in the open session, and brings the document up to date.
+"""Reads what changed in the open session, and brings the document up to date.
 
 What was written lies nearly always near the end, so the document is replaced from the
 first message that was written on; where that is too far up, the skeleton is read whole.
+
+Other programs do not say what they write, and their rows may come, go or change anywhere.
+Reading all of a long session after each change would take the interpreter from the screen;
+so small slices are compared with rests between, from the end to the start, and the session
+is read whole only where one differs.
 """
 
 from __future__ import annotations
 
+import asyncio
+import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
 from typing import TypeAlias
 
+from store.engine.database import Database
 from store.queries import moved
 from store.queries.moved import Span
-from store.queries.transcript import Keyset, rows_of
+from store.queries.transcript import Keyset, outline_range, rows_of
 from store.rows import MessageRow, PartRow
 from tui.transcript.document import Document, Key
 from tui.transcript.measures import newest_message
 from tui.transcript.reader import PAGE_MESSAGES, SessionReader
-from tui.transcript.skeleton import EMPTY_INDEX, Skeleton
+from tui.transcript.skeleton import EMPTY_INDEX, Skeleton, build
 
 REREAD_MESSAGES = 12
-"""Messages at the end that are read again where nobody tells what was written."""
+"""Messages at the end that are read again where it is not known what was written."""
 Change: TypeAlias = Callable[[], None]
 LAST_PARTS = 40
 """Parts at the end whose rows come with the skeleton while the end is shown."""
+SLICE_MESSAGES = 50
+"""Messages in one compared slice: some 2 ms where they hold four parts each."""
+REST_SHARE = 9
+"""A rest is so many times as long as the slice before it took."""
+LEAST_REST_S = 0.005
 
 
 async def facts(reader: SessionReader, message_ids: Collection[str] = ()) -> moved.Facts | None:
@@ -45,8 +59,8 @@ async def reread(
     Args:
         reader: The session.
         document: What is shown of it.
-        written: The messages that were written; None where nobody told.
-        places: Where those of them stand that are there.
+        written: The messages that were written; None where that is not known.
+        places: Where those of them are that exist.
         at_end: Whether the end is shown, so that new parts are wanted at once.
         shown: The parts on the screen.
 
@@ -139,3 +153,42 @@ def _keys(parts: Iterable[PartRow], messages: Iterable[MessageRow]) -> set[Key]:
     """Return the keys of rows; messages alone count as their empty part."""
     found = {(part.message_id, part.index) for part in parts}
     return found | {(message.id, EMPTY_INDEX) for message in messages}
+
+
+async def differs(reader: SessionReader, document: Document, *, rested: bool) -> bool:
+    """Say whether the store has another skeleton than a document shows.
+
+    Queued messages are left out: they are read again with every change.
+
+    Args:
+        reader: The session.
+        document: What is shown of it; it may grow at its end meanwhile.
+        rested: Rest between two slices.
+    """
+    skeleton = document.skeleton
+    stop = skeleton.ordered
+    while stop > 0 and skeleton is document.skeleton:
+        started = time.perf_counter()
+        async with reader.turn:
+            stop = min(stop, skeleton.ordered)
+            start = max(0, stop - SLICE_MESSAGES)
+            found = await reader.store.read(partial(
+                _slice, reader.row.id, _keyset(skeleton, start - 1), _keyset(skeleton, stop - 1)))
+            if not skeleton.holds(start, stop, found):
+                return skeleton is document.skeleton
+        stop = start
+        if rested and stop:
+            await asyncio.sleep(max(
+                LEAST_REST_S, REST_SHARE * (time.perf_counter() - started)))
+    return False
+
+
+def _keyset(skeleton: Skeleton, message: int) -> Keyset | None:
+    return (skeleton.created[message], skeleton.message_ids[message]) if message >= 0 else None
+
+
+def _slice(
+    session_id: str, after: Keyset | None, until: Keyset | None, db: Database
+) -> Skeleton:
+    found = outline_range(db, session_id, after, until, 2 * SLICE_MESSAGES)
+    return build(outline for outline in found if outline.queued_at is None)

@@ -1,18 +1,15 @@
-"""Where the transcript stands: an anchor (part, line), moved by walking parts.
+"""The line at the top of the screen, as (part, line), and moves from part to part.
 
-The anchor is the truth, never a scroll position: heights above it may turn out other than
-estimated without anything on the screen moving.
+The position is a line of a part, never a scroll offset: nothing on the screen moves when
+heights above it turn out other than estimated.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from tui.transcript.anchors import Spot
 from tui.transcript.document import Document
-
-if TYPE_CHECKING:
-    from tui.transcript.standing import Spot
 
 
 @dataclass(slots=True)
@@ -24,19 +21,19 @@ class Row:
 
 
 class Scroller:
-    """Moves an anchor through a document; the document must have the rows it walks over."""
+    """Moves through a document, which must have the rows of the parts on the way."""
 
     def __init__(self, document: Document) -> None:
-        """Stand at the start."""
+        """Start at the first line."""
         self.document = document
         self.part = 0
         self.line = 0
         self.height = 1
-        self.owed: Spot | None = None
-        """The line to stand at once its part's row is here; until then the anchor is a guess."""
+        self.pending: Spot | None = None
+        """The line to show at the top once its part's row is loaded; until then it is a guess."""
 
     def end(self) -> tuple[int, int]:
-        """Return the anchor at which the last line stands at the bottom."""
+        """Return the position that shows the last line at the bottom."""
         left, part = self.height, len(self.document) - 1
         while part > 0 and (lines := self.document.height(part)) < left:
             left -= lines
@@ -57,7 +54,7 @@ class Scroller:
         self.part, self.line = self.end()
 
     def stay(self, *, at_end: bool) -> None:
-        """Stand as before, or at the end, after the height changed; not if rows are missing."""
+        """Keep the position, or the end, after a resize; change nothing where rows are missing."""
         before, lacking = (self.part, self.line), self.document.lacking
         lacking.clear()
         if at_end:
@@ -106,7 +103,7 @@ class Scroller:
         return left if before != (self.part, self.line) else 0
 
     def rows(self) -> list[Row]:
-        """Return what stands on the screen, from the top."""
+        """Return the rows on the screen, from the top."""
         rows: list[Row] = []
         part, line, count = self.part, self.line, len(self.document)
         while part < count and len(rows) < self.height:

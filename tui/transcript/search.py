@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from array import array
@@ -76,7 +77,9 @@ class Search:
         ordinal: Which of its hits it is, from 0.
         key: Of the part of the current hit.
         stale: The first message that was written since it was looked at; None without.
-        seeks: Whether the first hit that is found is still to be gone to.
+        seeks: Whether the first hit is still to be found and shown.
+        scan: Marks the scan that runs now; None while none does.
+        progress: Set, and replaced by another, whenever more of the session was looked at.
     """
 
     needle: str
@@ -92,6 +95,12 @@ class Search:
     stale: int | None = None
     seeks: bool = True
     scan: object | None = None
+    progress: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def wake(self) -> None:
+        """Wake those that wait for progress."""
+        self.progress.set()
+        self.progress = asyncio.Event()
 
     @property
     def number(self) -> int:

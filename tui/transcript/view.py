@@ -1,7 +1,7 @@
-"""The virtual list itself: paints the rows of the screen, and turns the mouse into places.
+"""The virtual list: paints the rows on the screen, and maps the mouse to parts.
 
-Only what stands on the screen is laid out and painted. Painting goes through
-``render_lines``; ``render_line`` is asked by the mouse alone, and carries offsets.
+Only the rows on the screen are laid out and painted. Textual paints with ``render_lines``
+and maps the mouse with ``render_line``, which carries offsets.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from textual import events
 from textual.geometry import Offset, Region
@@ -23,20 +24,36 @@ from tui.kit.lines import Hits, Line
 from tui.kit.paint import Paint, paint_of
 from tui.kit.selection import offset_y, selected_strip, selected_text
 from tui.kit.text import Span
+from tui.transcript import steps
+from tui.transcript.anchors import Anchor
 from tui.transcript.document import Document
 from tui.transcript.item import Setting
 from tui.transcript.layout import PartBlock
 from tui.transcript.scroller import Row, Scroller
 from tui.transcript.selection import rows_in
-from tui.transcript.standing import Anchor
 from tui.transcript.strips import GUTTER, setting_for, strip_of, thumb_rows
 
 PAINTED_LINES = 1_200
 WHEEL_LINES = 3
 
 
+class Position(NamedTuple):
+    """What a move changes."""
+
+    part: int
+    line: int
+    cursor: int
+    at_end: bool
+
+
 class TranscriptView(Widget, can_focus=True):
-    """Shows a document from an anchor on; knows no store and no keys."""
+    """Shows a document from a line on; knows no store and no keys.
+
+    Attributes:
+        cursor: The selected part.
+        at_end: Whether the end is followed. A mode, not a measurement: on where a session
+            opens at its end, off with any move up, on again with the key for the end.
+    """
 
     ALLOW_SELECT = True
     DEFAULT_CSS = """
@@ -63,7 +80,7 @@ class TranscriptView(Widget, can_focus=True):
         share: float
 
     class Resized(Message):
-        """The width or height is another one; the document was told."""
+        """The size changed; the document has the new width."""
 
     def __init__(self, *, id: str | None = None) -> None:
         """Start with an empty document."""
@@ -83,7 +100,7 @@ class TranscriptView(Widget, can_focus=True):
     # What is shown
 
     def show(self, document: Document) -> None:
-        """Take another document; the caller sets the place."""
+        """Show another document; the caller sets the position."""
         document.setting.width = self.content_setting.width
         document.setting.measure = self.content_setting.measure
         self.document = document
@@ -96,16 +113,16 @@ class TranscriptView(Widget, can_focus=True):
 
     @property
     def content_setting(self) -> Setting:
-        """How wide things are at the present size."""
+        """The widths for the present size."""
         return setting_for(self.size.width or 80)
 
     def changed(self) -> None:
-        """Paint again what stands on the screen."""
+        """Paint the screen again."""
         self._rows = None
         self.refresh()
 
     def rows(self) -> list[Row]:
-        """Return what stands on the screen."""
+        """Return the rows on the screen."""
         if self._rows is None:
             self._rows = self.scroller.rows()
         return self._rows
@@ -114,6 +131,74 @@ class TranscriptView(Widget, can_focus=True):
         """Return the parts on the screen."""
         rows = self.rows()
         return range(rows[0].part, rows[-1].part + 1) if rows else range(0)
+
+    # The position
+
+    @property
+    def position(self) -> Position:
+        """The line at the top, the selected part, and whether the end is followed."""
+        return Position(self.scroller.part, self.scroller.line, self.cursor, self.at_end)
+
+    @position.setter
+    def position(self, position: Position) -> None:
+        self.scroller.part, self.scroller.line, self.cursor, self.at_end = position
+        self.changed()
+
+    def step_to(self, part: int, line: int = 0, *, top: bool = False, lines: int = 3) -> None:
+        """Select a part and bring it onto the screen.
+
+        Args:
+            part: The part.
+            line: Which of its lines is to be seen.
+            top: Put it at the top even where it can be seen already.
+            lines: How many lines from there are to be seen.
+        """
+        self.at_end = False
+        if top:
+            self.scroller.to(part, line)
+        else:
+            tall = self.document.height(part) - line
+            self.scroller.show(part, line, min(tall, max(1, lines), self.scroller.height))
+        self.cursor = part
+
+    def step_to_start(self) -> None:
+        """Show the first line."""
+        self.at_end = False
+        self.scroller.to(0)
+        self.cursor = steps.part(self.document, -1, 1)
+        self.keep_cursor(1)
+
+    def step_to_end(self) -> None:
+        """Show the last line, and follow the end."""
+        self.at_end = True
+        self.scroller.to_end()
+        self.cursor = self.document.last_shown()
+
+    def stay(self) -> None:
+        """Keep the line at the top, or the end, whatever the heights of the parts are now."""
+        if self.at_end:
+            self.scroller.to_end()
+        else:
+            self.scroller.to(self.scroller.part, self.scroller.line)
+
+    def keep_cursor(self, direction: int) -> None:
+        """Select a part that is on the screen, where the selected one is not.
+
+        Args:
+            direction: 1 for the first such part, -1 for the last.
+        """
+        document = self.document
+        self.changed()
+        own = [row for row in self.rows() if (block := document.block(row.part)) is not None
+               and row.line >= block.top]
+        if not own or any(row.part == self.cursor for row in own):
+            return
+        heads = [row.part for row in own
+                 if (block := document.block(row.part)) is not None and row.line == block.top]
+        if direction > 0:
+            self.cursor = heads[0] if heads else own[0].part
+        else:
+            self.cursor = heads[-1] if heads else own[-1].part
 
     # Size and theme
 
@@ -220,7 +305,7 @@ class TranscriptView(Widget, can_focus=True):
         return strip
 
     def _current(self, row: Row, hits: Hits) -> Span | None:
-        """Return the characters of a row that the search stands on."""
+        """Return the characters of a row that belong to the current hit."""
         if self.hit is None or self.hit[0] != row.part or self.hit[1] >= len(hits.pieces):
             return None
         return hits.pieces[self.hit[1]].get(row.line)
@@ -242,20 +327,20 @@ class TranscriptView(Widget, can_focus=True):
         fold: Hashable = None
         if block is not None and row.line < len(block.lines) and self.text_selection is None:
             fold = block.lines[row.line].fold
-        self._tell(self.Clicked(Anchor.of(self.document, row.part), fold))
+        self._post_above(self.Clicked(Anchor.of(self.document, row.part), fold))
 
-    def _tell(self, message: Message) -> None:
-        """Tell the pane without a way through the own queue, behind keys that came later."""
+    def _post_above(self, message: Message) -> None:
+        """Post to the pane directly: the view's own queue may hold keys that came later."""
         assert isinstance(self.parent, Widget)
         self.parent.post_message(message)
 
     def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
-        self._tell(self.Wheeled(WHEEL_LINES))
+        self._post_above(self.Wheeled(WHEEL_LINES))
 
     def _on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
-        self._tell(self.Wheeled(-WHEEL_LINES))
+        self._post_above(self.Wheeled(-WHEEL_LINES))
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Take hold of the scroll bar."""
@@ -277,7 +362,7 @@ class TranscriptView(Widget, can_focus=True):
             self.release_mouse()
 
     def _drag(self, y: int) -> None:
-        self._tell(self.Dragged(max(0.0, min(1.0, y / max(1, self.size.height - 1)))))
+        self._post_above(self.Dragged(max(0.0, min(1.0, y / max(1, self.size.height - 1)))))
 
     # Selection
 
@@ -288,6 +373,12 @@ class TranscriptView(Widget, can_focus=True):
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the selected text as its source has it."""
         return selected_text(selection, rows_in(self.document, selection), GUTTER), "\n"
+
+    def select_text(self, selection: Selection | None) -> None:
+        """Select text, or nothing."""
+        self.screen.clear_selection()
+        if selection is not None:
+            self.screen.selections = {self: selection}
 
     def text_select_all(self) -> None:
         """Select the part under the last click: a session may be too long to copy whole."""

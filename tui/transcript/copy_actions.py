@@ -1,0 +1,73 @@
+"""Copies parts of the transcript, and opens them in the pager."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from store.errors import BackscrollError
+from store.rows import PartRow
+from tui.kit.text import clean
+from tui.transcript.calls import describe
+from tui.transcript.shown import ShownSession
+
+if TYPE_CHECKING:
+    from textual.widget import Widget
+
+
+class CopyActions:
+    """Takes the selected part, or selected text, out of the app."""
+
+    def __init__(self, shown: ShownSession, pane: Widget) -> None:
+        """Take the session, and the widget whose app copies."""
+        self._shown, self._pane = shown, pane
+
+    async def copy(self) -> None:
+        """Copy what is selected with the mouse, else the selected part."""
+        from tui.kit import clipboard
+
+        text = self._pane.screen.get_selected_text() or self._part_text()
+        if text:
+            await clipboard.copy(self._pane.app, text)
+
+    def _part_text(self) -> str:
+        shown, document = self._shown, self._shown.document
+        item = document.item(shown.cursor) if shown.has_parts else None
+        if item is None:
+            return ""
+        text: object = item.data.get("text")
+        if isinstance(text, str):
+            return clean(text)
+        if document.skeleton.is_tool(shown.cursor):
+            return clean(describe(item.data).what)
+        block = document.block(shown.cursor)
+        return "\n".join(line.text for line in block.lines[block.top:]) if block else ""
+
+    def copy_as(self) -> None:
+        """Choose what of the part, the message or the session to copy."""
+        from tui.dialogs.copy_as import CopyAsScreen
+
+        row, reader = self._selected_row(), self._shown.reader
+        if row is not None and reader is not None:
+            self._pane.app.push_screen(
+                CopyAsScreen(reader.store, row.session_id, row.message_id, row.id))
+
+    def open_in_pager(self) -> None:
+        """Open the whole part in the pager."""
+        from tui.inspector.choices import part_text
+        from tui.kit import external
+
+        row = self._selected_row()
+        if row is None:
+            return
+        try:
+            external.open_in_pager(self._pane.app, part_text(row), ".md")
+        except BackscrollError as error:
+            self._pane.app.notify(str(error), severity="error", markup=False)
+
+    def _selected_row(self) -> PartRow | None:
+        """Return the selected part's row; None, with a toast, where there is none."""
+        shown = self._shown
+        row = shown.document.row(shown.cursor) if shown.has_parts else None
+        if row is None:
+            self._pane.app.notify("No part is selected", markup=False)
+        return row

@@ -1,0 +1,217 @@
+"""Opens sessions: a window at once, the rest behind it; and keeps places to come back to."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypedDict
+
+from store.queries import transcript as queries
+from store.rows import SessionRow
+from store.store import Store
+from store.usage import context_size
+from tui.kit.highlight import warm as warm_highlighting
+from tui.kit.markdown import parser as parser_of_markdown
+from tui.messages import ProblemOccurred
+from tui.transcript.document import Document
+from tui.transcript.follower import Follower
+from tui.transcript.headings import Headings
+from tui.transcript.placement import Placement
+from tui.transcript.plain import as_dict, decode
+from tui.transcript.reader import SessionReader
+from tui.transcript.selected import SelectedPart
+from tui.transcript.shown import PaneServices, ShownSession
+
+MOST_FOLDS = 200
+"""Folds that are kept with a place."""
+
+
+class Place(TypedDict, total=False):
+    """A place in a session, by key, as it is kept between two runs.
+
+    Attributes:
+        message: Id of the message at the top of the screen.
+        index: Index of the part there.
+        line: Which of its lines.
+        selected: ``[message id, index]`` of the selected part.
+        folds: ``[message id, index, level]`` of what the user folded or opened.
+        at_end: Whether the end was followed.
+    """
+
+    message: str
+    index: int
+    line: int
+    selected: list[Any]
+    folds: list[list[Any]]
+    at_end: bool
+
+
+def read_place(value: Any) -> Place | None:
+    """Return a place that was read from a file, None where it is damaged."""
+    if not isinstance(value, dict) or not isinstance(value.get("message"), str):
+        return None
+    place = Place(message=value["message"], at_end=value.get("at_end") is True)
+    for name in ("index", "line"):
+        number = value.get(name)
+        place[name] = number if isinstance(number, int) else 0
+    selected = value.get("selected")
+    if isinstance(selected, list) and [type(item) for item in selected] == [str, int]:
+        place["selected"] = selected
+    folds = value.get("folds")
+    place["folds"] = [
+        fold for fold in (folds if isinstance(folds, list) else [])
+        if isinstance(fold, list) and [type(item) for item in fold] == [str, int, str]
+        and fold[2] in ("off", "short", "whole")
+    ]
+    return place
+
+
+class Opener:
+    """Opens sessions in the view, and remembers which of them lead back."""
+
+    def __init__(
+        self, shown: ShownSession, pane: PaneServices, *, placement: Placement,
+        selected: SelectedPart, follower: Follower, headings: Headings,
+    ) -> None:
+        """Start without a session.
+
+        Args:
+            shown: Takes the session that is opened.
+            pane: Runs what is read behind the first window.
+            placement: Reads the rest of the session.
+            selected: Announces the selected part once all is known.
+            follower: Follows the session from then on.
+            headings: Shows that a session is opened, or why there is none.
+        """
+        self._shown, self._pane, self._placement = shown, pane, placement
+        self._selected, self._follower, self._headings = selected, follower, headings
+        self._parents: list[tuple[SessionRow, Place | None]] = []
+        self._leaving: SessionRow | None = None
+        self._warmed = False
+
+    async def open(
+        self, store: Store, row: SessionRow, *, message_id: str | None = None, place: Any = None
+    ) -> None:
+        """Show a session: first a window, and once that is painted all the rest.
+
+        Args:
+            store: The store that holds it.
+            row: The session.
+            message_id: The message to select; None for the place.
+            place: What ``place`` returned for this session, or None for its end.
+        """
+        self._keep_parent(row)
+        shown = self._shown
+        self._pane.cancel("fill")
+        if shown.reader is None:
+            self._headings.show_opening(row.title)
+        known = read_place(place) if message_id is None else None
+        at_end = message_id is None and (known is None or bool(known.get("at_end")))
+        around = None if at_end else message_id or (known or {}).get("message")
+        reader = SessionReader(store, row)
+        document = await reader.open(shown.setting(), around, at_end=at_end)
+        if not self._warmed:
+            # In a thread: the first import takes as long as several screens.
+            await asyncio.to_thread(parser_of_markdown)
+        if shown.reader is not None:
+            shown.reader.left = True
+        shown.forget_search()
+        self._selected.reset()
+        shown.reader, shown.activity, shown.context_size = reader, reader.activity, 0
+        shown.view.show(document)
+        shown.view.at_end = at_end
+        if known is not None:
+            document.folds = {(fold[0], fold[1]): fold[2] for fold in known.get("folds", [])}
+        self._restore(known, message_id)
+        self._pane.update_headings()
+        self._pane.call_after_refresh(self._fill_soon)
+        self._follower.begin(reader)
+
+    def _restore(self, known: Place | None, message_id: str | None) -> None:
+        """Show a message, a place or the end in what is loaded."""
+        view, document = self._shown.view, self._shown.document
+        if not len(document):
+            return
+        if message_id is not None:
+            part = document.skeleton.locate(message_id)
+            if part is not None:
+                view.cursor = part
+                view.scroller.show(part)
+                view.keep_cursor(1)
+                return
+        if known is None or known.get("at_end"):
+            view.scroller.to_end()
+            view.cursor = document.last_shown()
+        else:
+            part = document.skeleton.locate(known["message"], known.get("index", 0))
+            if part is not None:
+                view.scroller.to(part, known.get("line", 0))
+        chosen = (known or {}).get("selected")
+        if chosen:
+            part = document.skeleton.locate(chosen[0], chosen[1])
+            view.cursor = part if part is not None else view.cursor
+        view.keep_cursor(1)
+        view.changed()
+
+    def _fill_soon(self) -> None:
+        self._pane.background(self._fill, group="fill")
+
+    async def _fill(self) -> None:
+        """Read what the first paint did without."""
+        shown, reader = self._shown, self._shown.reader
+        if reader is None:
+            return
+        try:
+            if not self._warmed:
+                self._warmed = True
+                self._pane.in_thread(warm_highlighting)
+            await self._placement.until_whole()
+            text = await reader.store.read(queries.last_usage, reader.row.id)
+            if reader is shown.reader:
+                shown.context_size = context_size(as_dict(decode(text))) if text else 0
+                self._selected.again()
+                await self._placement.prefetch()
+        except Exception as error:
+            problem = ProblemOccurred("The session could not be read whole", error)
+            self._pane.post_message(problem)
+        await self._follower.refresh_screen()
+
+    def show_nothing(self, text: str) -> None:
+        """Show why there is no session."""
+        shown = self._shown
+        shown.reader = None
+        shown.forget_search()
+        shown.parent = None
+        self._parents.clear()
+        shown.view.show(Document(shown.view.content_setting))
+        self._headings.show_nothing(text)
+
+    def place(self) -> Place | None:
+        """Return the present place, for the state file; None without a session."""
+        document, scroller = self._shown.document, self._shown.view.scroller
+        if not self._shown.has_parts:
+            return None
+        message_id, index = document.skeleton.key(min(scroller.part, len(document) - 1))
+        chosen = document.skeleton.key(self._shown.cursor)
+        folds = list(document.folds.items())[-MOST_FOLDS:]
+        return Place(
+            message=message_id, index=index, line=scroller.line, selected=list(chosen),
+            folds=[[key[0], key[1], level] for key, level in folds],
+            at_end=self._shown.view.at_end,
+        )
+
+    # The way back from a subagent's session
+
+    def leave_for_child(self) -> None:
+        """Remember this session: the next one to be opened is its child."""
+        self._leaving = self._shown.session
+
+    def _keep_parent(self, row: SessionRow) -> None:
+        """Remember where a child was opened from; opening any other session forgets it."""
+        if self._leaving is not None and row.parent_id == self._leaving.id:
+            self._parents.append((self._leaving, self.place()))
+        elif not (self._parents and row.id == self._parents[-1][0].id):
+            self._parents.clear()
+        else:
+            self._parents.pop()
+        self._leaving = None
+        self._shown.parent = self._parents[-1][0] if self._parents else None

@@ -1,0 +1,153 @@
+"""The session that the transcript shows, and what its parts ask of the pane."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from textual.message import Message
+from textual.timer import Timer
+
+from store.activity.judgement import Activity
+from store.rows import SessionRow
+from tui.transcript.document import Document
+from tui.transcript.item import Level, Setting
+from tui.transcript.plain import as_dict, decode
+from tui.transcript.reader import SessionReader
+from tui.transcript.search import Search
+from tui.transcript.view import TranscriptView
+
+
+class PaneServices(Protocol):
+    """What a part of the transcript asks of the pane that holds it."""
+
+    def background(self, work: Callable[[], Coroutine[Any, Any, None]], group: str) -> None:
+        """Run work beside the keys; newer work of a group cancels the older."""
+
+    def cancel(self, group: str) -> None:
+        """Cancel the work of a group."""
+
+    def in_thread(self, work: Callable[[], None]) -> None:
+        """Run work in a thread."""
+
+    def update_headings(self) -> None:
+        """Bring the lines around the transcript up to date."""
+
+    def toast(
+        self, text: str, severity: Literal["information", "warning", "error"] = "information",
+        timeout: float | None = None,
+    ) -> None:
+        """Show a toast; the text is plain, not markup."""
+
+    def set_timer(self, delay: float, callback: Callable[[], Any]) -> Timer:
+        """Call something once, after some seconds."""
+
+    def set_interval(self, interval: float, callback: Callable[[], Any]) -> Timer:
+        """Call something every few seconds."""
+
+    def call_after_refresh(self, callback: Callable[..., Any]) -> bool:
+        """Call something after the next paint."""
+
+    def post_message(self, message: Message) -> bool:
+        """Post a message from the pane."""
+
+
+@dataclass(eq=False, slots=True)
+class ShownSession:
+    """The session on the screen; its document is the view's.
+
+    Attributes:
+        view: Shows the document, and holds the position in it.
+        reader: Reads the session; None while there is none.
+        activity: What the session does.
+        search: The search in it, if any.
+        parent: The session that escape leads back to.
+        context_size: Tokens in its context now, 0 where unknown.
+        tools: How far tool calls are open that the user has not folded one by one.
+        reasoning: How far reasoning is open.
+    """
+
+    view: TranscriptView
+    reader: SessionReader | None = None
+    activity: Activity | None = None
+    search: Search | None = None
+    parent: SessionRow | None = None
+    context_size: int = 0
+    tools: Level = "short"
+    reasoning: Level = "off"
+
+    @property
+    def document(self) -> Document:
+        """What is known of the session."""
+        return self.view.document
+
+    @property
+    def session(self) -> SessionRow | None:
+        """The row of the session."""
+        return self.reader.row if self.reader is not None else None
+
+    @property
+    def cursor(self) -> int:
+        """The selected part."""
+        return self.view.cursor
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether a session is shown that is not empty."""
+        return self.reader is not None and len(self.document) > 0
+
+    @property
+    def session_id(self) -> str:
+        """The session's id; there must be a session."""
+        assert self.reader is not None
+        return self.reader.row.id
+
+    @property
+    def message_id(self) -> str:
+        """The id of the selected message; there must be one."""
+        return self.document.skeleton.key(self.cursor)[0]
+
+    def setting(self) -> Setting:
+        """Return a setting for the present size, with the modes that hold now."""
+        setting = self.view.content_setting
+        setting.tools, setting.reasoning = self.tools, self.reasoning
+        return setting
+
+    def turn(self) -> tuple[str | None, bool]:
+        """Return the user message that begins the selected turn, and whether it is the last."""
+        skeleton = self.document.skeleton
+        number = skeleton.turn_of(skeleton.message[self.cursor])
+        if not number:
+            return None, False
+        return skeleton.message_ids[skeleton.turns[number - 1]], number == len(skeleton.turns)
+
+    def forget_search(self) -> None:
+        """End the search, and wake those that wait for what it finds."""
+        search, self.search = self.search, None
+        if search is not None:
+            search.wake()
+
+    async def first_hit(self) -> None:
+        """Wait until the search has shown its first hit, where it is still to do so."""
+        search = self.search
+        while search is not None and search is self.search and search.seeks:
+            await search.progress.wait()
+
+    def take_labels(self) -> None:
+        """Lay out again the messages whose label changed in the session's row."""
+        metadata = self.session.metadata_json if self.session is not None else ""
+        labels: dict[str, str] = {}
+        if '"labels"' in metadata:
+            found = as_dict(as_dict(as_dict(decode(metadata)).get("user")).get("labels"))
+            labels = {name: str(text) for name, text in found.items()}
+        document = self.document
+        if labels == document.setting.labels:
+            return
+        changed = set(labels.items()) ^ set(document.setting.labels.items())
+        document.setting.labels = labels
+        for message_id in {name for name, _text in changed}:
+            part = document.skeleton.locate(message_id) if len(document) else None
+            if part is not None:
+                document.forget(part)
+        self.view.changed()
