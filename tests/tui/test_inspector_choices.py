@@ -9,7 +9,7 @@ from store.queries.inspection import message_parts
 from store.store import Store
 from tests.tui.inspected import Talk, make_store, part_id
 from tui.dialogs.copy_as import CopyAsScreen
-from tui.inspector.choices import choices, code_blocks, message_markdown
+from tui.dialogs.copy_choices import choices, code_blocks, message_markdown
 
 
 @pytest.fixture

@@ -122,7 +122,7 @@ async def test_json_folds_finds_and_copies_path_and_value(talk: Talk) -> None:
         await pilot.press("slash", *"giveup", "enter")
         await pilot.pause()
         assert "hit 1 of 1" in app.shown
-        value = app.pane.value_here
+        value = app.pane.copying.value_here
         assert value is not None and value.path == "$.output"
         assert value.read() == OUTPUT
         await pilot.press("slash", *"Nowhere")
@@ -136,8 +136,8 @@ async def test_json_folds_finds_and_copies_path_and_value(talk: Talk) -> None:
         assert "“nowhere” is not in Raw" in app.shown
         await pilot.press("ctrl+left", "slash", *"120000", "enter")
         await pilot.pause()
-        assert app.pane.value_here is not None
-        assert app.pane.value_here.path == "$.input.timeout"
+        assert app.pane.copying.value_here is not None
+        assert app.pane.copying.value_here.path == "$.input.timeout"
         assert "timeout: 120000" in app.shown
 
 
@@ -145,10 +145,10 @@ async def test_typed_search_is_no_command_and_escape_ends_it(talk: Talk) -> None
     async with inspecting(talk, 2, 1) as (app, pilot):
         await pilot.press("slash", *"]jbw")
         assert app.pane.tab == "Call"
-        assert app.pane.needle == "]jbw"
+        assert app.pane.finder.needle == "]jbw"
         await pilot.press("escape")
         await pilot.pause()
-        assert app.pane.needle == ""
+        assert app.pane.finder.needle == ""
         assert app.focused is app.pane.view
 
 
@@ -158,7 +158,7 @@ async def test_going_back_ends_the_search_first(talk: Talk) -> None:
         await pilot.press("slash", *"line 3", "enter")
         assert app.pane.view.found == (1, 9)
         assert app.pane.go_back()
-        assert app.pane.needle == "" and not app.pane.go_back()
+        assert app.pane.finder.needle == "" and not app.pane.go_back()
 
 
 async def test_attachment_is_loaded_when_asked_for(tmp_path: Path) -> None:

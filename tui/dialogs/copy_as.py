@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from store.errors import BackscrollError
 from store.queries.inspection import message_parts
 from store.queries.sessions import get
-from tui.inspector.choices import Choice, choices, session_choices, session_markdown
+from tui.dialogs.copy_choices import Choice, choices, session_choices, session_markdown
 from tui.kit import clipboard
 from tui.kit.blocks import Block, Fixed
 from tui.kit.line_bar import LineBar

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -12,26 +14,27 @@ from textual.containers import Vertical
 from store.errors import BackscrollError
 from store.queries import originals
 from store.queries.inspection import part_detail
-from tui.inspector.actions import InspectorActions
 from tui.inspector.call import call_blocks
-from tui.inspector.find_bar import FindBar
-from tui.inspector.loading import Latest, read_records
+from tui.inspector.copy_actions import CopyActions
+from tui.inspector.finder import FindBar, Finder
 from tui.inspector.meta import json_blocks, meta_blocks
-from tui.inspector.records import Records, raw_blocks
+from tui.inspector.records import Records, raw_blocks, read_records
 from tui.inspector.subject import Subject
 from tui.keys.pane import CommandPane
 from tui.keys.registry import bindings
 from tui.kit.blocks import Block, Fixed
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
-from tui.kit.lines import Line, Run, Value
+from tui.kit.lines import Line, Run
 from tui.kit.tabs import Tabs
-from tui.kit.text import fit, one_line
 from tui.kit.theme import palette_of
+from tui.kit.tree import Node, set_open
 from tui.messages import ProblemOccurred, SessionOpened
 
 if TYPE_CHECKING:
     from store.store import Store
+
+T = TypeVar("T")
 
 TABS = ("Call", "JSON", "Raw", "Meta")
 NOTHING = "Select a part in the transcript to see it here."
@@ -47,8 +50,56 @@ class Wanted:
     runs: bool
 
 
-class InspectorPane(InspectorActions, CommandPane, Vertical):
-    """Shows one part; ``show_part`` says which."""
+class Latest(Generic[T]):
+    """Handles the newest of many requests: those that came in between are skipped.
+
+    One request is handled at a time, so that reads never pile up behind each other.
+    """
+
+    def __init__(self, handle: Callable[[T], Awaitable[None]]) -> None:
+        """Take what handles a request; it looks at ``stale`` before it shows anything."""
+        self._handle = handle
+        self._wanted: list[T] = []
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def stale(self) -> bool:
+        """Whether a newer request waits already."""
+        return bool(self._wanted)
+
+    def request(self, wanted: T) -> None:
+        """Ask for something; what was asked for before and waits is forgotten."""
+        self._wanted = [wanted]
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._run())
+
+    async def settled(self) -> None:
+        """Wait until the newest request is handled."""
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
+    def drop(self) -> None:
+        """Forget a request that waits."""
+        self._wanted = []
+
+    async def _run(self) -> None:
+        while self._wanted:
+            wanted = self._wanted.pop()
+            await self._handle(wanted)
+
+
+class InspectorPane(CommandPane, Vertical):
+    """Shows one part; ``show_part`` says which.
+
+    Attributes:
+        view: Shows the current tab.
+        finder: Searches the view.
+        copying: Copies, opens and saves values.
+        store: Where the part is from; None before the first.
+        subject: The part; None where none is shown.
+        records: Its original records, once they were wanted.
+        tab: The name of the current tab.
+    """
 
     SCOPE = "inspector"
     BINDINGS = bindings("inspector")
@@ -64,15 +115,21 @@ class InspectorPane(InspectorActions, CommandPane, Vertical):
         self.subject: Subject | None = None
         self.records: Records | None = None
         self.tab = TABS[0]
+        self.tabs = Tabs(TABS)
+        self.view: LineView = LineView(id="inspector-view")
+        self.status = LineBar(id="inspector-status")
+        self._bar = FindBar()
+        self.finder: Finder = Finder(self.view, self._bar, lambda: self.tab)
+        self.copying: CopyActions = CopyActions(self)
         self._latest: Latest[Wanted] = Latest(self._load)
         self._shape = (0, 0)
 
     def compose(self) -> ComposeResult:
         """Compose head, view, find bar and status line."""
-        yield Tabs(TABS)
-        yield LineView(id="inspector-view")
-        yield FindBar()
-        yield LineBar(id="inspector-status")
+        yield self.tabs
+        yield self.view
+        yield self._bar
+        yield self.status
 
     def on_mount(self) -> None:
         """Take the theme's colours; say what to do."""
@@ -83,11 +140,6 @@ class InspectorPane(InspectorActions, CommandPane, Vertical):
 
     def _paint(self) -> None:
         self.styles.background = palette_of(self.app).panel
-
-    @property
-    def view(self) -> LineView:
-        """The view of the current tab."""
-        return self.query_one(LineView)
 
     def focus(self, scroll_visible: bool = True) -> InspectorPane:
         """Give the focus to the view."""
@@ -121,9 +173,9 @@ class InspectorPane(InspectorActions, CommandPane, Vertical):
         """Show a line in place of a part."""
         self._latest.drop()
         self.subject = self.records = None
-        self.query_one(Tabs).show(("Inspector", "muted bold"), "", ())
+        self.tabs.show(("Inspector", "muted bold"), "", ())
         self.view.show([Fixed(lambda _: [Line(((text, "faint"),))])])
-        self.query_one("#inspector-status", LineBar).show(Line())
+        self.status.show(Line())
 
     async def _load(self, wanted: Wanted) -> None:
         try:
@@ -156,7 +208,7 @@ class InspectorPane(InspectorActions, CommandPane, Vertical):
     def _show_head(self, subject: Subject) -> None:
         summary = ((subject.summary, "text"),)
         head = (subject.name, f"{subject.role_look} bold")
-        self.query_one(Tabs).show(head, subject.kind, summary if subject.is_tool else ())
+        self.tabs.show(head, subject.kind, summary if subject.is_tool else ())
 
     def show_tab(self, *, stay: bool = False) -> None:
         """Build the current tab anew.
@@ -191,7 +243,7 @@ class InspectorPane(InspectorActions, CommandPane, Vertical):
         if tab == self.tab:
             return
         self.tab = tab
-        self.query_one(Tabs).choose(tab)
+        self.tabs.choose(tab)
         self.show_tab()
         if tab == "Raw" and self.records is None and self.subject and self.store:
             subject = self.subject
@@ -261,21 +313,79 @@ class InspectorPane(InspectorActions, CommandPane, Vertical):
         value = self.view.line.value
         height = self.view.virtual_size.height
         place = f"{min(self.view.cursor + 1, height):,} of {height:,}"
-        found = self._found() if self.view.needle else (value.path if value else "", "faint")
-        self.query_one("#inspector-status", LineBar).show(Line((found,), ((place, "faint"),)))
-        at, hits = self.view.found
-        count = f"{at:,} of {hits:,}" if hits else "no match"
-        self.query_one(FindBar).tell(count if self.view.needle else "")
+        path: Run = (value.path if value else "", "faint")
+        words = self.finder.words if self.finder.needle else path
+        self.status.show(Line((words,), ((place, "faint"),)))
+        self.finder.show_count()
 
-    def _found(self) -> Run:
-        """Say which hit the cursor is on, or what is not there, and where."""
-        at, hits = self.view.found
-        if hits:
-            return f"hit {at:,} of {hits:,}", "faint"
-        room = self.view.cells - len(f"“” is not in {self.tab}") - 20
-        return f"“{fit(one_line(self.view.needle), max(6, room))}” is not in {self.tab}", "tool"
+    def on_find_bar_changed(self, message: FindBar.Changed) -> None:
+        """Find as it is typed."""
+        message.stop()
+        self.finder.find(message.text)
 
-    @property
-    def value_here(self) -> Value | None:
-        """The value on the cursor's line."""
-        return self.view.line.value
+    def on_find_bar_accepted(self, message: FindBar.Accepted) -> None:
+        """Go on in the view; the matches stay marked."""
+        message.stop()
+        self.finder.accept()
+
+    def on_find_bar_closed(self, message: FindBar.Closed) -> None:
+        """End the search."""
+        message.stop()
+        self.finder.close()
+
+    # Commands
+
+    async def step_tab(self, by: int) -> None:
+        """Show the next tab (1) or the previous one (-1)."""
+        await self.choose_tab(TABS[(TABS.index(self.tab) + by) % len(TABS)])
+
+    async def follow_or_fold(self) -> None:
+        """Follow the link on the line, or fold."""
+        line = self.view.line
+        if line.link is not None:
+            await self.follow(line)
+        elif not self.view.toggle_fold():
+            self.app.notify("Nothing to follow on this line", markup=False)
+
+    def toggle_fold(self) -> None:
+        """Fold or unfold what the line is in."""
+        self.view.toggle_fold()
+
+    def toggle_all(self) -> None:
+        """Unfold the whole tree, or fold it."""
+        if self.subject is None:
+            return
+        node = self.view.line.fold
+        roots = [_top(node)] if isinstance(node, Node) else list(self.subject.roots.values())
+        closed = any(_has_closed(root) for root in roots)
+        for root in roots:
+            set_open(root, closed)
+            root.open = True
+        self.view.stack.changed()
+        self.view.lay_out()
+        self.view.move_to(self.view.cursor)
+
+    def go_back(self) -> bool:
+        """End the search; False where there is none."""
+        if not self.finder.is_open:
+            return False
+        self.finder.close()
+        return True
+
+
+def _top(node: Node) -> Node:
+    while node.parent is not None:
+        node = node.parent
+    return node
+
+
+def _has_closed(root: Node) -> bool:
+    waiting = [root]
+    for number, node in enumerate(waiting):
+        if number == 2_000:
+            break
+        if node.is_container:
+            if not node.open:
+                return True
+            waiting.extend(node.children)
+    return False

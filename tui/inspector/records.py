@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from store.engine.database import Database
+from store.queries import originals
 from store.text.neutral import with_escapes
 from store.text.stored_json import DamagedJson, loads
 from tui.inspector.subject import Subject
@@ -24,6 +26,20 @@ class Records:
 
     texts: list[str]
     whole_message: bool = False
+
+
+def read_records(db: Database, part_id: str, message_id: str) -> Records:
+    """Return the original records of a part; of its message where the part has none.
+
+    Args:
+        db: The store.
+        part_id: The part.
+        message_id: Its message.
+    """
+    texts = originals.records_of_part(db, part_id)
+    if texts:
+        return Records(texts)
+    return Records(originals.records_of_message(db, message_id), whole_message=True)
 
 
 def raw_blocks(records: Records, why_none: str, subject: Subject) -> list[Block]:

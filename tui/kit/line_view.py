@@ -222,31 +222,30 @@ class LineView(ScrollView, can_focus=True):
         self.lay_out()
         self.move_to(head)
 
-    def unfold(self) -> bool:
+    def unfold(self) -> None:
         """Unfold the node under the cursor, or go into it."""
         node = self.line.fold
         if not isinstance(node, Node):
-            return node is not None and self.toggle_fold()
-        if node.foldable and not node.open:
+            self.toggle_fold()
+        elif node.foldable and not node.open:
             self._set_open(node, True)
         elif node.is_container:
             self.move_by(1)
-        return True
 
-    def fold(self) -> bool:
+    def fold(self) -> None:
         """Fold the node under the cursor, or go to the one above it."""
         node = self.line.fold
         if not isinstance(node, Node):
-            return node is not None and self.toggle_fold()
+            self.toggle_fold()
+            return
         if node.foldable and node.open:
             self._set_open(node, False)
-            return True
+            return
         number = self.cursor
         while number > 0 and self.line_at(number).fold is not node.parent:
             number -= 1
         if self.line_at(number).fold is node.parent:
             self.move_to(number)
-        return True
 
     # Finding
 

@@ -53,7 +53,7 @@ class CopyActions:
 
     def open_in_pager(self) -> None:
         """Open the whole part in the pager."""
-        from tui.inspector.choices import part_text
+        from tui.dialogs.copy_choices import part_text
         from tui.kit import external
 
         row = self._selected_row()
