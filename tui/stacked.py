@@ -7,7 +7,6 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from tui.host import Host, host_of
-from tui.keys.declaration import Scope
 from tui.keys.footer import BottomLine, Hint
 from tui.keys.pane import CommandPane
 from tui.keys.registry import BY_ID, commands, keys_of
@@ -16,7 +15,7 @@ from tui.kit.line_view import LineView
 
 
 class StackedScreen(CommandPane, Screen[None]):
-    """Moves through lines; what it shows and does is its child's."""
+    """The base of tree and comparison: they fill the view and add commands."""
 
     AUTO_FOCUS = "LineView"
     view: LineView
@@ -26,14 +25,14 @@ class StackedScreen(CommandPane, Screen[None]):
     StackedScreen LineView { height: 1fr; background: $background; }
     """
 
-    def __init__(self) -> None:
-        """Make an empty screen."""
-        super().__init__()
-        self.view = self.make_view()
+    def __init__(self, view: LineView | None = None) -> None:
+        """Make the screen.
 
-    def make_view(self) -> LineView:
-        """Make the view of lines."""
-        return LineView(ground="background")
+        Args:
+            view: Shows the lines; an empty one where None.
+        """
+        super().__init__()
+        self.view = view or LineView(ground="background")
 
     def compose(self) -> ComposeResult:
         """Compose head, view and keys."""
@@ -73,37 +72,12 @@ class StackedScreen(CommandPane, Screen[None]):
         self.dismiss()
         host.open_session(session_id, message_id)
 
-    def do_down(self) -> None:
-        """Go to the next line."""
-        self.view.move_by(1)
-
-    def do_up(self) -> None:
-        """Go to the previous line."""
-        self.view.move_by(-1)
-
-    def do_page_down(self) -> None:
-        """Go a page down."""
-        self.view.move_by(self.view.page)
-
-    def do_page_up(self) -> None:
-        """Go a page up."""
-        self.view.move_by(-self.view.page)
-
-    def do_top(self) -> None:
-        """Go to the first line."""
-        self.view.move_to(0)
-
-    def do_end(self) -> None:
-        """Go to the last line."""
-        self.view.move_by(1_000_000_000)
-
-    def do_close(self) -> None:
-        """Go back to the panes."""
+    def close(self) -> None:
+        """Go back to the screen below."""
         self.dismiss()
 
-    def do_help(self) -> None:
+    def show_help(self) -> None:
         """Show the keys."""
         from tui.keys.help import HelpScreen
 
-        scope: Scope = self.SCOPE
-        self.app.push_screen(HelpScreen(scope, self.host.settings.keys))
+        self.host.push_screen(HelpScreen(self.SCOPE, self.host.settings.keys))

@@ -56,7 +56,7 @@ COMPARE_COMMANDS: tuple[Command[CompareScreen], ...] = (
     _command("swap", ("x",), "swap", "Swap left and right", "Branches",
              lambda screen: screen.swap()),
     _command("help", ("?", "f1"), "keys", "Show the keys of the comparison", "General",
-             lambda screen: screen.do_help(), footer=99),
+             lambda screen: screen.show_help(), footer=99),
     _command("close", ("escape", "q"), "close", "Close the comparison", "General",
-             lambda screen: screen.do_close(), footer=15),
+             lambda screen: screen.close(), footer=15),
 )

@@ -76,7 +76,7 @@ TREE_COMMANDS: tuple[Command[TreeScreen], ...] = (
     _command("redo", ("ctrl+r",), "redo", "Redo", "Session", lambda screen: screen.redo(),
              available=cannot_write),
     _command("help", ("?", "f1"), "keys", "Show the keys of the tree", "General",
-             lambda screen: screen.do_help(), footer=99),
+             lambda screen: screen.show_help(), footer=99),
     _command("close", ("escape", "q", "T"), "close", "Close the tree", "General",
-             lambda screen: screen.do_close(), footer=15),
+             lambda screen: screen.close(), footer=15),
 )

@@ -59,17 +59,13 @@ class TreeScreen(StackedScreen):
 
     def __init__(self, session_id: str) -> None:
         """Take the session that is shown."""
-        super().__init__()
+        super().__init__(TreeView(ground="background"))
         self.session_id = session_id
         self._root: str | None = None
         self._block: TreeBlock | None = None
         self._wanted: dict[str, FamilyNode] = {}
         self._reading = False
         self.actions = SessionActions(self, OneSession(self, self.current_session))
-
-    def make_view(self) -> LineView:
-        """Make the view."""
-        return TreeView(ground="background")
 
     def on_mount(self) -> None:
         """Read the family."""
