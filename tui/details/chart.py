@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
@@ -15,12 +14,10 @@ from store.queries.details import Turn
 from tui.details.columns import Columns, cell_of, columns
 from tui.details.measures import MEASURES
 from tui.kit.glyphs import ASCII, glyphs
-from tui.kit.paint import paint_of
-from tui.kit.palette import Palette
+from tui.kit.paint import MARGIN, Paint, paint_of
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 ASCII_EIGHTHS = " ..::==##"
-MARGIN = 1
 
 
 class Chart(Widget, can_focus=False):
@@ -86,22 +83,22 @@ class Chart(Widget, can_focus=False):
                 text = mark if number == marked else " " * laid.bar
                 segments.append(Segment(text, paint.style("user bold", "background")))
             else:
-                segments.append(self._cell(laid, number, rows - 1 - y, rows, paint.palette))
+                segments.append(self._cell(laid, number, rows - 1 - y, rows, paint))
             if laid.gap:
                 segments.append(Segment(" " * laid.gap, base))
         return Strip(segments).adjust_cell_length(self.size.width, base)
 
-    def _cell(self, laid: Columns, number: int, row: int, rows: int, palette: Palette) -> Segment:
+    def _cell(self, laid: Columns, number: int, row: int, rows: int, paint: Paint) -> Segment:
         stack = laid.amounts[number]
         eighths, look, above = cell_of(stack, laid.highest, row, rows)
         chosen = number == laid.column_of(self.selected)
-        ground = palette.focus if chosen else palette.background
+        ground = "focus" if chosen else "background"
         turn = self.turns[number * laid.per]
         dim = (turn.hidden or turn.copied) and not chosen
-        colour = getattr(palette, "muted" if dim and look != "rule" else look)
-        upper = getattr(palette, "muted" if dim else above) if above else ground
+        ink = "muted" if dim and look != "rule" else look
+        upper = ("muted" if dim else above) if above else ground
         levels = ASCII_EIGHTHS if glyphs() is ASCII else EIGHTHS
-        return Segment(levels[eighths] * laid.bar, Style(color=colour, bgcolor=upper))
+        return Segment(levels[eighths] * laid.bar, paint.style(ink, upper))
 
     def on_click(self, event: events.Click) -> None:
         """Choose the column under the mouse."""

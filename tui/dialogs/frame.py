@@ -14,8 +14,9 @@ from textual.widget import Widget
 
 from tui.keys.footer import BottomLine, Hint
 from tui.kit.blocks import Block
-from tui.kit.line_bar import MARGIN, LineBar
+from tui.kit.line_bar import LineBar
 from tui.kit.lines import Line
+from tui.kit.paint import MARGIN
 from tui.kit.text import one_line
 from tui.kit.theme import palette_of
 

@@ -9,9 +9,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.kit.blocks import Block, Fixed, Stack, Text
-from tui.kit.line_bar import MARGIN
 from tui.kit.lines import BLANK, Line, Run, cut
-from tui.kit.paint import paint_of, strip_of
+from tui.kit.paint import MARGIN, paint_of, row_of
 
 NAME_CELLS = 12
 
@@ -37,11 +36,9 @@ class Notes(Widget, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """Paint a line."""
-        paint = paint_of(self.app)
         width = max(1, self.size.width - 2 * MARGIN)
         line = self._stack.line(y, width) if y < self._stack.height(width) else BLANK
-        edge = Strip.blank(MARGIN, paint.style("blank", "raised"))
-        return Strip.join([edge, strip_of(line, width, paint, ground="raised"), edge])
+        return row_of(line, width + 2 * MARGIN, paint_of(self.app), ground="raised")
 
 
 def facts(pairs: Sequence[tuple[str, Sequence[Run] | str]]) -> Fixed:

@@ -6,9 +6,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.kit.lines import BLANK, Line
-from tui.kit.paint import paint_of, strip_of
-
-MARGIN = 1
+from tui.kit.paint import paint_of, row_of
 
 
 class LineBar(Widget, can_focus=False):
@@ -38,8 +36,5 @@ class LineBar(Widget, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """Paint it."""
-        paint = paint_of(self.app)
-        width = max(1, self.size.width - 2 * MARGIN)
-        blank = Strip.blank(MARGIN, paint.style("blank", self._ground))
-        strip = strip_of(self._line if y == 0 else BLANK, width, paint, ground=self._ground)
-        return Strip.join([blank, strip, blank])
+        line = self._line if y == 0 else BLANK
+        return row_of(line, self.size.width, paint_of(self.app), ground=self._ground)

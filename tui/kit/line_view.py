@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from tui.kit.blocks import Block, Spot, Stack
 from tui.kit.lines import BLANK, Line, arrange
-from tui.kit.paint import paint_of, strip_of
+from tui.kit.paint import MARGIN, between_margins, paint_of, strip_of
 from tui.kit.selection import offset_y, places_in, selected_strip, selected_text
 from tui.kit.tree import Node
 
@@ -29,7 +29,6 @@ class LineView(ScrollView, can_focus=True):
     DEFAULT_CSS = """
     LineView { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; }
     """
-    MARGIN = 1
 
     @dataclass
     class Activated(Message):
@@ -67,7 +66,7 @@ class LineView(ScrollView, can_focus=True):
     @property
     def cells(self) -> int:
         """The cells that a line has."""
-        return max(8, self.scrollable_content_region.width - 2 * self.MARGIN)
+        return max(8, self.scrollable_content_region.width - 2 * MARGIN)
 
     def show(self, blocks: list[Block], *, stay: bool = False) -> None:
         """Show other blocks.
@@ -126,12 +125,8 @@ class LineView(ScrollView, can_focus=True):
         if selection is not None and (span := selection.get_span(offset)) is not None:
             style = self.screen.get_component_rich_style("screen--selection", default=None)
             strip = selected_strip(strip, *span, style)
-        edge = self.MARGIN
-        base = paint.style("blank", ground)
         strip = strip.apply_offsets(0, offset)
-        left = Strip.blank(edge, base)
-        right = Strip.blank(max(0, self.size.width - edge - strip.cell_length), base)
-        return Strip.join([left, strip, right])
+        return between_margins(strip, self.size.width, paint.style("blank", ground))
 
     def offset_at(self, number: int) -> int:
         """Return a line's y in a selection: see ``tui.kit.selection``."""
@@ -292,7 +287,7 @@ class LineView(ScrollView, can_focus=True):
         line = self.line
         if line.link is not None:
             self.post_message(self.Activated(line))
-        elif self._on_mark(line, event.x - self.MARGIN) or event.chain == 2:
+        elif self._on_mark(line, event.x - MARGIN) or event.chain == 2:
             self.toggle_fold()
 
     @staticmethod

@@ -21,6 +21,8 @@ _FAINTER = {"text": "muted", "muted": "faint"}
 _BRIGHTER_GROUNDS = frozenset({*RAISED_GROUNDS, *MARKED_GROUNDS})
 _ASCII_BLOCKS = str.maketrans("█▉▊▋▌▍▎▏■▪", "#########*")
 _ALIASES = {"blank": "text", "thumb": "rule"}
+MARGIN = 1
+"""Blank cells at both edges of a row."""
 HIT, CURRENT_HIT = "text bold on:hit", "tool bold reverse on:hit"
 """Inks of what a search found, and of the hit that the search is at."""
 
@@ -139,6 +141,29 @@ def strip_of(
             line = Line(marked(runs, spans, HIT), lead=line.lead)
     segments = segments_of(line, width, paint, ground=ground, own=own)
     return Strip(segments).adjust_cell_length(width, paint.style("blank", own or ground))
+
+
+def row_of(
+    line: Line, width: int, paint: Paint, *, ground: str = "panel", needle: str = ""
+) -> Strip:
+    """Return a line between its margins, as a strip of exactly ``width`` cells.
+
+    Args:
+        line: See ``strip_of``.
+        width: Cells, with the margins.
+        paint: Resolves the inks.
+        ground: Role of the ground beneath it.
+        needle: What is searched for, case-folded; "" marks nothing.
+    """
+    inner = max(1, width - 2 * MARGIN)
+    strip = strip_of(line, inner, paint, ground=ground, needle=needle)
+    return between_margins(strip, width, paint.style("blank", ground))
+
+
+def between_margins(strip: Strip, width: int, style: Style) -> Strip:
+    """Return a strip with its margins in a style, ``width`` cells wide."""
+    right = Strip.blank(max(0, width - MARGIN - strip.cell_length), style)
+    return Strip.join([Strip.blank(MARGIN, style), strip, right])
 
 
 def spans_of(text: str, needle: str) -> list[Span]:

@@ -10,9 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.kit.lines import BLANK, Line, Run, cut, width_of
-from tui.kit.paint import paint_of, strip_of
-
-MARGIN = 1
+from tui.kit.paint import MARGIN, paint_of, row_of
 
 
 class Tabs(Widget, can_focus=False):
@@ -69,7 +67,6 @@ class Tabs(Widget, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         """Paint one of the three lines; the last one is empty."""
-        paint = paint_of(self.app)
         width = max(8, self.size.width - 2 * MARGIN)
         line = BLANK
         if y == 0:
@@ -78,10 +75,7 @@ class Tabs(Widget, can_focus=False):
             line = Line(cut((self._title, (f"  {self._kind}", "faint")), max(0, room)), right)
         elif y == 1:
             line = Line(self._summary)
-        base = paint.style("blank", self._ground)
-        strip = strip_of(line, width, paint, ground=self._ground)
-        blank = Strip.blank(MARGIN, base)
-        return Strip.join([blank, strip, blank])
+        return row_of(line, width + 2 * MARGIN, paint_of(self.app), ground=self._ground)
 
     def on_click(self, event: events.Click) -> None:
         """Choose the tab under the mouse."""

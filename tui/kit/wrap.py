@@ -18,6 +18,10 @@ from tui.kit.text import Span, break_cells, clean, wrap
 
 LONGEST_WIDE_LINE = 1_000_000
 """Characters of a source line beyond which text that is not ASCII is not wrapped."""
+LONG_LINE = 10_000
+"""Characters of a source line from which its rows are kept once they are known."""
+MOST_KEPT = 256
+"""Source lines whose rows are kept."""
 
 
 def wrap_runs(
@@ -42,10 +46,12 @@ def wrap_runs(
     while len(spans) > 1 and not text[slice(*spans[-1])].strip():
         spans.pop()  # No row for what cannot be seen; it stays in the tail.
     lead = sum([len(piece) for piece, _ink in rest])
+    if len(spans) == 1:
+        return [Line([*first, *runs], lead=lead, tail=text[spans[0][1]:], ground=ground)]
     lines = []
     for row, (start, end) in enumerate(spans):
         following = spans[row + 1][0] if row + 1 < len(spans) else len(text)
-        body = runs if len(spans) == 1 else slice_runs(runs, start, end)
+        body = slice_runs(runs, start, end)
         lines.append(Line(
             [*(rest if row else first), *body], lead=lead, soft=row > 0,
             tail=text[end:following], ground=ground,
@@ -113,19 +119,23 @@ class WrappedText:
         """Say whether the rows of a line follow from a division."""
         return not self._words and line.isascii()
 
-    def _rows_of(self, line: str, width: int) -> int:
+    def _rows_of(self, source: int, line: str, width: int) -> int:
         if len(line) * 2 <= width:  # no character takes more than two cells
             return 1
         if self._is_plain(line):
             return -(-len(line) // width) or 1
-        return len(self._spans_of(line, width))
+        spans = self._spans_of(line, width)
+        if len(line) >= LONG_LINE and len(self._spans) < MOST_KEPT:
+            self._spans[source] = spans
+        return len(spans)
 
     def height(self, width: int) -> int:
         """Return how many rows the text takes at ``width`` cells."""
         if width != self._width:
             self._width = width
             self._spans.clear()
-            self._ends = list(accumulate(self._rows_of(line, width) for line in self.lines))
+            rows = (self._rows_of(at, line, width) for at, line in enumerate(self.lines))
+            self._ends = list(accumulate(rows))
         return self._ends[-1]
 
     def row(self, number: int, width: int) -> TextRow:
@@ -137,7 +147,7 @@ class WrappedText:
             return TextRow(line[at * width : (at + 1) * width], source, at > 0)
         spans = self._spans.get(source)
         if spans is None:
-            if len(self._spans) > 256:
+            if len(self._spans) >= MOST_KEPT:
                 self._spans.clear()
             spans = self._spans[source] = self._spans_of(line, width)
         start, end = spans[at]
@@ -171,6 +181,6 @@ class WrappedText:
         first = self._ends[source - 1] if source else 0
         line = self.lines[source]
         if self._is_plain(line):
-            return first + min(at // width, self._rows_of(line, width) - 1)
+            return first + min(at // width, self._rows_of(source, line, width) - 1)
         starts = [start for start, _ in self._spans_of(line, width)]
         return first + max(0, bisect_right(starts, at) - 1)
