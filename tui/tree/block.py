@@ -75,7 +75,7 @@ class TreeBlock(Block):
 
     def __init__(
         self, nodes: Sequence[FamilyNode], rows: Sequence[TreeRow], current: str, now: int,
-        want: Callable[[FamilyNode], None],
+        facts: Mapping[str, NodeFacts], want: Callable[[FamilyNode], None],
     ) -> None:
         """Take the family.
 
@@ -84,11 +84,11 @@ class TreeBlock(Block):
             rows: Their lines.
             current: The session that is shown in the transcript.
             now: Epoch ms.
+            facts: What is known of the sessions, by id; grows while they are drawn.
             want: Called for a session that is drawn before its facts are known.
         """
         self.nodes, self.rows = nodes, rows
-        self.facts: dict[str, NodeFacts] = {}
-        self._current, self._now, self._want = current, now, want
+        self._current, self._now, self._facts, self._want = current, now, facts, want
 
     def height(self, width: int) -> int:
         """Return the number of lines."""
@@ -118,7 +118,7 @@ class TreeBlock(Block):
 
     def _session(self, row: TreeRow, width: int) -> Line:
         node = self.nodes[row.node]
-        facts = self.facts.get(node.id)
+        facts = self._facts.get(node.id)
         if facts is None:
             self._want(node)
         here = node.id == self._current

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from store.engine.database import Database
 from store.queries.lineage import FamilyNode, family
-from store.queries.tree_facts import labels_of, last_message, node_facts
+from store.queries.tree_facts import NodeFacts, labels_of, last_message, node_facts
 from tui.keys.footer import BottomLine
 from tui.keys.registry import bindings
 from tui.kit.blocks import Fixed
@@ -30,15 +30,70 @@ if TYPE_CHECKING:
 
 
 class TreeView(LineView):
-    """Lines of a tree; the wheel and the keys only draw what comes into sight."""
+    """Lines of a tree, which calls back after it has drawn some of them."""
+
+    def __init__(self, drawn: Callable[[], None]) -> None:
+        """Make an empty view.
+
+        Args:
+            drawn: Called after lines were drawn, by a key, the wheel or a resize.
+        """
+        super().__init__(ground="background")
+        self._after_drawing = drawn
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw, then let the screen read the facts of what was drawn without them."""
+        """Draw lines, and call back."""
         strips = super().render_lines(crop)
-        screen = self.screen
-        if isinstance(screen, TreeScreen):
-            screen.read_soon()
+        self._after_drawing()
         return strips
+
+
+class FactsReader:
+    """Reads the facts of the sessions that were drawn without them.
+
+    Attributes:
+        facts: What was read, by session id.
+    """
+
+    def __init__(
+        self, read: Callable[[list[FamilyNode]], Awaitable[dict[str, NodeFacts] | None]],
+        changed: Callable[[], object],
+    ) -> None:
+        """Make a reader that knows nothing yet.
+
+        Args:
+            read: Returns the facts of some sessions; None where the store refuses.
+            changed: Called after more facts are known.
+        """
+        self.facts: dict[str, NodeFacts] = {}
+        self._read, self._changed = read, changed
+        self._wanted: dict[str, FamilyNode] = {}
+        self._reading = False
+
+    def want(self, *nodes: FamilyNode) -> None:
+        """Have the facts of sessions read, again where they are known."""
+        self._wanted.update((node.id, node) for node in nodes)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether something is wanted that is not being read."""
+        return bool(self._wanted) and not self._reading
+
+    async def run(self) -> None:
+        """Read until nothing is wanted any more."""
+        if self._reading:
+            return
+        self._reading = True
+        try:
+            while self._wanted:
+                nodes, self._wanted = list(self._wanted.values()), {}
+                found = await self._read(nodes)
+                if found is None:
+                    return
+                self.facts.update(found)
+                self._changed()
+        finally:
+            self._reading = False
 
 
 def _read(
@@ -59,12 +114,11 @@ class TreeScreen(StackedScreen):
 
     def __init__(self, session_id: str) -> None:
         """Take the session that is shown."""
-        super().__init__(TreeView(ground="background"))
+        super().__init__(TreeView(self._read_soon))
         self.session_id = session_id
         self._root: str | None = None
         self._block: TreeBlock | None = None
-        self._wanted: dict[str, FamilyNode] = {}
-        self._reading = False
+        self._facts = FactsReader(self._read_facts, self.view.refresh)
         self.actions = SessionActions(self, OneSession(self, self.current_session))
 
     def on_mount(self) -> None:
@@ -85,17 +139,11 @@ class TreeScreen(StackedScreen):
             return
         nodes, rows = found.value
         at = self.session_id if first else self.current_session()
-        known = self._block.facts if self._block is not None else {}
         self._block = TreeBlock(
-            nodes, rows, self.session_id, app.library.clock(),
-            lambda node: self._wanted.__setitem__(node.id, node),
-        )
+            nodes, rows, self.session_id, app.library.clock(), self._facts.facts, self._facts.want)
         self._root = nodes[0].id if nodes else None
-        if first or not nodes:
-            self._block.facts = {}
-        else:
-            self._block.facts = known
-            self._wanted.update((node.id, node) for node in self._seen(rows, nodes))
+        if not first:
+            self._facts.want(*self._seen(rows, nodes))
         empty = Fixed(lambda width: [
             Line(),
             Line((("Nothing was branched off this session yet.", "text"),)),
@@ -137,25 +185,13 @@ class TreeScreen(StackedScreen):
         ))
         self.query_one("#stacked-head", LineBar).show(column_heads(self.view.cells))
 
-    # Facts of what is seen
+    def _read_soon(self) -> None:
+        if self._facts.is_due:
+            self.run_worker(self._facts.run(), exit_on_error=False)
 
-    def read_soon(self) -> None:
-        """Read the facts of the sessions that were drawn without them."""
-        if self._wanted and not self._reading:
-            self._reading = True
-            self.run_worker(self._read_facts(), exit_on_error=False)
-
-    async def _read_facts(self) -> None:
-        try:
-            while self._wanted and self._block is not None:
-                nodes, self._wanted = list(self._wanted.values()), {}
-                found = await ask_store(self.host, node_facts, nodes)
-                if found is None:
-                    return
-                self._block.facts.update(found.value)
-                self.view.refresh()
-        finally:
-            self._reading = False
+    async def _read_facts(self, nodes: list[FamilyNode]) -> dict[str, NodeFacts] | None:
+        found = await ask_store(self.host, node_facts, nodes)
+        return None if found is None else found.value
 
     # What the keys act on
 
