@@ -13,11 +13,15 @@ from textual.widget import Widget
 from store.queries.details import Turn
 from tui.details.columns import Columns, cell_of, columns
 from tui.details.measures import MEASURES
+from tui.kit.figures import count_of, duration, tokens
 from tui.kit.glyphs import ASCII, glyphs
+from tui.kit.lines import Line, Run, cut, width_of
 from tui.kit.paint import MARGIN, Paint, paint_of
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 ASCII_EIGHTHS = " ..::==##"
+SHORT_NAMES = {"cache read": "read", "cache write": "write", "output": "out", "input": "in",
+               "thinking": "think"}
 
 
 class Chart(Widget, can_focus=False):
@@ -104,3 +108,26 @@ class Chart(Widget, can_focus=False):
         """Choose the column under the mouse."""
         if self.turns:
             self.post_message(self.Chosen(self.columns.turn_at(event.x - MARGIN)))
+
+
+def chart_line(chart: Chart, width: int) -> Line:
+    """Return the measure, its colours, the highest bar, and the sum over all turns.
+
+    Args:
+        chart: What is shown.
+        width: Cells; on few, the names are short and the sum is left out.
+    """
+    laid, turns = chart.columns, [turn for turn in chart.turns if turn.number and not turn.hidden]
+    per = "" if laid.per == 1 else f", {laid.per} turns a bar"
+    runs: list[Run] = [(f"{chart.measure.name}  ", "muted bold")]
+    for name, look in chart.measure.legend:
+        shown = name if width >= 110 else SHORT_NAMES.get(name, name)
+        runs += [("■ ", look), (f"{shown}  ", "faint")]
+    most = f"at most {chart.measure.told(laid.highest)}{per}"
+    spent = sum(turn.spent.total for turn in chart.turns)
+    took = sum(turn.milliseconds for turn in chart.turns)
+    total = f"{count_of(len(turns), 'turn')}  {duration(took)}  {tokens(spent)}"
+    right: tuple[Run, ...] = ((f"{most}   ", "faint"), (total, "muted"))
+    if width_of(runs) + width_of(right) > width - 4:
+        right = ((most, "faint"),)
+    return Line(cut(runs, width), right)

@@ -11,14 +11,13 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 
-from store.errors import BackscrollError
-from store.queries import details
+from store.errors import BackscrollError, NotFound
+from store.queries import details, originals
 from store.queries.details import Overview, Timeline
+from store.text.stored_json import DamagedJson, loads
 from tui.details.catalogue import prompt_blocks, tool_blocks
-from tui.details.chart import Chart
+from tui.details.chart import Chart, chart_line
 from tui.details.facts import fact_blocks, title_of
-from tui.details.legend import chart_line
-from tui.details.reading import count_tools, read_catalogue
 from tui.details.table import TurnTable, head_line, turn_line
 from tui.keys.layouts import with_twins
 from tui.keys.names import key_name
@@ -35,6 +34,11 @@ from tui.messages import ProblemOccurred, SessionOpened
 if TYPE_CHECKING:
     from store.store import Store
 
+CATALOGUE = "tool-catalogue.json"
+"""The attachment that holds a session's tool catalogue, where its source keeps one."""
+
+BATCH = 2_000
+"""Messages whose parts are counted in one read."""
 TABS = ("Turns", "Session", "Prompt", "Tools")
 FACTS_FROM = 150
 """Cells of the screen from which the facts stand beside the turns."""
@@ -129,10 +133,10 @@ class DetailsScreen(Screen[None]):
             self._show_head()
             self._timeline = await self._store.read(details.timeline, self._session_id)
             self.show_tab()
-            await count_tools(self._store, self._timeline)
+            await _count_tools(self._store, self._timeline)
             digests = list(self._timeline.prompts)
             self._prompts = await self._store.read(details.system_prompts, digests)
-            self._catalogue = await read_catalogue(self._store, self._session_id)
+            self._catalogue = await _read_catalogue(self._store, self._session_id)
             self.show_tab(stay=True)
         except BackscrollError as error:
             self._main.show([_told(str(error))])
@@ -296,3 +300,18 @@ class DetailsScreen(Screen[None]):
 
 def _told(text: str) -> Fixed:
     return Fixed(lambda _: [Line(((text, "faint"),))])
+
+
+async def _count_tools(store: Store, timeline: Timeline) -> None:
+    """Count the tool calls of all turns in."""
+    ids = list(timeline.turn_of)
+    for start in range(0, len(ids), BATCH):
+        timeline.count(await store.read(details.tool_calls, ids[start : start + BATCH]))
+
+
+async def _read_catalogue(store: Store, session_id: str) -> Any:
+    """Return the tool catalogue that the source kept; None where there is none."""
+    try:
+        return loads(await store.read(originals.attachment, session_id, CATALOGUE))
+    except (NotFound, DamagedJson):
+        return None

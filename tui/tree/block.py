@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from store.queries.lineage import FamilyNode, LineageKind
 from store.queries.tree_facts import Label, NodeFacts
@@ -15,13 +16,39 @@ from tui.kit.text import one_line
 from tui.sessions.wording import age
 
 DEEPEST = 12
-"""Levels whose rails are drawn; deeper ones stand as deep."""
+"""Levels whose rails are drawn; deeper ones are drawn as deep as these."""
 LOOKS: dict[LineageKind, str] = {
     "fork": "fork", "subagent": "assistant", "continuation": "user", "unknown": "muted",
     "root": "text",
 }
-COLUMNS = (("at", 10), ("turns", 8), ("tokens", 9), ("age", 6))
-WIDE_FROM = 64
+
+
+class Column(NamedTuple):
+    """A column at the right of a tree.
+
+    Attributes:
+        head: Its name, in the line above.
+        cells: Its width.
+        text: Returns what a session has there; its facts are None until they are read.
+        look: The colour of the text.
+        from_width: Width of a tree from which there is room for it.
+    """
+
+    head: str
+    cells: int
+    text: Callable[[FamilyNode, NodeFacts | None, int], str]
+    look: str = "faint"
+    from_width: int = 0
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("forked", 10, lambda node, facts, now:
+           f"turn {facts.fork_turn}" if facts and facts.fork_turn else ""),
+    Column("turns", 8, lambda node, facts, now:
+           glyphs().more if facts is None else f"{facts.turns:,}", "muted"),
+    Column("tokens", 9, lambda node, facts, now: figures.tokens(node.total_tokens)),
+    Column("age", 6, lambda node, facts, now: age(node.updated_at, now), from_width=64),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,28 +166,19 @@ class TreeBlock(Block):
         return Line(tuple(runs), self._columns(node, facts, width),
                     link=Link("session", node.id))
 
-    def _columns(
-        self, node: FamilyNode, facts: NodeFacts | None, width: int
-    ) -> tuple[Run, ...]:
-        at = f"turn {facts.fork_turn}" if facts and facts.fork_turn else ""
-        turns = glyphs().more if facts is None else f"{facts.turns:,}"
-        values = {
-            "at": at, "turns": turns, "tokens": figures.tokens(node.total_tokens),
-            "age": age(node.updated_at, self._now),
-        }
-        return tuple((values[name].rjust(cells), "muted" if name == "turns" else "faint")
-                     for name, cells in shown_columns(width))
+    def _columns(self, node: FamilyNode, facts: NodeFacts | None, width: int) -> tuple[Run, ...]:
+        return tuple(
+            (column.text(node, facts, self._now).rjust(column.cells), column.look)
+            for column in shown_columns(width)
+        )
 
 
-def shown_columns(width: int) -> tuple[tuple[str, int], ...]:
-    """Return the columns at the right that a width has room for."""
-    return COLUMNS if width >= WIDE_FROM else COLUMNS[:3]
+def shown_columns(width: int) -> list[Column]:
+    """Return the columns that a width has room for."""
+    return [column for column in COLUMNS if width >= column.from_width]
 
 
 def column_heads(width: int) -> Line:
     """Return the line above the columns."""
-    words = {"at": "forked", "turns": "turns", "tokens": "tokens", "age": "age"}
-    right: tuple[Run, ...] = tuple(
-        (words[name].rjust(cells), "faint") for name, cells in shown_columns(width)
-    )
+    right = tuple((column.head.rjust(column.cells), "faint") for column in shown_columns(width))
     return Line((("", "faint"),), right)
