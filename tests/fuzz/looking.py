@@ -10,7 +10,15 @@ from store.engine.database import Database
 from store.errors import BackscrollError
 from store.exports.reading import read_session
 from store.exports.registry import FORMATS, writer
-from store.queries import details, filling, lineage, listing, originals, sessions, transcript
+from store.queries import (
+    context_usage,
+    details,
+    lineage,
+    listing,
+    originals,
+    sessions,
+    transcript,
+)
 from store.queries.stats import context_tokens, spending
 from store.queries.summaries import summaries_of
 from store.system.clock import system_clock
@@ -50,7 +58,7 @@ def _look_at(database: Database, session_id: str, workspace: str | None) -> None
     refusable(lambda: transcript.last_usage(database, session_id))
     reading = read_session(database, session_id, "hidden")
     ids = [str(item.message["id"]) for item in reading.messages]
-    refusable(lambda: filling.add_page(database, filling.Filling(), ids))
+    refusable(lambda: context_usage.add_page(database, context_usage.ContextUsage(), ids))
     text = TranscriptText(Printer(io.StringIO()), workspace, full=True)
     for item in reading.messages:
         list(text.message(item))

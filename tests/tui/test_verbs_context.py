@@ -7,7 +7,7 @@ import pytest
 
 from store.engine.database import open_database
 from store.queries.context import context_ids
-from store.queries.filling import Filling
+from store.queries.context_usage import ContextUsage
 from tests.tui.seeded import SESSION, START, Said, make_store, message_id, text, tool
 from tests.tui.verbs_app import Running, drawn, running
 from tui.transcript.context import meter_lines, meter_of
@@ -122,31 +122,31 @@ async def test_another_session_opens_with_all_that_happened(tmp_path: Path) -> N
 
 
 def test_what_no_text_explains_is_the_systems() -> None:
-    filling = Filling(counted=1_000, since=40)
-    filling.characters["user"] = 400
-    meter = meter_of(filling)
+    usage = ContextUsage(counted=1_000, since=40)
+    usage.characters["user"] = 400
+    meter = meter_of(usage)
     assert (meter.tokens, meter.counted, meter.rest) == (1_010, True, True)
     assert (meter.kinds["user"], meter.kinds["system"]) == (100, 910)
-    filling.characters["system"] = 400
-    meter = meter_of(filling)
+    usage.characters["system"] = 400
+    meter = meter_of(usage)
     assert (meter.kinds["user"], meter.kinds["system"], meter.rest) == (505, 505, False)
 
 
 def test_without_a_count_it_is_guessed() -> None:
-    filling = Filling()
-    filling.characters["tool output"], filling.characters["assistant"] = 300, 100
-    meter = meter_of(filling)
+    usage = ContextUsage()
+    usage.characters["tool output"], usage.characters["assistant"] = 300, 100
+    meter = meter_of(usage)
     assert (meter.tokens, meter.counted) == (100, False)
     assert meter.kinds["tool output"] == 75
 
 
 @pytest.mark.parametrize("width", [40, 78, 140])
 def test_the_bar_fills_the_line(width: int) -> None:
-    filling = Filling(counted=5_000)
-    for number, kind in enumerate(filling.characters):
-        filling.characters[kind] = 90 * (number + 1) ** 3
-    _title, bar, *legend = meter_lines(meter_of(filling), 3, width)
+    usage = ContextUsage(counted=5_000)
+    for number, kind in enumerate(usage.characters):
+        usage.characters[kind] = 90 * (number + 1) ** 3
+    _title, bar, *legend = meter_lines(meter_of(usage), 3, width)
     assert len(bar.text) == width - 2
     words = " ".join(line.text for line in legend)
-    assert all(kind in words for kind in filling.characters)
+    assert all(kind in words for kind in usage.characters)
     assert all(len(line.text) <= width - 2 for line in legend)

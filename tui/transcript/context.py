@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from store.queries import filling as queries
+from store.queries import context_usage as queries
 from store.queries import transcript
 from store.queries.context import context_ids
-from store.queries.filling import KINDS, Filling, Kind
+from store.queries.context_usage import KINDS, ContextUsage, Kind
 from store.queries.transcript import Keyset, Outline
 from store.store import Store
 from tui.kit import figures
@@ -73,14 +73,14 @@ class ContextReader(SessionReader):
         return skeleton, heights
 
 
-async def read_filling(store: Store, session_id: str) -> Filling:
-    """Measure what fills a session's context, in pages so that other reads go in between."""
+async def read_context_usage(store: Store, session_id: str) -> ContextUsage:
+    """Measure a session's context, in pages so that other reads go in between."""
     ids = await store.read(context_ids, session_id)
-    filling = Filling()
+    usage = ContextUsage()
     for start in range(0, len(ids), MESSAGES_AT_ONCE):
-        await store.read(queries.add_page, filling, ids[start:start + MESSAGES_AT_ONCE])
-    await store.read(queries.add_system, filling)
-    return filling
+        await store.read(queries.add_page, usage, ids[start:start + MESSAGES_AT_ONCE])
+    await store.read(queries.add_system, usage)
+    return usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +98,18 @@ class Meter:
     rest: bool = False
 
 
-def meter_of(filling: Filling) -> Meter:
+def meter_of(usage: ContextUsage) -> Meter:
     """Return the tokens of each kind.
 
     Where a model has counted, what the kept texts do not explain is the system prompt and
     the tools' descriptions, unless the prompt is kept: then the kinds are scaled.
     """
-    guessed = {kind: size / CHARACTERS_PER_TOKEN for kind, size in filling.characters.items()}
+    guessed = {kind: size / CHARACTERS_PER_TOKEN for kind, size in usage.characters.items()}
     known = sum(guessed.values())
-    if filling.counted is None:
+    if usage.counted is None:
         return Meter(round(known), False, {kind: round(size) for kind, size in guessed.items()})
-    total = filling.counted + filling.since / CHARACTERS_PER_TOKEN
-    rest = not filling.characters["system"] and total > known
+    total = usage.counted + usage.since / CHARACTERS_PER_TOKEN
+    rest = not usage.characters["system"] and total > known
     if rest:
         guessed["system"] = total - known
     elif known:
@@ -256,7 +256,7 @@ class ContextView:
         reader = self._shown.reader
         if reader is None:
             return
-        found = meter_of(await read_filling(reader.store, reader.row.id))
+        found = meter_of(await read_context_usage(reader.store, reader.row.id))
         if reader is self._shown.reader:
             self._meter = found
             self._pane.update_headings()

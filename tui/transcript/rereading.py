@@ -19,8 +19,8 @@ from functools import partial
 from typing import TypeAlias
 
 from store.engine.database import Database
-from store.queries import moved
-from store.queries.moved import Span
+from store.queries import refresh
+from store.queries.refresh import Span
 from store.queries.transcript import Keyset, outline_range, rows_of
 from store.rows import MessageRow, PartRow
 from tui.transcript.document import Document, Key
@@ -40,10 +40,10 @@ REST_SHARE = 9
 LEAST_REST_S = 0.005
 
 
-async def facts(reader: SessionReader, message_ids: Collection[str] = ()) -> moved.Facts | None:
+async def facts(reader: SessionReader, message_ids: Collection[str] = ()) -> refresh.Facts | None:
     """Read the session's row and what it does; the reader takes the row."""
     found = await reader.store.read(
-        moved.facts, reader.row.id, reader.store.clock(), message_ids
+        refresh.facts, reader.row.id, reader.store.clock(), message_ids
     )
     if found is not None:
         reader.row = found.session
@@ -71,14 +71,14 @@ async def reread(
     if not reader.in_display_order:
         return None
     skeleton = document.skeleton
-    start = first_moved(skeleton, written, places)
+    start = first_changed(skeleton, written, places)
     if len(skeleton.message_ids) - start > PAGE_MESSAGES:
         return None
     after = (skeleton.created[start - 1], skeleton.message_ids[start - 1]) if start else None
     spans = _spans(skeleton.key(part) for part in shown
                    if written is None or skeleton.key(part)[0] in written)
     again = await reader.store.read(
-        moved.from_here, reader.row.id, after, PAGE_MESSAGES, spans, LAST_PARTS if at_end else 0
+        refresh.end_after, reader.row.id, after, PAGE_MESSAGES, spans, LAST_PARTS if at_end else 0
     )
     if not again.whole:
         return None
@@ -110,7 +110,7 @@ async def renew(reader: SessionReader, document: Document, shown: range) -> Chan
     return change
 
 
-def first_moved(
+def first_changed(
     skeleton: Skeleton, written: set[str] | None, places: Mapping[str, Keyset]
 ) -> int:
     """Return the first message from which on a skeleton is to be read again."""

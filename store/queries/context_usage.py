@@ -1,4 +1,4 @@
-"""What fills a session's context: characters by kind, and tokens where a model counted them."""
+"""The size of a session's context: characters by kind, and tokens where a model counted them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _COUNTED = tuple(key for key in KEYS if key != "reasoning")
 
 
 @dataclass(slots=True)
-class Filling:
+class ContextUsage:
     """Grows page by page, in the order of the context view.
 
     Attributes:
         characters: By kind; for a tool, of its input and output as JSON.
-        counted: Tokens in the context after the newest answer that says so; None where
-            none does. An answer from before the newest compaction says nothing of it.
+        counted: Tokens in the context after the newest answer that counted them; None where
+            none did. Answers from before the newest compaction do not count.
         since: Characters that came after that answer.
         first: ``(created_at, id)`` of the first message of the view.
         digest: Of the newest system prompt that a message names.
@@ -41,7 +41,7 @@ class Filling:
     digest: str | None = None
 
 
-def add_page(db: Database, filling: Filling, message_ids: Sequence[str]) -> None:
+def add_page(db: Database, context: ContextUsage, message_ids: Sequence[str]) -> None:
     """Add some messages, the next ones of the context view."""
     data = "p.data_json"
     rows = db.connection.execute(
@@ -61,24 +61,24 @@ def add_page(db: Database, filling: Filling, message_ids: Sequence[str]) -> None
     for message_id, created_at, role, metadata, kind, size, output in rows:
         created_at = number(created_at)
         if message_id != current:
-            _close(filling, usage)
+            _close(context, usage)
             current = message_id
-            filling.first = filling.first or (created_at, message_id)
-            told = (created_at, message_id) >= filling.first
-            usage = _read_message(filling, metadata) if told else None
-        _add(filling, text(role) or "", text(kind) or "", number(size), number(output))
-    _close(filling, usage)
+            context.first = context.first or (created_at, message_id)
+            shown = (created_at, message_id) >= context.first
+            usage = _read_message(context, metadata) if shown else None
+        _add(context, text(role) or "", text(kind) or "", number(size), number(output))
+    _close(context, usage)
 
 
 _IS_TOOL = "(p.type = 'dynamic-tool' OR p.type LIKE 'tool-%')"
 
 
-def _close(filling: Filling, usage: int | None) -> None:
+def _close(context: ContextUsage, usage: int | None) -> None:
     if usage is not None:
-        filling.counted, filling.since = usage, 0
+        context.counted, context.since = usage, 0
 
 
-def _add(filling: Filling, role: str, kind: str, size: int, output: int) -> None:
+def _add(context: ContextUsage, role: str, kind: str, size: int, output: int) -> None:
     name: Kind | None = None
     if kind == "text":
         name = "assistant" if role == "assistant" else "system" if role == "system" else "user"
@@ -88,16 +88,16 @@ def _add(filling: Filling, role: str, kind: str, size: int, output: int) -> None
         name = "summary"
     elif kind == "dynamic-tool" or kind.startswith("tool-"):
         name = "tool input"
-        filling.characters["tool output"] += output
+        context.characters["tool output"] += output
     if name is not None:
-        filling.characters[name] += size
-        filling.since += size + output
+        context.characters[name] += size
+        context.since += size + output
 
 
-def _read_message(filling: Filling, metadata: str) -> int | None:
+def _read_message(context: ContextUsage, metadata: str) -> int | None:
     bag = decoded(metadata)
     if isinstance(bag.get("system_prompt_digest"), str):
-        filling.digest = bag["system_prompt_digest"]
+        context.digest = bag["system_prompt_digest"]
     usage = bag.get("usage")
     if not isinstance(usage, dict):
         return None
@@ -109,8 +109,8 @@ def _read_message(filling: Filling, metadata: str) -> int | None:
     return sum(found) or None
 
 
-def add_system(db: Database, filling: Filling) -> None:
+def add_system(db: Database, context: ContextUsage) -> None:
     """Add the system prompt, where its text was kept."""
-    body = prompts.get(db, filling.digest) if filling.digest is not None else None
+    body = prompts.get(db, context.digest) if context.digest is not None else None
     if body is not None:
-        filling.characters["system"] += len(body)
+        context.characters["system"] += len(body)

@@ -1,4 +1,4 @@
-"""What a live view reads again of a session that has moved."""
+"""What a live view reads again of a session that has changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Facts:
     """A session as it is now.
 
     Attributes:
-        places: ``(created_at, id)`` of the messages that were asked for and are there.
+        places: ``(created_at, id)`` of the messages that were asked for and exist.
     """
 
     session: SessionRow
@@ -35,7 +35,13 @@ class Facts:
 def facts(
     db: Database, session_id: str, now: int, message_ids: Collection[str] = ()
 ) -> Facts | None:
-    """Return a session's row, what it does, its children, and where some messages stand.
+    """Return a session's row, its activity and children, and the places of some messages.
+
+    Args:
+        db: The store.
+        session_id: The session.
+        now: Epoch ms.
+        message_ids: The messages whose places are wanted.
 
     Returns:
         None where the session is no longer in the store.
@@ -57,7 +63,7 @@ def facts(
 
 
 @dataclass(slots=True)
-class Again:
+class SessionEnd:
     """The end of a session, read again.
 
     Attributes:
@@ -70,25 +76,25 @@ class Again:
     parts: list[PartRow]
 
 
-def from_here(
+def end_after(
     db: Database, session_id: str, after: Keyset | None, limit: int, spans: Sequence[Span],
     last: int,
-) -> Again:
-    """Return what stands after a message, with some rows.
+) -> SessionEnd:
+    """Return what comes after a message, with some rows.
 
     Args:
         db: The store.
         session_id: The session.
         after: ``(created_at, id)`` of that message; None for the whole session.
         limit: At most so many messages.
-        spans: Rows that are wanted, wherever they stand.
+        spans: Other rows that are wanted.
         last: How many of the last parts are wanted with their rows.
     """
     outlines = outline_page(db, session_id, after, limit + 1)
     whole = len({outline.message_id for outline in outlines}) <= limit
     wanted = [*spans, *_spans(outlines[-last:])] if whole and last else spans
     messages, parts = rows_of(db, wanted)
-    return Again(outlines, whole, messages, parts)
+    return SessionEnd(outlines, whole, messages, parts)
 
 
 def _spans(outlines: Sequence[Outline]) -> list[Span]:
