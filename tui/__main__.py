@@ -126,11 +126,11 @@ def _without_terminal(request: Request) -> int:
 
 def _browse(request: Request) -> int:
     gc.disable()
+    from store.config import quick_config
     from store.errors import BackscrollError
-    from tui.start.quick_settings import quick_settings
     from tui.start.startup import open_library
 
-    settings = quick_settings()
+    settings = quick_config()
     store = request.store or os.environ.get("BACKSCROLL_STORE") or settings.store
     try:
         library = open_library(request.target, store, demo=request.demo)
@@ -147,7 +147,7 @@ def _browse(request: Request) -> int:
 
     app = BackscrollApp(library, settings, rows_first=True)
     end_in_order(app, sys.stdin.fileno())
-    app.run(mouse=settings.mouse)
+    app.run(mouse=settings.ui.mouse)
     if app.failure:
         print(f"backscroll: {app.failure}", file=sys.stderr)
     return app.return_code or 0

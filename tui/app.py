@@ -35,11 +35,10 @@ from tui.start.state import ViewState, load_state, save_state, state_path
 if TYPE_CHECKING:
     from textual.command import Provider
 
-    from store.config import Config
+    from store.config import Config, Settings
     from tui.host import Host, Rewound
     from tui.main.screen import MainScreen
     from tui.start.making import Making
-    from tui.start.quick_settings import QuickSettings
 
 SYNC_WAIT_S = 20
 """How long a single session that an agent went on with may take to be read."""
@@ -71,14 +70,14 @@ class BackscrollApp(TypedAheadApp):
     """
 
     def __init__(
-        self, library: Library, settings: QuickSettings, *, poll_ms: int | None = None,
+        self, library: Library, settings: Settings, *, poll_ms: int | None = None,
         rows_first: bool = False,
     ) -> None:
         """Make the app.
 
         Args:
             library: The store, open.
-            settings: What the first paint needs of the config.
+            settings: The config, as ``quick_config`` reads it.
             poll_ms: Between two looks at the store; None takes the config's.
             rows_first: Show the first rows before the main screen is loaded, where there are
                 any; what is typed meanwhile waits for it.
@@ -95,13 +94,13 @@ class BackscrollApp(TypedAheadApp):
         self._toast = "", 0.0
         self._syncing = Syncing(library.path, self._sync_said, self.report)
         self.view_state: ViewState = load_state(
-            state_path(library.path), sort=settings.sort, group=settings.group
+            state_path(library.path), sort=settings.ui.sort, group=settings.ui.group
         )
-        self.view_state.helpers = settings.helpers
-        self._poll_ms = settings.poll_ms if poll_ms is None else poll_ms
+        self.view_state.helpers = settings.ui.helpers
+        self._poll_ms = settings.live.poll_ms if poll_ms is None else poll_ms
         for theme in OWN_THEMES:
             self.register_theme(theme)
-        wanted = default_theme(settings.theme)
+        wanted = default_theme(settings.ui.theme or "auto")
         self._start_in(wanted if wanted in self.available_themes else default_theme("auto"))
 
     def _start_in(self, theme: str) -> None:
@@ -162,8 +161,8 @@ class BackscrollApp(TypedAheadApp):
         from tui.main.screen import MainScreen
 
         self.set_keymap(keymap(self.settings.keys))
-        settings = self.settings
-        pace = Pace(self._poll_ms, settings.unfocused_poll_ms, settings.repaint_ms)
+        live = self.settings.live
+        pace = Pace(self._poll_ms, live.unfocused_poll_ms, live.repaint_ms)
         self._main = MainScreen(self, self.view_state, pace)
         return self._main
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from textual.screen import Screen
     from textual.widget import Widget
 
+    from store.config import Settings
     from tui.start.library import Library
-    from tui.start.quick_settings import QuickSettings
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class Host(Terminal, Protocol):
         ...
 
     @property
-    def settings(self) -> QuickSettings:
+    def settings(self) -> Settings:
         """The config: keys, theme, pace."""
         ...
 

@@ -146,17 +146,17 @@ def _library(shot: Shot, folder: Path) -> Path:
 
 
 async def _take(shot: Shot, folder: Path) -> str:
+    from store.config import Settings
     from store.demo import make_demo
     from tui.app import BackscrollApp
     from tui.start.library import Library
-    from tui.start.quick_settings import QuickSettings
 
     def clock() -> int:
         return shot.now
 
     place, name = folder / f"{shot.name}.db", "library" if shot.samples else "demo"
     path = _library(shot, folder) if shot.samples else make_demo(place, clock)
-    app = BackscrollApp(Library.open(path, name, clock=clock), QuickSettings())
+    app = BackscrollApp(Library.open(path, name, clock=clock), Settings())
     if shot.theme is not None:
         app.theme = shot.theme
     async with app.run_test(size=shot.size) as pilot:

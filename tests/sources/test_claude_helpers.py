@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from store.config import quick_config
 from store.engine.database import Database
 from store.queries import lineage, list_keys, sessions, summary
 from store.queries.listing import ListQuery
@@ -14,7 +15,6 @@ from store.sources.claude_code import ClaudeCodeSource
 from store.sources.claude_code.agents import helper_of
 from tests.sources.claude_rows import SESSION, File, tool
 from tests.sources.grown import synced
-from tui.start.quick_settings import quick_settings
 
 AGENTS = ["aprompt_suggestion-1a2b3c", "acompact-0f9e8d", "a43febf26cf591a78"]
 
@@ -103,7 +103,7 @@ def test_they_are_kept_with_what_they_said(db: Database) -> None:
 
 def test_a_setting_shows_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert not quick_settings().helpers
+    assert not quick_config().ui.helpers
     (tmp_path / "backscroll").mkdir()
     (tmp_path / "backscroll" / "config.toml").write_text("[ui]\nhelpers = true\n")
-    assert quick_settings().helpers
+    assert quick_config().ui.helpers

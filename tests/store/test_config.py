@@ -15,7 +15,6 @@ from store.system.locations import (
     private_file,
     private_folder,
 )
-from tui.start.quick_settings import QuickSettings, quick_settings
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -104,7 +103,7 @@ def test_depth_and_long_numbers_are_mistakes(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "backscroll").mkdir()
     written(tmp_path / "backscroll", text)
-    assert quick_settings() == QuickSettings()
+    assert quick_config() == Settings()
 
 
 @pytest.mark.parametrize("text", ["ui = 4", "keys = 3", "sources = []", "[[ui]]\ntheme='a'"])

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from store.config import Settings
 from store.engine.database import Database, open_database
 from store.queries import activities, transcript
 from store.queries.counting import counts
@@ -22,7 +23,6 @@ from tui.app import BackscrollApp
 from tui.sessions.model import build_model
 from tui.sessions.pane import SessionsPane
 from tui.start.library import Library
-from tui.start.quick_settings import QuickSettings
 from tui.transcript import search as search_text
 from tui.transcript.document import Document
 from tui.transcript.measures import estimates
@@ -128,7 +128,7 @@ async def live(
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         cwd=Path(__file__).parents[2])
     library = Library.open(path, "test", clock=lambda: NOW)
-    app = BackscrollApp(library, QuickSettings(), poll_ms=0)
+    app = BackscrollApp(library, Settings(), poll_ms=0)
     try:
         async with app.run_test(size=size) as pilot:
             shown = Live(app, pilot, writer, session)

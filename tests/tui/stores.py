@@ -10,12 +10,12 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from store.config import Settings, UiSettings
 from store.engine.database import open_database
 from tests.tui.workers import workers_done
 from tui.app import BackscrollApp
 from tui.sessions.pane import SessionsPane
 from tui.start.library import Library
-from tui.start.quick_settings import QuickSettings
 
 NOW = 1_795_000_000_000
 MINUTE = 60_000
@@ -66,9 +66,11 @@ def put(path: Path, sessions: Iterable[Told]) -> Path:
     return path
 
 
-def browser(path: Path, **settings: Any) -> BackscrollApp:
+def browser(
+    path: Path, keys: dict[str, list[str]] | None = None, **ui: Any
+) -> BackscrollApp:
     library = Library.open(path, "test", clock=lambda: NOW)
-    return BackscrollApp(library, QuickSettings(**settings), poll_ms=0)
+    return BackscrollApp(library, Settings(keys=keys or {}, ui=UiSettings(**ui)), poll_ms=0)
 
 
 def some(count: int) -> list[Told]:

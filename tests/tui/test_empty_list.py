@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from store.config import Settings
 from store.queries.listing import ListQuery
 from store.queries.summary import Totals
 from tests.tui.stores import NOW, Told, browser, put, settled
@@ -12,7 +13,6 @@ from tui.kit.text import cells
 from tui.sessions.empty import empty_words
 from tui.sessions.header import ListTitle, Tally
 from tui.start.library import Library
-from tui.start.quick_settings import QuickSettings
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ async def test_it_is_read_whole_on_a_narrow_list(tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", [Told("ses_a", workspace="/w/api")])
     library = Library.open(path, "test", clock=lambda: NOW)
     library.workspace = "/w/other"
-    app = BackscrollApp(library, QuickSettings(), poll_ms=0)
+    app = BackscrollApp(library, Settings(), poll_ms=0)
     async with app.run_test(size=(120, 40)) as pilot:
         pane = await settled(app, pilot)
         drawn = [pane.view.render_line(y).text.strip() for y in range(8)]

@@ -13,6 +13,7 @@ from textual import events
 from textual.geometry import Region
 from textual.screen import Screen
 
+from store.config import Settings
 from tests.tui.stores import NOW, put, settled, some
 from tests.tui.terminals import on_a_terminal
 from tui.app import BackscrollApp
@@ -20,7 +21,6 @@ from tui.main.layout import LayoutState
 from tui.main.screen import MainScreen
 from tui.start.first_screen import ABOVE, BELOW, FirstScreen
 from tui.start.library import Library
-from tui.start.quick_settings import QuickSettings
 from tui.start.state import ViewState, load_state, save_state, state_path
 
 TURNS = re.compile(r"\d+ turns")
@@ -36,7 +36,7 @@ class Starting(BackscrollApp):
 
     def __init__(self, path: Path, *keys: str) -> None:
         library = Library.open(path, "test", clock=lambda: NOW)
-        super().__init__(library, QuickSettings(), poll_ms=0, rows_first=True)
+        super().__init__(library, Settings(), poll_ms=0, rows_first=True)
         self.keys = keys
         self.first: list[str] = []
         self.then: list[str] = []

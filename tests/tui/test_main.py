@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from store.config import Settings
 from store.errors import BackscrollError
 from store.sources.registry import all_sources
 from store.sync.targets import classify
@@ -14,7 +15,6 @@ from tui.__main__ import Request, browser_request, main
 from tui.app import BackscrollApp
 from tui.start import startup
 from tui.start.making import Making
-from tui.start.quick_settings import QuickSettings
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ async def test_the_first_paint_says_that_the_demo_is_being_made() -> None:
     library = startup.open_library(None, None, demo=True)
     assert library.making is not None
     library.making = Slowly(library.making)
-    app = BackscrollApp(library, QuickSettings(), poll_ms=0)
+    app = BackscrollApp(library, Settings(), poll_ms=0)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         painted = [app.main.sessions.view.render_line(y).text.strip() for y in range(3)]
@@ -120,7 +120,7 @@ async def test_a_demo_that_cannot_be_made_says_why(
     assert library.making is not None
     library.making.stop()
     library.making = Making("Making the demo store", "store.demo", [str(tmp_path / "nowhere.db")])
-    app = BackscrollApp(library, QuickSettings(), poll_ms=0)
+    app = BackscrollApp(library, Settings(), poll_ms=0)
     async with app.run_test(size=(120, 40)) as pilot:
         pane = await settled(app, pilot)
         (told,) = [note.message for note in app._notifications]

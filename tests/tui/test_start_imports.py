@@ -19,7 +19,7 @@ FIRST_PAINT = """
 import asyncio, sys
 from pathlib import Path
 from tui.__main__ import browser_request
-from tui.start.quick_settings import quick_settings
+from store.config import quick_config
 from tui.start.startup import open_library
 from tui.app import BackscrollApp
 
@@ -31,7 +31,7 @@ class Probe(BackscrollApp):
 
 async def run():
     request = browser_request(["--store", sys.argv[1]])
-    app = Probe(open_library(request.target, request.store), quick_settings(), poll_ms=0)
+    app = Probe(open_library(request.target, request.store), quick_config(), poll_ms=0)
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
         await pilot.pause()

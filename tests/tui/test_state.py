@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from store.config import load_config
+from store.config import load_config, quick_config
 from tui.main.layout import LayoutState
-from tui.start.quick_settings import quick_settings
 from tui.start.state import MOST_PLACES, ViewState, load_state, save_state, state_path
 
 
@@ -48,20 +47,20 @@ def test_the_first_paint_knows_how_the_list_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "config.toml"
-    monkeypatch.setattr("tui.start.quick_settings.config_path", lambda: path)
+    monkeypatch.setattr("store.config.config_path", lambda: path)
     path.write_text('[ui]\ngroup = "day"\nsort = "sideways"\n')
-    settings = quick_settings()
-    assert (settings.group, settings.sort) == ("day", "recent")
+    settings = quick_config()
+    assert (settings.ui.group, settings.ui.sort) == ("day", "recent")
 
 
 def test_keys_are_read_however_toml_lets_them_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "config.toml"
-    monkeypatch.setattr("tui.start.quick_settings.config_path", lambda: path)
+    monkeypatch.setattr("store.config.config_path", lambda: path)
     path.write_text('[keys]\nlist.open = "x"\n"list.details" = ["i"]\napp.zoom = ["w"]\n')
     expected = {"list.open": ["x"], "list.details": ["i"], "app.zoom": ["w"]}
-    assert quick_settings().keys == expected == load_config(path).keys
+    assert quick_config().keys == expected == load_config(path).keys
 
 
 def test_part_of_it_survives_damage_of_another(tmp_path: Path) -> None:

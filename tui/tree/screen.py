@@ -132,9 +132,9 @@ class TreeScreen(StackedScreen):
 
     async def _load(self, *, first: bool = False) -> None:
         app = self.host
-        found = await ask_store(app, _read, self.session_id, app.settings.helpers)
+        found = await ask_store(app, _read, self.session_id, app.settings.ui.helpers)
         if found is not None and not found.value[0] and self._root is not None:
-            found = await ask_store(app, _read, self._root, app.settings.helpers)
+            found = await ask_store(app, _read, self._root, app.settings.ui.helpers)
         if found is None:
             return
         nodes, rows = found.value
