@@ -22,7 +22,7 @@ from textual.worker import Worker, WorkerState
 from store.activity.judgement import leave_to_watcher
 from store.engine.transactions import explained
 from store.errors import BackscrollError
-from tui.keys.typed_ahead import TypedAheadApp
+from tui.keys.dispatch import CommandApp
 from tui.kit.guard import Guard
 from tui.kit.text import clean
 from tui.kit.theme import OWN_THEMES, default_theme
@@ -54,7 +54,7 @@ def _command_provider() -> type[Provider]:
     return CommandProvider
 
 
-class BackscrollApp(TypedAheadApp):
+class BackscrollApp(CommandApp):
     """Shows one store."""
 
     TITLE = "backscroll"
@@ -85,6 +85,8 @@ class BackscrollApp(TypedAheadApp):
         self.guard = Guard()
         self.loop: asyncio.AbstractEventLoop | None = None
         super().__init__()
+        self._main: MainScreen | None = None
+        self.changed_keys = settings.keys
         self._rows_first = rows_first
         self.library = library
         self.settings = settings
@@ -151,7 +153,7 @@ class BackscrollApp(TypedAheadApp):
             if page.rows:
                 from tui.start.first_screen import FirstScreen
 
-                self.keep_what_is_typed()
+                self.inputs.pause()
                 return FirstScreen(self.library, self.view_state, page)
         return self._make_main()
 
@@ -180,7 +182,7 @@ class BackscrollApp(TypedAheadApp):
         self.call_after_refresh(self._after_first_paint)
 
     def _after_first_paint(self) -> None:
-        self.give_what_was_typed()
+        self.inputs.resume()
         gc.collect()
         gc.freeze()
         gc.enable()
@@ -235,6 +237,14 @@ class BackscrollApp(TypedAheadApp):
 
     def _watch_app_focus(self, focus: bool) -> None:
         """Keep the focus where it is when the terminal's window loses it."""
+
+    def before_key(self) -> None:
+        """Give keys to the filter while it is open, even where it has lost the focus."""
+        main = self._main
+        if main is None or self.screen is not main or not main.is_mounted:
+            return
+        if main.sessions.filter_open and not main.sessions.filter_has_focus:
+            main.sessions.open_filter()
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what each row of the screen goes through; the guard is the last."""
@@ -313,6 +323,7 @@ class BackscrollApp(TypedAheadApp):
 
     async def on_unmount(self) -> None:
         """Remember the place and close the store."""
+        self.inputs.stop()
         self.save_place()
         await self._syncing.stop()
         await self.library.close()

@@ -9,7 +9,7 @@ from textual.screen import Screen
 from tui.host import Host, host_of
 from tui.keys.footer import BottomLine, Hint
 from tui.keys.pane import CommandPane
-from tui.keys.registry import BY_ID, commands, keys_of
+from tui.keys.registry import commands, keys_of
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
 
@@ -62,9 +62,9 @@ class StackedScreen(CommandPane, Screen[None]):
         line.hints = tuple(hint for hint in hints if hint.command != help_id)
 
     @on(BottomLine.Pressed)
-    async def _hint_pressed(self, event: BottomLine.Pressed) -> None:
+    def _hint_pressed(self, event: BottomLine.Pressed) -> None:
         event.stop()
-        await self.run_command(BY_ID[event.command])
+        self.request_command(event.command)
 
     def open_in_transcript(self, session_id: str, message_id: str | None = None) -> None:
         """Close, and show a session."""

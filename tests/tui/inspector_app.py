@@ -7,17 +7,18 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.pilot import Pilot
 
 from store.store import Store
 from tests.tui.inspected import Talk, part_id
 from tui.inspector.pane import InspectorPane
+from tui.keys.dispatch import CommandApp
 from tui.kit.theme import OWN_THEMES
 from tui.messages import SessionOpened
 
 
-class InspectorApp(App[None]):
+class InspectorApp(CommandApp):
     CSS = "InspectorPane { width: 1fr; }"
 
     def __init__(self) -> None:

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 from textual import events
-from textual.message_pump import MessagePump
+from textual.widget import Widget
 
 from tests.tui.stores import Told, put
 from tests.tui.terminals import on_a_terminal
 from tests.tui.test_typed_ahead import OTHER, two_talks
 from tests.tui.verbs_app import Running, query, running
 from tui.dialogs.save import SaveScreen
-from tui.keys.typed_ahead import _Way
 from tui.sessions.header import FilterInput
 
 NAMED = {"escape", "enter", "down", "home", "backspace"}
@@ -148,10 +147,17 @@ async def test_clicks_wait_for_the_keys_before_them(tmp_path: Path) -> None:
 
 async def test_a_key_that_is_lost_does_not_hold_back_the_next(tmp_path: Path) -> None:
     async with running(greek(tmp_path)) as run:
-        key = events.Key("x", "x")
-        run.app._way = _Way(run.app, key, MessagePump(run.app), run.app._arrived)
+        await run.app.main.mount(gone := Focusable())
+        run.app.main.set_focus(gone)
+        run.app.post_message(events.Key("x", "x"))
+        gone.remove()
+        run.app.main.panes.focus("sessions")
         await typed(run, 0, "home", "j", "j")
         assert run.sessions.selected_id == f"ses_{2:026d}"
+
+
+class Focusable(Widget, can_focus=True):
+    """Has the focus, and goes away with it."""
 
 
 def test_on_a_terminal_a_key_behind_the_filter_is_a_command(tmp_path: Path) -> None:

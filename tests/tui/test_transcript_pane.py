@@ -17,6 +17,7 @@ from store.queries.sessions import get
 from store.store import Store
 from tests.tui.seeded import SESSION, Said, long_talk, make_store, message_id, text, tool
 from tests.tui.workers import workers_done
+from tui.keys.dispatch import CommandApp
 from tui.kit.theme import OWN_THEMES
 from tui.messages import InspectRequested, PartSelected, ProblemOccurred, SessionOpened
 from tui.transcript.pane import TranscriptPane
@@ -24,7 +25,7 @@ from tui.transcript.pane import TranscriptPane
 NOW = 1_796_000_000_000
 
 
-class Harness(App[None]):
+class Harness(CommandApp):
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, store: Store, opened: dict[str, Any]) -> None:

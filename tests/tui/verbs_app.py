@@ -48,6 +48,7 @@ class Running:
     async def quiet(self) -> None:
         """Wait until nothing runs, but for a verb that waits for its dialog."""
         for _ in range(MOST_PAUSES):
+            await self.app.inputs.drained()
             await self.pilot.pause()
             asking = isinstance(self.app.screen, Dialog)
             busy = [

@@ -8,6 +8,8 @@ from typing import Any
 from textual.app import App
 from textual.worker import WorkerCancelled
 
+from tui.keys.dispatch import CommandApp
+
 
 async def workers_done(app: App[Any]) -> None:
     """Wait until no worker is left, those that were begun meanwhile too.
@@ -18,6 +20,8 @@ async def workers_done(app: App[Any]) -> None:
     Raises:
         WorkerFailed: One of them failed.
     """
+    if isinstance(app, CommandApp):
+        await app.inputs.drained()
     while waited := [worker for worker in app.workers if not worker.is_finished]:
         for worker in waited:
             with contextlib.suppress(WorkerCancelled):

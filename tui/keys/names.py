@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import string
+import unicodedata
 
-from textual.keys import _character_to_key
+from textual.keys import KEY_NAME_REPLACEMENTS
 
 _SHOWN = {
     "escape": "esc", "up": "↑", "down": "↓", "left": "←", "right": "→",
     "pageup": "pgup", "pagedown": "pgdn", "delete": "del",
 }
 
-_CHARACTERS = {_character_to_key(character): character for character in string.punctuation}
+
+def _named(character: str) -> str:
+    if character.isalnum():
+        return character
+    name = unicodedata.name(character, character).lower().replace("-", "_").replace(" ", "_")
+    return KEY_NAME_REPLACEMENTS.get(name, name)
+
+
+_CHARACTERS = {_named(character): character for character in string.punctuation}
 
 
 def key_name(key: str) -> str:
@@ -20,7 +29,7 @@ def key_name(key: str) -> str:
     Args:
         key: ``j``, ``?``, ``ctrl+down``, ``question_mark``...
     """
-    return _character_to_key(key) if len(key) == 1 else key
+    return _named(key) if len(key) == 1 else key
 
 
 def key_label(key: str) -> str:

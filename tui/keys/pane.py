@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.worker import Worker, WorkerState
 
 from tui.keys.declaration import AnyCommand, Scope
-from tui.keys.held_key import hold
+from tui.keys.dispatch import enqueue
 from tui.keys.registry import BY_ID
 from tui.messages import ProblemOccurred
 
 if TYPE_CHECKING:
     from textual.app import App
+    from textual.widget import Widget
 
 
 class CommandPane:
@@ -25,15 +27,19 @@ class CommandPane:
 
     SCOPE: ClassVar[Scope]
 
-    async def action_command(self, command_id: str) -> None:
-        """Run a command of this pane, or say why it cannot be run now."""
-        await self.run_command(BY_ID[command_id])
+    def action_command(self, command_id: str) -> None:
+        """Run a command of this pane after the current input."""
+        self.request_command(command_id)
+
+    def request_command(self, command_id: str) -> None:
+        """Run a command after the current input: for the mouse, the palette and bindings."""
+        enqueue(cast("Widget", self), partial(self.run_command, BY_ID[command_id]))
 
     async def catch_up(self, command: AnyCommand) -> None:
-        """Wait for what earlier keys began and this command acts on; a pane says what it is."""
+        """Wait for what earlier commands began and this one acts on; a pane overrides it."""
 
     async def run_command(self, command: AnyCommand) -> None:
-        """Run a command that this pane owns, or toast why it cannot be run now."""
+        """Run a command of this pane, or show why it cannot be run now; the queue calls it."""
         await self.catch_up(command)
         reason = command.available(self)
         if reason is not None:
@@ -43,10 +49,10 @@ class CommandPane:
         run = command.run
         result = getattr(self, command.method)() if run is None else run(self)
         if isawaitable(result):
-            await hold(result, self._failed)
+            await result
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Tell of a worker that failed; nothing that fails vanishes."""
+        """Report a worker that failed."""
         if event.state is WorkerState.ERROR:
             self._failed(event.worker.error)
 

@@ -73,6 +73,22 @@ def keymap(changed: Mapping[str, Iterable[str]]) -> dict[str, str]:
     }
 
 
+def command_keys(changed: Mapping[str, Iterable[str]]) -> dict[Scope, dict[str, AnyCommand]]:
+    """Return the commands of each scope by the key that runs them.
+
+    A key from the config goes before another command's own key; of two commands that the
+    config gives the same key, the one that is declared first has it.
+
+    Args:
+        changed: Keys by command id, from the config.
+    """
+    found: dict[Scope, dict[str, AnyCommand]] = {scope: {} for scope in SCOPE_NAMES}
+    for command in sorted(COMMANDS, key=lambda command: command.id not in changed):
+        for key in with_twins(tuple(keys_of(command, changed))):
+            found[command.scope].setdefault(key_name(key), command)
+    return found
+
+
 def keys_of(command: AnyCommand, changed: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     """Return the keys that a command has now."""
     return tuple(changed[command.id]) if command.id in changed else command.keys

@@ -264,10 +264,10 @@ class MainScreen(CommandPane, Screen[None]):
     # Commands
 
     @on(BottomLine.Pressed)
-    async def _pressed(self, event: BottomLine.Pressed) -> None:
-        await self.run_by_id(event.command)
+    def _pressed(self, event: BottomLine.Pressed) -> None:
+        self.run_by_id(event.command)
 
-    async def run_by_id(self, command_id: str) -> None:
+    def run_by_id(self, command_id: str) -> None:
         """Run a command by its id, on the pane that owns it."""
         command = BY_ID[command_id]
         owners: dict[Scope, CommandPane | None] = {
@@ -276,7 +276,7 @@ class MainScreen(CommandPane, Screen[None]):
         }
         owner = owners[command.scope]
         if owner is not None:
-            await owner.run_command(command)
+            owner.request_command(command_id)
 
     def show_help(self) -> None:
         """Show the keys of the focused pane."""

@@ -16,7 +16,7 @@ from store.queries.listing import ListQuery
 from tui.host import host_of
 from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane
-from tui.keys.registry import BY_ID, bindings
+from tui.keys.registry import bindings
 from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
 from tui.sessions.contents import ListContents
 from tui.sessions.filter import ListFilter
@@ -266,9 +266,9 @@ class SessionsPane(CommandPane, Vertical):
             self.post_message(SessionOpened(self.selected_id))
 
     @on(HeaderPart.Pressed)
-    async def _pressed(self, event: HeaderPart.Pressed) -> None:
+    def _pressed(self, event: HeaderPart.Pressed) -> None:
         event.stop()
-        await self.run_command(BY_ID[event.command])
+        self.request_command(event.command)
 
     # The filter
 

@@ -17,11 +17,11 @@ from typing import Any, Literal, cast
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.message_pump import MessagePump
 
 from store.rows import SessionRow
 from store.store import Store
 from tui.keys.declaration import AnyCommand
+from tui.keys.dispatch import enqueue
 from tui.keys.pane import CommandPane
 from tui.keys.registry import bindings
 from tui.messages import SessionOpened
@@ -186,18 +186,8 @@ class TranscriptPane(CommandPane, Vertical):
         await opened(self)
 
     def in_turn(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do what the mouse asks for after the keys before it, and before those after it.
-
-        A key is given to the focused widget and comes up from there to the app, through the
-        queue of each parent; so the work goes the same way.
-        """
-        def climb(pump: MessagePump) -> None:
-            if pump is self.app:
-                pump.call_later(self._in_turn, work)
-            else:
-                pump.call_later(climb, pump._parent or self.app)
-
-        climb(self._parent or self.app)
+        """Do what the mouse asks for after the keys before it, and before those after it."""
+        enqueue(self, partial(self._in_turn, work))
 
     async def _in_turn(self, work: Callable[[], Awaitable[None]]) -> None:
         await self.catch_up()

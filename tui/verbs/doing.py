@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from weakref import WeakSet
 
+from textual.worker import WorkerError
+
 from store.errors import BackscrollError, NotFound, Refused
 from tui.host import host_of
-from tui.keys.held_key import let_go
+from tui.keys.dispatch import holds_key, release_key
 from tui.kit.text import fit, one_line
 from tui.messages import SessionOpened
 
 if TYPE_CHECKING:
-    from textual.app import App
     from textual.widget import Widget
     from textual.worker import Worker
 
@@ -27,7 +29,6 @@ TITLE_CELLS = 40
 OPENING = "open"
 """The group of the worker that opens a session."""
 WAITS_AT_MOST_S = 3.0
-LOOK_S = 0.005
 BUSY_AFTER_S = 1.0
 """A verb that takes longer says what it waits for."""
 BUSY = "Waiting for the store; this is done as soon as it is free"
@@ -40,11 +41,7 @@ class Done(NamedTuple, Generic[T]):
 
 
 def open_now(widget: Widget, session_id: str, message_id: str | None = None) -> None:
-    """Have a session shown, before the next key is looked at.
-
-    The message that asks for it takes a few hops to the screen; a key that follows closely
-    would be taken by the pane, or done to the session, that was there before.
-    """
+    """Show a session and focus the transcript before the next key runs."""
     go_into = getattr(widget.screen, "go_into", None)
     if go_into is not None:
         go_into(session_id, message_id)
@@ -52,42 +49,42 @@ def open_now(widget: Widget, session_id: str, message_id: str | None = None) -> 
         widget.post_message(SessionOpened(session_id, message_id))
 
 
-async def _until(true: Callable[[], bool]) -> None:
-    """Wait until something is so; not for long, as the keyboard waits with it."""
-    loop = asyncio.get_running_loop()
-    until = loop.time() + WAITS_AT_MOST_S
-    while not true() and loop.time() < until:
-        await asyncio.sleep(LOOK_S)
-
-
 async def asking(widget: Widget, work: Coroutine[Any, Any, None]) -> None:
-    """Run something that asks the user in between; come back when it asks, or is done.
+    """Run a verb that may ask the user; return when its dialog is shown, or when it is done.
 
-    Keys that were typed ahead are then for what it asks, and not for what is below it.
+    The dialog releases the key, so keys that were typed ahead are for the dialog.
     """
-    app: App[Any] = widget.app
-    before = app.screen
     worker = widget.run_worker(work, group="verb", exit_on_error=False)
-    await _until(lambda: worker.is_finished or app.screen is not before)
+    if holds_key():
+        await _finished(worker)
 
 
 def still_opening(widget: Widget) -> Worker[Any] | None:
-    """Return what is opening a session now, None where nothing is."""
+    """Return the worker that is opening a session now, None where nothing is."""
     found = (w for w in widget.workers if w.group == OPENING and not w.is_finished)
     return next(found, None)
 
 
 async def opened(widget: Widget) -> None:
     """Wait for a session that is being opened, so that a key acts on it and not before it."""
-    worker = still_opening(widget)
-    if worker is not None and worker not in _slow:
-        await _until(lambda: still_opening(widget) is None)
+    while (worker := still_opening(widget)) is not None and worker not in _slow:
+        await _finished(worker)
         if not worker.is_finished:
             _slow.add(worker)
 
 
 _slow: WeakSet[Worker[Any]] = WeakSet()
-"""What was waited for in vain: the keys after the first do not wait for it again."""
+"""Workers that took too long: the next keys do not wait for them again."""
+
+
+async def _finished(worker: Worker[Any]) -> None:
+    """Wait for a worker; not for long, as the keyboard waits with it."""
+    await asyncio.wait({asyncio.ensure_future(_ended(worker))}, timeout=WAITS_AT_MOST_S)
+
+
+async def _ended(worker: Worker[Any]) -> None:
+    with suppress(WorkerError):
+        await worker.wait()
 
 
 def cannot_write(owner: Widget) -> str | None:
@@ -151,7 +148,7 @@ async def perform(
 
 def _tell_of_waiting(host: Host) -> None:
     host.notify(BUSY, severity="warning", markup=False)
-    let_go()
+    release_key()
 
 
 async def ask_store(
