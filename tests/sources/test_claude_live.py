@@ -40,7 +40,7 @@ def test_appended_bytes_come_to_the_same(name: str, tmp_path: Path) -> None:
     (tmp_path / "-home-user-project").mkdir()
     (tmp_path / "-home-user-project" / f"{SESSION}.jsonl").touch()
     (unit,) = source.units(tmp_path, [])
-    reader = source.reader(unit)
+    reader = source.reader(tmp_path, unit)
     known: dict[str, dict[tuple[str, int], str]] = {}
     for file, body in appends(name):
         path = tmp_path / file

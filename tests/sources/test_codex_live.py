@@ -31,7 +31,8 @@ def test_line_by_line_is_as_at_once(path: Path) -> None:
     root = path
     while root.name != "sessions":
         root = root.parent
-    whole, grown = source.reader(root), source.reader(root)
+    unit = next(source.units(root, []))
+    whole, grown = source.reader(root, unit), source.reader(root, unit)
     at_once, file = whole.file(str(path)), grown.file(str(path))
     assert at_once is not None and file is not None
     names: list[tuple[str, Role]] = []

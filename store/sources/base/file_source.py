@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from store.sources.base.growing import UnitFollower, UnitReader
 from store.sources.base.json_lines import LINE_LIMIT, records_of
-from store.sources.base.protocol import Follower, Reading, Unit
+from store.sources.base.protocol import Follower, Problem, Reading, Unit
 from store.system.paths import open_regular
 
 _HEAD = 65536
 
 
 class FileSource(ABC):
-    """Reads a unit by following it once."""
+    """A source whose sessions are files; its class says how to list and how to read them.
+
+    Attributes:
+        line_limit: Bytes of the longest line that is read.
+    """
 
     def __init__(self, line_limit: int = LINE_LIMIT) -> None:
         """Make a source.
@@ -23,11 +29,31 @@ class FileSource(ABC):
         Args:
             line_limit: Bytes of the longest line that is read.
         """
-        self._line_limit = line_limit
+        self.line_limit = line_limit
 
     @abstractmethod
+    def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
+        """List the sessions below a root; damage goes to ``problems``."""
+
+    @abstractmethod
+    def reader(self, root: Path, unit: Unit) -> UnitReader:
+        """Return a reader of a unit that has read nothing, such as a ``BuiltUnit``."""
+
+    def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
+        """List the sessions that changed files belong to, by listing all.
+
+        Returns:
+            None where a path is no file of a session: only a listing of the root can tell.
+        """
+        files = {stamp.path: unit for unit in self.units(root, []) for stamp in unit.stamps}
+        changed = set(paths)
+        if not changed <= files.keys():
+            return None
+        return list({files[path].key: files[path] for path in sorted(changed)}.values())
+
     def follower(self, root: Path, unit: Unit) -> Follower:
         """Return a follower that has read nothing yet."""
+        return UnitFollower(partial(self.reader, root))
 
     def read(self, root: Path, unit: Unit) -> Reading:
         """Read one unit whole; a file that went away meanwhile costs just itself."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from store.sources.base.drafts import MessageDraft
-from store.sources.base.growing import UnitFollower, stamp_of
+from store.sources.base.file_source import FileSource
+from store.sources.base.growing import stamp_of
 from store.sources.base.json_lines import LINE_LIMIT
 from store.sources.base.prompt_history import KEY, NAME, HistoryFollower, PromptHistory
 from store.sources.base.protocol import (
@@ -37,7 +39,7 @@ from store.sources.claude_code.typed import is_history, typed_line
 from store.system.paths import expanded
 
 
-class ClaudeCodeSource:
+class ClaudeCodeSource(FileSource):
     """Fulfils ``store.sources.base.protocol.Source``; reads only, and only known file names."""
 
     kind = KIND
@@ -51,9 +53,9 @@ class ClaudeCodeSource:
         Args:
             line_limit: Bytes of the longest line that is read.
         """
+        super().__init__(line_limit)
         self._discovery = Discovery()
         self._neighbours: dict[str, Neighbours] = {}
-        self.line_limit = line_limit
         self._words = Words()
         self._history = PromptHistory(KIND, "sessionId", typed_line)
         self._library: Library = NoLibrary()
@@ -138,13 +140,13 @@ class ClaudeCodeSource:
         """Return a follower that has read nothing yet."""
         if unit.key.startswith(KEY):
             return HistoryFollower(lambda now: self.read(root, now))
-        return UnitFollower(self.reader)
+        return super().follower(root, unit)
 
     def running(self, root: Path) -> list[RunningSession]:
         """Return what ``sessions/<pid>.json`` says of the processes that wrote it."""
         return self._words.running(root)
 
-    def reader(self, unit: Unit) -> SessionReader:
+    def reader(self, root: Path, unit: Unit) -> SessionReader:
         """Return a reader of a unit that has read nothing."""
         folder_name, _, name = unit.key.rpartition("/")
         folder = _project_folder(unit, folder_name)
@@ -163,7 +165,7 @@ class ClaudeCodeSource:
         history = history_of(root)
         if unit.key.startswith(KEY) and history is not None:
             return self._history.read(history, unit)
-        return self.follower(root, unit).read(unit)
+        return super().read(root, unit)
 
     def steps(
         self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
@@ -171,7 +173,7 @@ class ClaudeCodeSource:
         """Read a unit in steps, or go on where its file was read to."""
         if unit.key.startswith(KEY):
             return iter([Step(self.read(root, unit))])
-        reader = SessionSteps(self.reader, self.line_limit, unit, known)
+        reader = SessionSteps(partial(self.reader, root), self.line_limit, unit, known)
         return reader.steps(start, fresh=fresh)
 
     def watch_paths(self, root: Path) -> Iterable[Path]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from store.sources.base.growing import UnitFollower
+from store.sources.base.file_source import FileSource
 from store.sources.base.json_lines import LINE_LIMIT
 from store.sources.base.prompt_history import KEY, NAME, HistoryFollower, PromptHistory
 from store.sources.base.protocol import (
@@ -33,7 +33,7 @@ from store.sources.codex.steps import ThreadSteps
 from store.sources.codex.typed import is_history, typed_line
 
 
-class CodexSource:
+class CodexSource(FileSource):
     """Fulfils ``store.sources.base.protocol.Source``; reads only, and only known file names."""
 
     kind = KIND
@@ -47,7 +47,7 @@ class CodexSource:
         Args:
             line_limit: Bytes of the longest line that is read.
         """
-        self.line_limit = line_limit
+        super().__init__(line_limit)
         self._facts = FactsReader()
         self._history = PromptHistory(KIND, "session_id", typed_line, str.lower)
         self._neighbours: dict[str, Neighbours] = {}
@@ -100,9 +100,9 @@ class CodexSource:
         """Return a follower that has read nothing yet."""
         if unit.key.startswith(KEY):
             return HistoryFollower(lambda now: self.read(root, now))
-        return UnitFollower(lambda now: self.reader(root))
+        return super().follower(root, unit)
 
-    def reader(self, root: Path) -> ThreadReader:
+    def reader(self, root: Path, unit: Unit) -> ThreadReader:
         """Return a reader of a thread below a root that has read nothing."""
         if str(root) not in self._neighbours:
             self._neighbours[str(root)] = Neighbours(root)
@@ -116,7 +116,7 @@ class CodexSource:
         history = history_of(root)
         if unit.key.startswith(KEY) and history is not None:
             return self._history.read(history, unit)
-        return self.follower(root, unit).read(unit)
+        return super().read(root, unit)
 
     def steps(
         self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool

@@ -56,7 +56,11 @@ class ThreadSteps(LongReader[Rollout, ThreadReader, ThreadStop]):
     """Reads one thread in steps."""
 
     def __init__(
-        self, make_reader: Callable[[], ThreadReader], facts: Facts | None, unit: Unit, known: Known
+        self,
+        make_reader: Callable[[Unit], ThreadReader],
+        facts: Facts | None,
+        unit: Unit,
+        known: Known,
     ) -> None:
         """Start with nothing read.
 
@@ -77,7 +81,7 @@ class ThreadSteps(LongReader[Rollout, ThreadReader, ThreadStop]):
 
     def reader(self) -> ThreadReader:
         """Return a reader of the thread that has read nothing."""
-        return self._make_reader()
+        return self._make_reader(self.unit)
 
     def open(self, path: str, **begin: int) -> Rollout:
         """Return the rollout with nothing read."""

@@ -14,7 +14,6 @@ from store.sources.base.growing import (
     LINES,
     BuiltUnit,
     UnitFiles,
-    UnitFollower,
     entries_of,
     stamp_of,
 )
@@ -92,9 +91,11 @@ class CopilotSource(FileSource):
 
     def follower(self, root: Path, unit: Unit) -> Follower:
         """Return a follower that has read nothing yet."""
-        if unit.key == NAME:
-            return _IndexReader(root)
-        return UnitFollower(lambda now: BuiltUnit(partial(_build, now.key, {}), self._line_limit))
+        return _IndexReader(root) if unit.key == NAME else super().follower(root, unit)
+
+    def reader(self, root: Path, unit: Unit) -> BuiltUnit:
+        """Return a reader of a session that has read nothing."""
+        return BuiltUnit(partial(_build, unit.key, {}), self.line_limit)
 
 
 class _IndexReader:

@@ -15,7 +15,6 @@ from store.sources.base.growing import (
     BuiltUnit,
     Depends,
     UnitFiles,
-    UnitFollower,
     stamp_of,
 )
 from store.sources.base.json_lines import LINE_LIMIT
@@ -126,15 +125,12 @@ class GeminiSource(FileSource):
                 ]
         return found
 
-    def follower(self, root: Path, unit: Unit) -> UnitFollower:
-        """Return a follower that has read nothing yet."""
-        return UnitFollower(partial(self._reader, root))
-
-    def _reader(self, root: Path, unit: Unit) -> BuiltUnit:
+    def reader(self, root: Path, unit: Unit) -> BuiltUnit:
+        """Return a reader of a unit that has read nothing."""
         kept: defaultdict[str, Kept] = defaultdict(Kept)
         depends = Depends()
         build = partial(self._build, root, kept, depends)
-        return BuiltUnit(build, self._line_limit, depends)
+        return BuiltUnit(build, self.line_limit, depends)
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folders whose changes below them concern this root."""

@@ -20,7 +20,6 @@ from store.sources.base.growing import (
     BuiltUnit,
     Depends,
     UnitFiles,
-    UnitFollower,
     entries_of,
     stamp_of,
     stamped,
@@ -112,15 +111,12 @@ class PiSource(FileSource):
                 return None
         return found
 
-    def follower(self, root: Path, unit: Unit) -> UnitFollower:
-        """Return a follower that has read nothing yet."""
-        return UnitFollower(self._reader)
-
-    def _reader(self, unit: Unit) -> BuiltUnit:
+    def reader(self, root: Path, unit: Unit) -> BuiltUnit:
+        """Return a reader of a unit that has read nothing."""
         kept: defaultdict[str, Kept] = defaultdict(Kept)
         depends = Depends()
         build = partial(_build, kept, self._siblings, depends)
-        return BuiltUnit(build, self._line_limit, depends)
+        return BuiltUnit(build, self.line_limit, depends)
 
 
 def _build(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.file_source import FileSource
-from store.sources.base.growing import BuiltUnit, UnitFiles, UnitFollower, entries_of
+from store.sources.base.growing import BuiltUnit, UnitFiles, entries_of
 from store.sources.base.json_lines import LINE_LIMIT
 from store.sources.base.protocol import Problem, Unit
 from store.sources.viben.places import (
@@ -78,10 +78,9 @@ class VibenSource(FileSource):
         beside = self._shelf.beside(_shared(top), [])
         return [unit_of(folder, top, beside, []) for folder in sorted(folders)]
 
-    def follower(self, root: Path, unit: Unit) -> UnitFollower:
-        """Return a follower that has read nothing yet."""
-        build = partial(_build, os.path.abspath(root))
-        return UnitFollower(lambda now: BuiltUnit(build, self._line_limit))
+    def reader(self, root: Path, unit: Unit) -> BuiltUnit:
+        """Return a reader of a unit that has read nothing."""
+        return BuiltUnit(partial(_build, os.path.abspath(root)), self.line_limit)
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return the folder whose changes below it concern this root."""
