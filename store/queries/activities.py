@@ -1,4 +1,4 @@
-"""What the sessions of a list do now: stored by whoever runs them, else guessed."""
+"""What the sessions of a list do now: stored by the program that runs them, else guessed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from store.queries.list_options import SORTS
 from store.queries.listing import ListQuery, ListRow
 
 RECENT_MS = 86_400_000
-"""What a session that rests for longer seems to do is no news any more."""
+"""Sessions that were idle for longer are not counted as active."""
 
 
 def judge(db: Database, rows: Iterable[ListRow], now: int) -> None:
-    """Say of sessions what they do, as ``store.activity.judgement`` does.
+    """Set what sessions do, as ``store.activity.judgement`` decides.
 
     Args:
         db: The store.
@@ -41,9 +41,9 @@ def judge(db: Database, rows: Iterable[ListRow], now: int) -> None:
 
 
 def states_of(db: Database, rowids: Sequence[int], now: int) -> dict[int, str]:
-    """Return what some sessions do, by rowid; those that rest are missing.
+    """Return what some sessions do, by rowid; idle ones are missing.
 
-    As ``rows`` says it, for a third of its cost: nothing else of a session is read.
+    The same as in ``rows``, for a third of its cost: nothing else of a session is read.
     """
     read = db.connection.execute(
         "SELECT s.rowid, s.id, s.updated_at,"
@@ -78,10 +78,10 @@ def rows(
 
 
 def recently_active(db: Database, now: int) -> list[ListRow]:
-    """Return the sessions that do something, the newest first.
+    """Return the active sessions, the newest first.
 
     Those of the last day, and those whose process is watched, however long ago they wrote;
-    what rests for longer is looked at only where somebody asks for it (``states_of``).
+    older ones are only looked at where a filter asks for them (``states_of``).
     """
     listed = without_helpers(db) or "1"
     newest = [rowid for (rowid,) in db.connection.execute(
@@ -110,7 +110,7 @@ def newest_active(db: Database, now: int, states: Sequence[str]) -> int | None:
 
 
 def states(db: Database, now: int) -> dict[int, str]:
-    """Return what sessions of the last day do, by rowid; those that rest are missing."""
+    """Return what sessions of the last day do, by rowid; idle ones are missing."""
     return {row.rowid: row.activity or "idle" for row in recently_active(db, now)}
 
 
@@ -123,7 +123,7 @@ def keys(db: Database, query: ListQuery, now: int) -> ListKeys:
 
 
 def _rank(found: ListKeys, doing: dict[int, str]) -> None:
-    """Move what does something to the front, the most urgent first."""
+    """Move active sessions to the front, the most urgent first."""
     ranks = {
         rowid: BY_URGENCY.index(state) for rowid, state in doing.items() if state in BY_URGENCY
     }

@@ -1,8 +1,8 @@
 """The order of a session list: one entry for each session.
 
 A list holds one integer a session (its rowid) and reads the rows it shows. Sessions that
-have a parent stand under it; a thread (a session with all below it) stands where the best
-placed of its members stands, and a group where its first thread stands.
+have a parent are below it. A thread (a session with all below it) is at the place of the first
+of its members, and a group at the place of its first thread.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _group_value(db: Database, query: ListQuery) -> str:
 def all_keys(db: Database, query: ListQuery) -> ListKeys:
     """Read the keys of every session of a list; 1M sessions take about a second.
 
-    By activity they come as by ``recent``; ``activities.keys`` knows what sessions do.
+    A sort with ``active_first`` is only finished by ``activities.keys``.
     """
     where, values = _where(db, query)
     rows = db.connection.execute(
@@ -144,7 +144,7 @@ def _without_loops(parents: dict[int, int]) -> dict[int, int]:
 
 
 def first_keys(db: Database, query: ListQuery, limit: int) -> ListKeys | None:
-    """Read the keys of the first page alone, in the place that ``all_keys`` gives them.
+    """Read the keys of the first page alone, in the order of ``all_keys``.
 
     By workspace, a thread whose newest session lies in another folder than its first one
     may be missing or lower until the whole list is there.

@@ -72,7 +72,7 @@ def _model_id(value: Column) -> str | None:
 
 @dataclass(slots=True)
 class ListRow:
-    """What the list draws of one session; each field says where it is read.
+    """What the list draws of one session; each field declares where it is read from.
 
     Attributes:
         title: The user's title, else the stored one, else None.

@@ -17,7 +17,7 @@ _SHORTEST_FUZZY = 3
 def matcher(query: str) -> Callable[[str], bool] | None:
     """Return a test of a case-folded text, or None when the query asks for nothing.
 
-    Every word of the query must occur: as it stands, or with a few letters left out, from
+    Every word of the query must occur: as it is, or with a few letters left out, from
     the start of a word and within one field (fields are lines of the text).
     """
     tests = [_term(term) for term in query.casefold().split()]
@@ -29,9 +29,9 @@ def matcher(query: str) -> Callable[[str], bool] | None:
 
 
 def narrows(query: str, before: str) -> bool:
-    """Say whether whatever matches a query also matched the one before it.
+    """Return whether everything that matches a query also matched the one before it.
 
-    Short words match only as they stand, so a word that grows may match more.
+    Short words match only exactly, so a longer word may match more.
     """
     words = before.casefold().split()
     return (
@@ -52,7 +52,7 @@ def _term(term: str) -> Callable[[str], bool]:
 
 
 def asks_for_states(query: str) -> bool:
-    """Say whether a query asks what sessions do, with a word such as ``is:running``."""
+    """Return whether a query asks what sessions do, with a word such as ``is:running``."""
     return any(word.startswith(STATE) for word in query.casefold().split())
 
 
@@ -66,7 +66,7 @@ def matching(
         db: The store.
         rowids: The sessions.
         test: From ``matcher``.
-        states: What sessions do, where the query asks for it; those that rest are missing.
+        states: What sessions do, where the query asks for it; idle ones are missing.
     """
     marks = ",".join("?" * len(rowids))
     rows = db.connection.execute(

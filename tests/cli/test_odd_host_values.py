@@ -126,9 +126,9 @@ def test_a_list_of_empty_sessions_says_so(run: Run, host: Path) -> None:
     connection.close()
     result = run("sessions", "--store", host)
     assert (result.code, result.out) == (0, "")
-    assert result.err == "of 5 sessions that were asked for, each is empty\n"
+    assert result.err == "No matching sessions with messages (5 are empty)\n"
     result = run("sessions", "--store", host, "--agent", "nobody")
-    assert "none of the 5 sessions" in result.err
+    assert "No matching sessions (5 in the store)" in result.err
 
 
 def test_what_nobody_thought_of_is_one_line_and_in_the_log(

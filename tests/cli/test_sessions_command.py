@@ -137,7 +137,7 @@ def test_lines_to_a_pipe_are_plain_and_whole(run: Run, demo: Path) -> None:
 def test_an_empty_list_says_why(run: Run, demo: Path, tmp_path: Path) -> None:
     result = run("sessions", "--agent", "nobody")
     assert (result.code, result.out) == (0, "")
-    assert result.err == "none of the 18 sessions of the store is what was asked for\n"
+    assert result.err == "No matching sessions (18 in the store)\n"
     with sqlite3.connect(demo) as connection:
         connection.execute("DELETE FROM chat_sessions")
     connection.close()

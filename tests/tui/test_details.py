@@ -107,7 +107,7 @@ async def test_tabs_show_facts_prompts_and_tools(talk: Talk) -> None:
         await pilot.press("ctrl+right")
         shown = "\n".join(app.lines)
         assert "You are calm." in shown and "2 answers" in shown
-        assert "The store has its digest, not its text." in shown
+        assert "Only its digest is recorded." in shown
         await pilot.press("ctrl+right")
         shown = "\n".join(app.lines)
         assert "Called  1 call" in shown and "Bash" in shown

@@ -160,7 +160,7 @@ async def test_rename_star_and_tags(tmp_path: Path) -> None:
         await run.press("asterisk")
         assert run.last == "Starred “New” · U undoes"
         await run.press("asterisk")
-        assert run.last == "Took the star off “New” · U undoes"
+        assert run.last == "Unstarred “New” · U undoes"
         await run.press("number_sign", *"fix,later", "enter")
         assert run.last == "Tagged fix, later · U undoes"
         await run.press("number_sign")

@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
 def _nothing(
     options: argparse.Namespace, database: Database, filter: sessions.SessionFilter
 ) -> str:
-    """Say whether there are no sessions at all, none that were asked for, or only empty ones."""
+    """Return why nothing was printed: an empty store, no match, or only empty sessions."""
     every = sessions.total(database, sessions.SessionFilter(archived="include"))
     if not every:
         return "the store holds no sessions; run: backscroll sync"
@@ -101,8 +101,8 @@ def _nothing(
         return "no more sessions"
     empty = sessions.total(database, replace(filter, skip_empty=False))
     if empty:
-        return f"of {empty:,} sessions that were asked for, each is empty"
-    return f"none of the {every:,} sessions of the store is what was asked for"
+        return f"No matching sessions with messages ({empty:,} are empty)"
+    return f"No matching sessions ({every:,} in the store)"
 
 
 def _print(options: argparse.Namespace, found: Iterator[Summary]) -> Summary | None:

@@ -16,7 +16,7 @@ from tui.kit.tree import Node, Tree, open_at_first
 def prompt_blocks(timeline: Timeline, bodies: dict[str, str]) -> list[Block]:
     """Return the system prompts by digest, with how many answers each had."""
     if not timeline.prompts:
-        told = "No message names its system prompt: the source does not keep it."
+        told = "The system prompt is not recorded by this source."
         return [Text(told, words=True, paint=plain("muted"))]
     blocks: list[Block] = []
     for digest, count in timeline.prompts.most_common():
@@ -27,7 +27,7 @@ def prompt_blocks(timeline: Timeline, bodies: dict[str, str]) -> list[Block]:
 def _prompt(digest: str, count: int, body: str | None) -> list[Block]:
     facts = [count_of(count, "answer")]
     if body is None:
-        told = "The store has its digest, not its text."
+        told = "Only its digest is recorded."
         top = Fixed(lambda width: [heading(digest[:12], facts, width)])
         return [top, Text(told, words=True, paint=plain("muted")), Fixed(lambda _: [BLANK])]
     facts.append(size(len(body.encode("utf-8", "surrogatepass"))))
@@ -53,7 +53,7 @@ def tool_blocks(overview: Overview, timeline: Timeline, catalogue: Any) -> list[
         text = ", ".join(str(name) for name in names)
         blocks.append(Text(text, words=True, value=Value("catalogue", lambda: text)))
     else:
-        told = "The source keeps no tool catalogue; these are the tools that were called."
+        told = "No tool catalogue is recorded; these are the tools that were called."
         blocks.append(Text(told, words=True, paint=plain("faint")))
     return blocks
 
@@ -72,7 +72,7 @@ def _called_lines(timeline: Timeline, width: int) -> list[Line]:
     calls = timeline.tools.total()
     lines = [heading("Called", [count_of(calls, "call")], width)]
     if not calls:
-        return [*lines, Line((("no tool was called", "faint italic"),)), BLANK]
+        return [*lines, Line((("no tool calls", "faint italic"),)), BLANK]
     label = min(28, max(len(one_line(name, 60)) for name in timeline.tools))
     most = max(timeline.tools.values())
     cells = max(4, width - label - 24)

@@ -20,8 +20,6 @@ from tui.kit.paint import MARGIN, Paint, paint_of
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 ASCII_EIGHTHS = " ..::==##"
-SHORT_NAMES = {"cache read": "read", "cache write": "write", "output": "out", "input": "in",
-               "thinking": "think"}
 
 
 class Chart(Widget, can_focus=False):
@@ -44,7 +42,7 @@ class Chart(Widget, can_focus=False):
         self._columns: tuple[int, Columns] | None = None
 
     def show(self, turns: list[Turn]) -> None:
-        """Show other turns, or the same with more known of them."""
+        """Show other turns, or the same ones with more details."""
         self.turns = turns
         self._columns = None
         self.refresh()
@@ -55,7 +53,7 @@ class Chart(Widget, can_focus=False):
         self.refresh()
 
     def next_measure(self) -> None:
-        """Let the bars stand for the next measure."""
+        """Show the next measure."""
         at = MEASURES.index(self.measure)
         self.measure = MEASURES[(at + 1) % len(MEASURES)]
         self._columns = None
@@ -120,10 +118,10 @@ def chart_line(chart: Chart, width: int) -> Line:
     laid, turns = chart.columns, [turn for turn in chart.turns if turn.number and not turn.hidden]
     per = "" if laid.per == 1 else f", {laid.per} turns a bar"
     runs: list[Run] = [(f"{chart.measure.name}  ", "muted bold")]
-    for name, look in chart.measure.legend:
-        shown = name if width >= 110 else SHORT_NAMES.get(name, name)
-        runs += [("■ ", look), (f"{shown}  ", "faint")]
-    most = f"at most {chart.measure.told(laid.highest)}{per}"
+    for entry in chart.measure.legend:
+        shown = entry.name if width >= 110 else entry.short or entry.name
+        runs += [("■ ", entry.look), (f"{shown}  ", "faint")]
+    most = f"at most {chart.measure.written(laid.highest)}{per}"
     spent = sum(turn.spent.total for turn in chart.turns)
     took = sum(turn.milliseconds for turn in chart.turns)
     total = f"{count_of(len(turns), 'turn')}  {duration(took)}  {tokens(spent)}"

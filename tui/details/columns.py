@@ -1,4 +1,4 @@
-"""Which turns stand in which column of the timeline, and how high each column is."""
+"""The columns of the timeline: their turns and their heights."""
 
 from __future__ import annotations
 

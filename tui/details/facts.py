@@ -1,4 +1,4 @@
-"""The facts of a session as blocks: where it comes from, what it may, what it cost."""
+"""The facts of a session as blocks: source, place, lineage, tokens, cost, permissions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def title_of(overview: Overview) -> str:
 
 
 def fact_blocks(overview: Overview, timeline: Timeline | None) -> list[Block]:
-    """Return the facts; what comes from the timeline follows once that is read."""
+    """Return the facts; those of the timeline are missing while it is None."""
     blocks: list[Block] = [
         Fixed(lambda width: _session_lines(overview, timeline, width)),
         Fixed(lambda width: _place_lines(overview, width)),
@@ -132,7 +132,7 @@ def _spent_lines(overview: Overview, timeline: Timeline | None, width: int) -> l
         told = f"{tokens(timeline.spent.total)} in its own messages, copied ones left out"
         lines.append(_fact("spent", told, width, "muted"))
     if cost is None:
-        lines.append(_fact("cost", "the source tells none", width, "faint"))
+        lines.append(_fact("cost", "not recorded", width, "faint"))
     return [*lines, BLANK]
 
 

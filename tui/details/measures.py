@@ -1,16 +1,31 @@
-"""What the bars of the timeline can stand for."""
+"""What the bars of the timeline can show."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from store.queries.details import Turn
-from tui.inspector.spent import BUCKETS
+from tui.inspector.spent import BUCKETS, SHORT
 from tui.kit.figures import duration, money, tokens
 
 Stacked = tuple[tuple[float, str], ...]
 """Amounts with the palette roles of their colours, from the bottom."""
+
+
+class Legend(NamedTuple):
+    """One of the things that are stacked in a bar.
+
+    Attributes:
+        name: On the screen.
+        look: Palette role of its colour.
+        short: The name on a narrow screen; empty where that is the same.
+    """
+
+    name: str
+    look: str
+    short: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +34,15 @@ class Measure:
 
     Attributes:
         name: In a word or two.
-        legend: Names and colours of what is stacked.
-        of: Gives a turn's amounts.
-        told: Says an amount in few cells.
+        legend: What is stacked, from the bottom.
+        of: Returns the amounts of a turn.
+        written: Writes an amount in few cells.
     """
 
     name: str
-    legend: tuple[tuple[str, str], ...]
+    legend: tuple[Legend, ...]
     of: Callable[[Turn], Stacked]
-    told: Callable[[float], str]
+    written: Callable[[float], str]
 
 
 def _bucket_measure(name: str, keys: Sequence[str]) -> Measure:
@@ -36,7 +51,7 @@ def _bucket_measure(name: str, keys: Sequence[str]) -> Measure:
     def of(turn: Turn) -> Stacked:
         return tuple((getattr(turn.spent, key), look) for key, _, look in shown)
 
-    legend = tuple((label, look) for _, label, look in shown)
+    legend = tuple(Legend(label, look, SHORT[key]) for key, label, look in shown)
     return Measure(name, legend, of, lambda amount: tokens(round(amount)))
 
 
@@ -50,14 +65,14 @@ MEASURES: tuple[Measure, ...] = (
     _bucket_measure("tokens", [key for key, _, _ in BUCKETS]),
     _bucket_measure("tokens without cache reads", NEW_BUCKETS),
     Measure(
-        "duration", (("from prompt to last change", "user"),),
+        "duration", (Legend("from prompt to last change", "user"),),
         lambda turn: ((turn.milliseconds, "user"),), lambda amount: duration(round(amount)),
     ),
     Measure(
-        "cost", (("dollars", "ok"),), lambda turn: ((turn.spent.cost or 0.0, "ok"),), money,
+        "cost", (Legend("dollars", "ok"),), lambda turn: ((turn.spent.cost or 0.0, "ok"),), money,
     ),
     Measure(
-        "tool calls", (("failed", "error"), ("done", "tool")), _of_tools,
+        "tool calls", (Legend("failed", "error"), Legend("done", "tool")), _of_tools,
         lambda amount: f"{amount:.0f}",
     ),
 )

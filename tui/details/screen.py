@@ -41,10 +41,10 @@ BATCH = 2_000
 """Messages whose parts are counted in one read."""
 TABS = ("Turns", "Session", "Prompt", "Tools")
 FACTS_FROM = 150
-"""Cells of the screen from which the facts stand beside the turns."""
+"""From this width of the screen the facts are beside the turns."""
 
 LEAST_FACTS = 8
-"""Free rows below the turns from which the facts follow there."""
+"""From so many free rows below the turns the facts are there."""
 
 KEYS = (
     ("enter", "go to the turn"), ("m", "measure"), ("ctrl+→", "tabs"), ("y", "copy"),
@@ -161,7 +161,7 @@ class DetailsScreen(Screen[None]):
         self.query_one("#details-facts", LineView).show(facts)
 
     def show_tab(self, *, stay: bool = False) -> None:
-        """Build the current tab anew; ``stay`` keeps cursor and place."""
+        """Build the current tab again; ``stay`` keeps the cursor."""
         if not self.is_attached or self._overview is None:
             return
         self.set_class(self.tab == "Turns", "turns")
@@ -250,7 +250,7 @@ class DetailsScreen(Screen[None]):
         self._main.toggle_fold()
 
     def action_measure(self) -> None:
-        """Let the bars stand for the next measure."""
+        """Show the next measure."""
         if self.tab == "Turns":
             self.query_one(Chart).next_measure()
             self.show_tab(stay=True)
@@ -303,7 +303,7 @@ def _told(text: str) -> Fixed:
 
 
 async def _count_tools(store: Store, timeline: Timeline) -> None:
-    """Count the tool calls of all turns in."""
+    """Add the tool calls of all turns to a timeline."""
     ids = list(timeline.turn_of)
     for start in range(0, len(ids), BATCH):
         timeline.count(await store.read(details.tool_calls, ids[start : start + BATCH]))

@@ -36,7 +36,7 @@ class Shape:
 
     @classmethod
     def at(cls, width: int, cost: bool) -> Shape:
-        """Return the columns for a width; ``cost`` says whether any is known."""
+        """Return the columns for a width; ``cost`` is whether any cost is known."""
         return cls(width >= 132, width >= 96, cost, 12 if width >= 96 else 6)
 
     @property
@@ -46,7 +46,7 @@ class Shape:
 
 
 def has_cost(turns: Sequence[Turn]) -> bool:
-    """Say whether the cost of any turn is known."""
+    """Return whether the cost of any turn is known."""
     return any(turn.spent.cost is not None for turn in turns)
 
 
@@ -70,7 +70,7 @@ class TurnTable(Block):
     """A block with one line a turn."""
 
     def __init__(self, session_id: str, turns: Sequence[Turn], measure: Measure) -> None:
-        """Take the turns and what their bars stand for."""
+        """Take the turns and what their bars show."""
         self._session_id, self._turns, self._measure = session_id, turns, measure
         sums = (sum(amount for amount, _ in measure.of(turn)) for turn in turns)
         self._highest = max(sums, default=0.0)

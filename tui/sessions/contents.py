@@ -181,10 +181,10 @@ class ListContents:
             self._shown(looked_at)
             if looked_at is None or matching:
                 self._shown_for = self._asked_for()
-            # A key that came while the store was asked has chosen anew.
+            # Else a key has moved the selection while the store was read.
             if selected is not None and not moved:
                 view.select_rowid(selected)
-            # Only now: what breaks this off and reads the list again still has to go there.
+            # Only now: a reading that takes the place of this one still has to go there.
             if self._going_to == wanted:
                 self._going_to = None
 
@@ -192,7 +192,7 @@ class ListContents:
         """Return the session to select: the one that was asked for, else the same as before."""
         here = self._view.selected
         if wanted is None and here is not None and here not in self._view.rows:
-            # The cursor has just come here: the id of the session is not read yet.
+            # The cursor has just moved here: the id of the session is not read yet.
             return here
         for session_id in (wanted, self._selection.id):
             if session_id is not None:

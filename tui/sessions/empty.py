@@ -1,4 +1,4 @@
-"""What stands in a list that shows no session: why, and which key or command shows some."""
+"""What an empty list says: why it is empty, and which key shows some sessions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_PATH = 60
 def empty_words(
     query: ListQuery, filter_text: str, matched_of: int, store: Totals, *, syncs: bool
 ) -> list[str]:
-    """Say why a list is empty; the first of the lines is the reason.
+    """Return why a list is empty, as lines; the first is the reason.
 
     Args:
         query: What the list shows.
@@ -49,7 +49,7 @@ def empty_words(
 
 
 def making_words(words: str) -> list[str]:
-    """Say that the store is still being filled.
+    """Return what a list says while the store is being filled.
 
     Args:
         words: What is done, such as ``Making the demo store``.
@@ -58,7 +58,7 @@ def making_words(words: str) -> list[str]:
 
 
 def message(words: Sequence[str], y: int, width: int, palette: Palette) -> Strip:
-    """Return a line of some words that stand alone in an empty list, the first ones brighter.
+    """Draw a line of an empty list; its first paragraph is brighter.
 
     Args:
         words: Paragraphs; each takes as many lines as it needs.

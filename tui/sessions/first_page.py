@@ -25,7 +25,7 @@ class FirstPage(NamedTuple):
         keys: Of the first page, or of the whole list where that is short; empty where no
             index serves the view.
         folds: The user's folds by rowid.
-        model: How the sessions stand.
+        model: The arrangement of the sessions.
         cursor: The entry of the selected session; None in an empty list.
         rows: By rowid, those around the cursor.
     """

@@ -45,7 +45,7 @@ class Tally(NamedTuple):
     filtered: bool = False
 
     def words(self) -> str:
-        """Return the tally as the header says it."""
+        """Return the words of the header."""
         if self.shown is None:
             return "counting" + glyphs().more
         words = f"{self.total:,}"
@@ -116,14 +116,14 @@ class ListOrder(HeaderPart):
         return Strip([Segment(pad + words, style(palette.faint, palette.panel))])
 
     def on_click(self) -> None:
-        """Sort otherwise."""
+        """Change the sort."""
         self.post_message(self.Pressed("list.sort"))
 
 
 class FilterInput(TextLine, inherit_css=False):
     """The filter; it is reached by its key or a click, not by Tab.
 
-    Its style sheet stands alone: that of ``Input`` takes longer to parse than all of ours.
+    It does not inherit the CSS of ``Input``, which takes longer to parse than all of ours.
     """
 
     COMPONENT_CLASSES = TextLine.COMPONENT_CLASSES
@@ -195,11 +195,11 @@ class ListHeader(Widget):
     """
 
     def on_descendant_focus(self) -> None:
-        """Light the slash while the filter is typed into."""
+        """Highlight the slash while the filter has the focus."""
         self.query_one(_Slash).refresh()
 
     def on_descendant_blur(self) -> None:
-        """Put the slash out."""
+        """Stop highlighting the slash."""
         self.query_one(_Slash).refresh()
 
     def compose(self) -> ComposeResult:
@@ -212,7 +212,7 @@ class ListHeader(Widget):
             yield ListOrder()
 
     def limit_to(self, workspace: str | None) -> None:
-        """Say that the list shows the sessions of one folder alone; None takes that away."""
+        """Show the folder that the list is limited to; None hides the line."""
         limit = self.query_one(ListLimit)
         limit.workspace = workspace
         limit.display = workspace is not None

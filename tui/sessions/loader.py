@@ -1,4 +1,4 @@
-"""Reads what the list needs, off the loop that draws, and breaks off what is stale."""
+"""Reads the list on threads, and interrupts reads that are no longer needed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHUNK = 4_000
 class ListLoader:
     """Runs list queries on threads, each on a connection of its own.
 
-    The store's reading thread stays free for the transcript, whatever the list's size.
+    The reading thread of the store stays free for the transcript, however long the list is.
     """
 
     def __init__(self, path: Path, clock: Clock) -> None:

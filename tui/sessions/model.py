@@ -1,4 +1,4 @@
-"""Where every session stands in the list: groups, threads, folds, lines of the screen."""
+"""The arrangement of the list: groups, threads, folds, lines of the screen."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class ListModel:
 
     Attributes:
         rowids: Of each entry.
-        depths: How deep each entry stands under its thread's first session.
+        depths: How deep each entry is below the first session of its thread.
         lasts: 1 where an entry is the last child of its parent.
         rails: Bit n is set where a line of depth n runs on past the entry.
-        children: By rowid, how many sessions stand directly under it.
+        children: By rowid, how many sessions are directly below it.
         folded: Rowids whose children are not shown.
         parents: By rowid, the parent's.
         total: Sessions of the list before a filter.
@@ -102,7 +102,7 @@ class ListModel:
         return self._heading * (self.group_of(entry) + 1) + entry * row_height
 
     def at_line(self, line: int, row_height: int) -> tuple[int, int | None, int]:
-        """Return what stands on a line.
+        """Return what is on a line.
 
         Returns:
             The group's number, the entry (None on a heading), and the line within either.
@@ -218,7 +218,7 @@ def _add_plain(model: ListModel, roots: list[int]) -> int:
 
 
 def _add_thread(model: ListModel, root: int, below: Mapping[int, list[int]]) -> int:
-    """Add a session and what stands below it; return how many sessions that are."""
+    """Add a session and what is below it; return how many sessions that are."""
     sessions = 0
     waiting: list[tuple[int, int, int, int, bool]] = [(root, 0, 0, 0, True)]
     while waiting:

@@ -21,7 +21,7 @@ STILL_S = 0.6
 AGAIN_EVERY_S = 1.0
 """Pause before the next try where the store is busy or gone."""
 REPORTED_AFTER = 3
-"""So many tries in a row fail, with a store that is there, before the user is told."""
+"""Report an error after so many failures in a row, where the file of the store exists."""
 
 
 class LiveOrder:

@@ -40,7 +40,7 @@ def style(colour: str, ground: str, bold: bool = False, italic: bool = False) ->
 
 
 class Entry(NamedTuple):
-    """What the list knows of a row beside the session itself."""
+    """What is drawn of a row beside the session itself."""
 
     depth: int = 0
     last: bool = False
@@ -52,7 +52,7 @@ class Entry(NamedTuple):
 
     @classmethod
     def of(cls, model: ListModel, at: int, *, selected: bool, marked: bool) -> Entry:
-        """Return what a list knows of the row that stands at a place in it."""
+        """Return the facts of an entry of a list."""
         rowid = model.rowids[at]
         return cls(
             model.depths[at], bool(model.lasts[at]), model.rails[at],
@@ -220,12 +220,12 @@ class RowPainter(NamedTuple):
         return words, style(colour, ground)
 
     def _word(self, row: ListRow, entry: Entry) -> list[Piece]:
-        """Return the state as a word, where there is something to say."""
+        """Return the state as a word, where it is worth one."""
         ground, dot = self._ground(entry), f" {self.glyphs.dot} "
         pieces: list[Piece] = []
         word = STATE_WORDS.get(row.activity or "")
         if row.activity == "unknown" and row.said and isinstance(row.said.get("word"), str):
-            # The source's own word, which says nothing that is known here.
+            # The word of the source, which has no meaning here.
             word = one_line(row.said["word"], 24)
         if row.prompts_only:
             pieces += [("prompts only", style(self.palette.muted, ground)),

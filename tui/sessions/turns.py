@@ -19,7 +19,7 @@ COUNT_EVERY_S = 1.0
 COUNTED_IN_A_READ = 500
 """Messages whose turns are counted in one read: some ms."""
 COUNT_REST_SHARE = 9
-"""After a read, rest so many times as long as it took."""
+"""After a read, pause so many times as long as it took."""
 STALE = -1
 """Stands for the time of a count that has to be made again; no session changed then."""
 
@@ -168,7 +168,7 @@ class TurnCounter:
             self._counting_written = False
 
     async def _count_one(self, session_id: str, rowid: int) -> None:
-        """Count the turns of a session, in small reads with rests between."""
+        """Count the turns of a session, in small reads with pauses between."""
         from store.queries.counting import Counts, add_counts
 
         counted, after = Counts(), None

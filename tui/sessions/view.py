@@ -94,7 +94,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self._clock = clock
         self._drawn: dict[tuple[int, int, int | None, Entry], tuple[ListRow, Strip]] = {}
         self._drawn_by: RowPainter | None = None
-        self._wanted: set[int] = set()
+        self._requested: set[int] = set()
 
     def take_first_page(self, page: FirstPage) -> None:
         """Take what was read before the first paint."""
@@ -102,7 +102,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self.rows.update(page.rows)
 
     def show(self, model: ListModel, query: ListQuery, selected: int | None) -> None:
-        """Show another arrangement with the selection on the same session, where it is seen.
+        """Show another arrangement, with the selection on the same session.
 
         The selected row keeps its line on the screen as far as the list allows.
         """
@@ -126,14 +126,14 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             changed = changed or self.rows.get(row.rowid) != row
             self.rows[row.rowid] = row
             self.rows.move_to_end(row.rowid)
-            self._wanted.discard(row.rowid)
+            self._requested.discard(row.rowid)
         while len(self.rows) > CACHED_ROWS:
             self.rows.popitem(last=False)
         if changed:
             self.refresh()
 
     def rows_changed(self, rowids: Iterable[int]) -> None:
-        """Draw sessions again where they are seen, as their rows were changed in place."""
+        """Draw sessions again whose rows were changed in place."""
         changed = set(rowids)
         first = self._entry_near(round(self.scroll_y)) if len(self.model) else 0
         for entry, rowid in enumerate(self.seen_rowids(), start=first):
@@ -141,15 +141,15 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
                 self._refresh_entry(entry)
 
     def forget_rows(self) -> None:
-        """Read what is seen again; the old rows stay until the new ones are there."""
-        self._wanted.clear()
+        """Read again what is seen; the old rows stay until the new ones are read."""
+        self._requested.clear()
         seen = self.seen_rowids(PREFETCH)
         self.rows = OrderedDict((r, self.rows[r]) for r in seen if r in self.rows)
         self._want(seen)
 
     def keep_rows(self, rowids: Iterable[int]) -> None:
-        """Forget all rows but these; they are read again when they come into sight."""
-        self._wanted.clear()
+        """Forget all rows but these; the others are read again when they are seen."""
+        self._requested.clear()
         self.rows = OrderedDict((r, self.rows[r]) for r in rowids if r in self.rows)
 
     def seen_rowids(self, margin: int = 0) -> list[int]:
@@ -161,7 +161,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         return list(self.model.rowids[max(0, first - margin):first + count + margin])
 
     def select(self, entry: int, *, centred: bool = False) -> None:
-        """Move the selection to an entry and bring it into sight."""
+        """Move the selection to an entry and scroll to it."""
         if not len(self.model):
             return
         entry = max(0, min(entry, len(self.model) - 1))
@@ -169,7 +169,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         if old is not None and old != entry:
             self._refresh_entry(old)
         self._refresh_entry(entry)
-        self._into_sight(centred)
+        self._scroll_to_cursor(centred)
         self._read_ahead()
         if old != entry:
             self.post_message(self.Moved(self.selected))
@@ -223,13 +223,13 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             return
         line = max(0, min(line, self.size.height - self.row_height))
         self._jump(self.model.top(self.cursor, self.row_height) - line)
-        self._into_sight(False)
+        self._scroll_to_cursor(False)
 
     def _jump(self, y: float) -> None:
         most = max(0, self.virtual_size.height - self.size.height)
         self.scroll_to(y=max(0, min(y, most)), animate=False, force=True, immediate=True)
 
-    def _into_sight(self, centred: bool) -> None:
+    def _scroll_to_cursor(self, centred: bool) -> None:
         if self.cursor is None:
             return
         height, row = self.size.height, self.row_height
@@ -259,9 +259,9 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
             self._want(self.seen_rowids(PREFETCH))
 
     def _want(self, rowids: Iterable[int]) -> None:
-        missing = [r for r in rowids if r not in self.rows and r not in self._wanted]
+        missing = [r for r in rowids if r not in self.rows and r not in self._requested]
         if missing:
-            self._wanted.update(missing)
+            self._requested.update(missing)
             self.post_message(self.RowsWanted(missing))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -276,20 +276,20 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self.vertical_scrollbar.renderer = ThinScrollBar  # type: ignore[misc]
 
     def on_resize(self) -> None:
-        """Measure again, and keep the selection in sight."""
+        """Measure again, and scroll to the selection."""
         self._measure()
         if self.cursor is not None and self.model.top(self.cursor, self.row_height) \
                 + self.row_height <= self.size.height:
             self._jump(0)
-        self._into_sight(False)
+        self._scroll_to_cursor(False)
         self._read_ahead()
 
     def on_focus(self) -> None:
-        """Draw the selection as that of the focused pane."""
+        """Draw the selection in the colour of the focused pane."""
         self.refresh()
 
     def on_blur(self) -> None:
-        """Draw the selection as that of another pane."""
+        """Draw the selection in the colour of a pane without focus."""
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:
@@ -320,9 +320,9 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         return None if self.cursor is None else self.model.rowids[self.cursor]
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Draw lines of the viewport; what was drawn before is taken from there.
+        """Draw lines of the viewport; lines that have not changed come from a cache.
 
-        A key asks for every line beside the two that it changes, as other panes change too.
+        Each key redraws every line, not just the two that change, as other panes change too.
         """
         painter = self._painter()
         strips = [self._line(painter, y) for y in range(crop.y, crop.bottom)]
@@ -336,7 +336,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         return self._line(self._painter(), y)
 
     def _painter(self) -> RowPainter:
-        """Return the painter of this moment; what another one drew is forgotten."""
+        """Return the painter of this moment; the cache of another one is dropped."""
         moment = self._clock() // DRAWN_FOR_MS * DRAWN_FOR_MS
         painter = RowPainter(
             self.size.width, self.row_height, palette_of(self.app), glyphs(), self.list_query,

@@ -70,7 +70,7 @@ def load_state(
 
     Args:
         path: As ``state_path`` names it.
-        sort: How the list is sorted where the file does not tell.
+        sort: How the list is sorted where the file does not have it.
         group: How it is grouped there.
     """
     try:

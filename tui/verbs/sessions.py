@@ -1,7 +1,6 @@
-"""Verbs on whole sessions: the list and the tree have the same keys for them.
+"""Actions on whole sessions, shared by the list and the tree.
 
-The verbs and dialogs are loaded with the first key that needs them, not before the first
-paint.
+Verbs and dialogs are imported by the first key that needs them, after the first paint.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Targets(Protocol):
         ...
 
     def leaving(self, *, archiving: bool) -> None:
-        """Choose the session to select when the chosen ones go out of sight."""
+        """Choose the session to select when the chosen ones leave the list."""
         ...
 
     def left(self, *, done: bool) -> None:
@@ -46,7 +45,7 @@ class Targets(Protocol):
 
 
 class OneSession:
-    """The session under a cursor, where none can be marked and none goes out of sight."""
+    """The session under a cursor, where none can be marked and none leaves the list."""
 
     def __init__(self, screen: Widget, current: Callable[[], str | None]) -> None:
         """Take the screen, which leads to the host, and what returns the session."""
@@ -91,7 +90,7 @@ class SessionActions:
         return host_of(self._widget)
 
     async def archive(self) -> None:
-        """Archive the chosen sessions; bring them back where all of them are archived."""
+        """Archive the chosen sessions; unarchive them where all are archived."""
         from store.verbs.shelf import archive, unarchive
 
         host = self._host
@@ -112,7 +111,7 @@ class SessionActions:
         told(host, f"archived {what}" if archiving else f"unarchived {what}")
 
     async def rename(self) -> None:
-        """Give the session another title."""
+        """Rename the session."""
         await asking(self._widget, self._rename())
 
     async def _rename(self) -> None:
@@ -126,7 +125,7 @@ class SessionActions:
         known = found.value
         title = await host.push_screen_wait(
             AskDialog("Rename", known[0].title or "", verb="rename", placeholder="a title",
-                      note="Your title stays, whatever the agent calls the session later.")
+                      note="Your title stays when the agent changes its own.")
         )
         if title is None or title.strip() == (known[0].title or "").strip():
             return
@@ -135,7 +134,7 @@ class SessionActions:
             told(host, f"renamed to {quoted(done.value)}")
 
     async def star(self) -> None:
-        """Star the chosen sessions; take the stars off where all have one."""
+        """Star the chosen sessions; unstar them where all are starred."""
         from store.verbs.marks import star_all
 
         host, known = self._host, await self._targets.chosen()
@@ -145,10 +144,10 @@ class SessionActions:
                 on, changed = done.value
                 title = _what([one for one in known if one.id in set(changed)])
                 self._targets.clear_marks()
-                told(host, f"starred {title}" if on else f"took the star off {title}")
+                told(host, f"starred {title}" if on else f"unstarred {title}")
 
     async def tag(self) -> None:
-        """Change the session's tags."""
+        """Edit the tags of the chosen sessions."""
         await asking(self._widget, self._tag())
 
     async def _tag(self) -> None:
@@ -170,7 +169,7 @@ class SessionActions:
         before = [str(name) for name in marks.value.get("tags") or []]
         text = await host.push_screen_wait(
             AskDialog("Tags", ", ".join(before), verb="set", placeholder="fix, api, later",
-                      note="Commas stand between tags; an empty line takes all away.")
+                      note="Separate tags with commas; clear the line to remove all.")
         )
         if text is None:
             return
@@ -181,7 +180,7 @@ class SessionActions:
             return
         done = await perform(host, tag, session_id, add=add, remove=remove)
         if done is not None:
-            told(host, f"tagged {', '.join(done.value)}" if done.value else "took all tags away")
+            told(host, f"tagged {', '.join(done.value)}" if done.value else "removed all tags")
 
     async def _tag_many(self, known: list[Chosen]) -> None:
         from store.verbs.marks import tag_all
@@ -190,7 +189,7 @@ class SessionActions:
         host = self._host
         text = await host.push_screen_wait(
             AskDialog(f"Tags of {_what(known)}", "", verb="set", placeholder="fix, api, -later",
-                      note="They are added to the tags of each; a minus before one takes it away.")
+                      note="They are added to the tags of each; a minus before a tag removes it.")
         )
         names = [name for part in (text or "").split(",") if (name := " ".join(part.split()))]
         if not names:
