@@ -44,6 +44,11 @@ def states_of(db: Database, rowids: Sequence[int], now: int) -> dict[int, str]:
     """Return what some sessions do, by rowid; idle ones are missing.
 
     The same as in ``rows``, for a third of its cost: nothing else of a session is read.
+
+    Args:
+        db: The store.
+        rowids: The sessions.
+        now: The present, epoch ms.
     """
     read = db.connection.execute(
         "SELECT s.rowid, s.id, s.updated_at,"
@@ -68,7 +73,14 @@ def states_of(db: Database, rowids: Sequence[int], now: int) -> dict[int, str]:
 def rows(
     db: Database, rowids: Sequence[int], session_ids: Sequence[str], now: int
 ) -> dict[int, ListRow]:
-    """Read what the list draws of some sessions, by rowid, with what they do."""
+    """Read what the list draws of some sessions, by rowid, with what they do.
+
+    Args:
+        db: The store.
+        rowids: Sessions by rowid.
+        session_ids: More sessions, by id.
+        now: The present, epoch ms.
+    """
     wanted = dict.fromkeys(rowids)
     if session_ids:
         wanted |= dict.fromkeys(listing.rowids_of(db, session_ids).values())
@@ -105,7 +117,13 @@ def recently_active(db: Database, now: int) -> list[ListRow]:
 
 
 def newest_active(db: Database, now: int, states: Sequence[str]) -> int | None:
-    """Return the rowid of the newest session whose activity is one of some states."""
+    """Return the rowid of the newest session whose activity is one of some states.
+
+    Args:
+        db: The store.
+        now: The present, epoch ms.
+        states: The states.
+    """
     return next((r.rowid for r in recently_active(db, now) if r.activity in states), None)
 
 
@@ -115,7 +133,13 @@ def states(db: Database, now: int) -> dict[int, str]:
 
 
 def keys(db: Database, query: ListQuery, now: int) -> ListKeys:
-    """Read the keys of every session of a list, in any order that there is."""
+    """Read the keys of every session of a list, in any order of ``list_options.SORTS``.
+
+    Args:
+        db: The store.
+        query: What the list shows.
+        now: The present, epoch ms; a sort by activity depends on it.
+    """
     found = list_keys.all_keys(db, query)
     if SORTS[query.sort].active_first:
         _rank(found, states(db, now))

@@ -37,7 +37,13 @@ def _prompt(digest: str, count: int, body: str | None) -> list[Block]:
 
 
 def tool_blocks(overview: Overview, timeline: Timeline, catalogue: Any) -> list[Block]:
-    """Return the tools that were called, and the catalogue where the source keeps one."""
+    """Return the tools that were called, and the catalogue where the source keeps one.
+
+    Args:
+        overview: The session.
+        timeline: Its turns, with their calls.
+        catalogue: The decoded catalogue; None where there is none.
+    """
     blocks: list[Block] = [Fixed(lambda width: _called_lines(timeline, width))]
     own = overview.metadata.get("backscroll")
     names = own.get("tools") if isinstance(own, dict) else None

@@ -44,7 +44,13 @@ class Columns:
 
 
 def columns(turns: Sequence[Turn], width: int, measure: Measure) -> Columns:
-    """Lay all turns out in ``width`` cells, several to a column where they are many."""
+    """Lay all turns out in a width, several to a column where they are many.
+
+    Args:
+        turns: The turns.
+        width: In cells.
+        measure: What the columns show.
+    """
     count = max(1, len(turns))
     per = -(-count // max(1, width))
     shown = -(-count // per)
@@ -97,7 +103,13 @@ def cell_of(stack: Stacked, highest: float, row: int, rows: int) -> tuple[int, s
 
 
 def horizontal(stack: Stacked, highest: float, cells: int) -> list[tuple[int, str]]:
-    """Return a stacked bar of at most ``cells`` cells: cells and colour of each piece."""
+    """Return a stacked bar: cells and colour of each piece.
+
+    Args:
+        stack: The amounts.
+        highest: The amount that fills all cells.
+        cells: The length of that.
+    """
     if highest <= 0:
         return []
     pieces: list[tuple[int, str]] = []

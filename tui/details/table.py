@@ -70,7 +70,13 @@ class TurnTable(Block):
     """A block with one line a turn."""
 
     def __init__(self, session_id: str, turns: Sequence[Turn], measure: Measure) -> None:
-        """Take the turns and what their bars show."""
+        """Take the turns.
+
+        Args:
+            session_id: Their session, for the links.
+            turns: The turns.
+            measure: What their bars show.
+        """
         self._session_id, self._turns, self._measure = session_id, turns, measure
         sums = (sum(amount for amount, _ in measure.of(turn)) for turn in turns)
         self._highest = max(sums, default=0.0)

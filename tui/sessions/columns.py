@@ -61,6 +61,12 @@ def shown_columns(width: int, lines: int, sort: Sort) -> list[Column]:
 
 
 def figures_of(row: ListRow, columns: list[Column], lines: int) -> str:
-    """Return the figures of a session, each at the right edge of its column."""
+    """Return the figures of a session, each at the right edge of its column.
+
+    Args:
+        row: The session.
+        columns: As ``shown_columns`` returns them.
+        lines: Lines of a row, 1 or 2.
+    """
     at = 0 if lines == 2 else 1
     return "".join(f"{each.text(row):>{each.cells[at]}}" for each in columns)

@@ -55,7 +55,14 @@ class ListLoader:
     async def model(
         self, keys: ListKeys, folds: Mapping[int, bool], matching: set[int] | None, *, headed: bool
     ) -> ListModel:
-        """Arrange the list on a thread."""
+        """Arrange the list on a thread.
+
+        Args:
+            keys: The sessions in order.
+            folds: By rowid, whether the user folded or unfolded what is below a session.
+            matching: The rowids that the filter leaves; None without a filter.
+            headed: Whether groups have headings.
+        """
         return await asyncio.to_thread(build_model, keys, folds, matching, headed=headed)
 
     async def matches(

@@ -35,7 +35,14 @@ ORIGIN_COLUMNS = 26
 
 @lru_cache(maxsize=256)
 def style(colour: str, ground: str, bold: bool = False, italic: bool = False) -> Style:
-    """Return a cached rich style."""
+    """Return a cached rich style.
+
+    Args:
+        colour: Of the text, as ``#rrggbb``.
+        ground: The background likewise.
+        bold: Whether the text is bold.
+        italic: Whether it is italic.
+    """
     return Style(color=colour, bgcolor=ground, bold=bold, italic=italic)
 
 
@@ -52,7 +59,14 @@ class Entry(NamedTuple):
 
     @classmethod
     def of(cls, model: ListModel, at: int, *, selected: bool, marked: bool) -> Entry:
-        """Return the facts of an entry of a list."""
+        """Return the facts of an entry of a list.
+
+        Args:
+            model: The list.
+            at: The entry.
+            selected: Whether the cursor is on it.
+            marked: Whether it is marked.
+        """
         rowid = model.rowids[at]
         return cls(
             model.depths[at], bool(model.lasts[at]), model.rails[at],
@@ -110,7 +124,13 @@ class RowPainter(NamedTuple):
         return self._line([(text, style(self._faint(entry), ground))], [], ground)
 
     def session(self, row: ListRow, entry: Entry, line: int) -> Strip:
-        """Draw a line of a session."""
+        """Draw a line of a session.
+
+        Args:
+            row: The session.
+            entry: How it is arranged in the list.
+            line: 0 or 1, within the row.
+        """
         ground = self._ground(entry)
         if self.height == 1:
             left, right = self._title(row, entry), self._one_line_facts(row, entry)
@@ -253,7 +273,7 @@ class RowPainter(NamedTuple):
         return [*head, *words, origin]
 
     def _origin(self, row: ListRow, room: int) -> str:
-        """Say where a session is from, its source by a shorter name where room is short."""
+        """Return folder, source and model of a session, with a shorter source on few cells."""
         kind = "subagent" if row.lineage == "subagent" else one_line(row.source or row.agent, 60)
         place = ""
         if GROUPS[self.query.group].field != "workspace" and row.workspace:

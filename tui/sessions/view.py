@@ -105,6 +105,11 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         """Show another arrangement, with the selection on the same session.
 
         The selected row keeps its line on the screen as far as the list allows.
+
+        Args:
+            model: The arrangement.
+            query: What it is sorted and grouped by.
+            selected: The rowid of the selected session; None for the first one.
         """
         was = self._line_on_screen()
         before = self.selected
