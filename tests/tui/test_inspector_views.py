@@ -6,8 +6,7 @@ import pytest
 from rich.cells import cell_len
 from rich.style import Style
 
-from tui.inspector.output import media_of, output_text, shrink_rulers
-from tui.inspector.spent import bar
+from tui.inspector.call import media_of, output_text, shrink_rulers
 from tui.kit.blocks import Columns, Fixed, Stack, Text
 from tui.kit.figures import duration, money, size, tokens
 from tui.kit.glyphs import ASCII
@@ -16,6 +15,7 @@ from tui.kit.paint import HIT, Paint, marked, spans_of, strip_of
 from tui.kit.palette import Palette
 from tui.kit.selection import selected_strip
 from tui.kit.tree import Node, Tree, matches, open_at_first, path_text, set_open, visible
+from tui.kit.usage import bar
 from tui.kit.wrap import WrappedText
 
 ALPHABETS = ("abc def\tghi", "漢字 仮名", "é̀ ñ 👩🏽 x", "a\u202eb\x1b[31mc")

@@ -17,8 +17,7 @@ from store.text.exact_json import encode
 from tui.cli.output import Printer, local_time
 from tui.kit.diff import DiffLine
 from tui.kit.text import one_line
-from tui.transcript.call import Call, ended_in
-from tui.transcript.calls import describe
+from tui.transcript.calls import Call, describe, ended_in
 from tui.transcript.data_lines import WORDED, data_lines
 from tui.transcript.facts import tokens_out
 from tui.transcript.item import Item, Setting

@@ -9,12 +9,12 @@ from store.conversation.gone_marks import NO_LONGER, gone_messages
 from store.queries.details import Overview, Timeline, model_name
 from store.text.stored_json import DamagedJson, loads
 from store.usage import Spent
-from tui.inspector.spent import bar_lines
 from tui.kit.blocks import Block, Fixed
 from tui.kit.figures import count_of, duration, moment, money, tokens
 from tui.kit.lines import BLANK, Line, Link, Run, Value, heading, middle_cut, pair
 from tui.kit.text import fit_path, one_line
 from tui.kit.tree import Tree
+from tui.kit.usage import bar_lines
 
 LABEL = 11
 

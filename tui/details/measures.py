@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from store.queries.details import Turn
-from tui.inspector.spent import BUCKETS, SHORT
 from tui.kit.figures import duration, money, tokens
+from tui.kit.usage import BUCKETS
 
 Stacked = tuple[tuple[float, str], ...]
 """Amounts with the palette roles of their colours, from the bottom."""
@@ -46,12 +46,12 @@ class Measure:
 
 
 def _bucket_measure(name: str, keys: Sequence[str]) -> Measure:
-    shown = [bucket for bucket in BUCKETS if bucket[0] in keys]
+    shown = [bucket for bucket in BUCKETS if bucket.key in keys]
 
     def of(turn: Turn) -> Stacked:
-        return tuple((getattr(turn.spent, key), look) for key, _, look in shown)
+        return tuple((getattr(turn.spent, bucket.key), bucket.ink) for bucket in shown)
 
-    legend = tuple(Legend(label, look, SHORT[key]) for key, label, look in shown)
+    legend = tuple(Legend(bucket.label, bucket.ink, bucket.short) for bucket in shown)
     return Measure(name, legend, of, lambda amount: tokens(round(amount)))
 
 
@@ -59,10 +59,10 @@ def _of_tools(turn: Turn) -> Stacked:
     return ((turn.failed, "error"), (turn.tools.total() - turn.failed, "tool"))
 
 
-NEW_BUCKETS = tuple(key for key, _, _ in BUCKETS if key != "cache_read")
+NEW_BUCKETS = tuple(bucket.key for bucket in BUCKETS if bucket.key != "cache_read")
 
 MEASURES: tuple[Measure, ...] = (
-    _bucket_measure("tokens", [key for key, _, _ in BUCKETS]),
+    _bucket_measure("tokens", [bucket.key for bucket in BUCKETS]),
     _bucket_measure("tokens without cache reads", NEW_BUCKETS),
     Measure(
         "duration", (Legend("from prompt to last change", "user"),),

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from store.queries.details import Turn
 from tui.details.columns import horizontal
 from tui.details.measures import Measure
-from tui.inspector.spent import BUCKETS, SHORT
 from tui.kit.blocks import Block, Spot
 from tui.kit.figures import count_of, duration, moment, money, tokens
 from tui.kit.lines import Line, Link, Run, cut, set_width
 from tui.kit.text import one_line
+from tui.kit.usage import BUCKETS
 
 BEGAN = 12
 """Cells of the column of times: a turn's time, and the date of the first one of a day."""
@@ -56,8 +56,7 @@ def head_line(turns: Sequence[Turn], width: int) -> Line:
     began = "began".rjust(BEGAN - 1) + " "
     runs: list[Run] = [("turn".rjust(5) + "  " + began + "took".rjust(8), "faint")]
     if shape.buckets:
-        for key, _, look in BUCKETS:
-            runs.append((SHORT[key].rjust(7), look))
+        runs += [(bucket.short.rjust(7), bucket.ink) for bucket in BUCKETS]
     else:
         runs.append(("tokens".rjust(8), "faint"))
     if shape.cost:
@@ -126,8 +125,8 @@ class TurnTable(Block):
 def _token_runs(turn: Turn, shape: Shape, look: str) -> list[Run]:
     runs: list[Run] = []
     if shape.buckets:
-        for key, _, _ in BUCKETS:
-            count = getattr(turn.spent, key)
+        for bucket in BUCKETS:
+            count = getattr(turn.spent, bucket.key)
             runs.append((tokens(count).rjust(7), look) if count else ("·".rjust(7), "faint"))
     else:
         runs.append((tokens(turn.spent.total).rjust(8), look))
@@ -166,9 +165,9 @@ def turn_line(turn: Turn, width: int) -> Line:
     """Return the selected turn in one line: its buckets, cost, tools and model."""
     named = "hidden turn" if turn.hidden else f"turn {turn.number}"
     runs: list[Run] = [(named, "text bold"), ("  ", "text")]
-    for key, _, look in BUCKETS:
-        runs += [(f"{SHORT[key]} ", "faint"), (tokens(getattr(turn.spent, key)), look),
-                 ("  ", "text")]
+    for bucket in BUCKETS:
+        count = tokens(getattr(turn.spent, bucket.key))
+        runs += [(f"{bucket.short} ", "faint"), (count, bucket.ink), ("  ", "text")]
     if turn.spent.cost is not None:
         runs.append((f"{money(turn.spent.cost)}  ", "text"))
     runs += tool_runs(turn, True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from store.conversation.gone_marks import NO_LONGER, is_gone
 from store.conversation.replies import Reply, reply_in
-from tui.inspector.output import media_of, output_text, paint_output, result_of, shrink_rulers
-from tui.inspector.spent import session_lines, turn_lines
 from tui.inspector.subject import Subject
 from tui.kit.blocks import (
     Block,
@@ -16,11 +17,12 @@ from tui.kit.blocks import (
     plain,
 )
 from tui.kit.diff import DiffLine, as_text, changes, tally
-from tui.kit.figures import clock, count_of, duration, moment, size
+from tui.kit.figures import clock, count_of, duration, moment, money, size, tokens
 from tui.kit.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
 from tui.kit.markdown import prose
 from tui.kit.text import one_line, without_colour
 from tui.kit.tree import STRING_ROWS, Tree, as_json
+from tui.kit.usage import bar_lines, spent_lines
 
 WIDE = 100
 """Cells from which input and output stand side by side."""
@@ -30,6 +32,18 @@ LEFT_SHARE = 0.42
 
 LEAST_OUTPUT = 8
 """Rows of an output that are shown however little room there is."""
+
+
+TEXT_KEYS = ("text", "output", "content", "stdout", "result")
+_RULER = re.compile(r"([=_\-*#~─═])\1{7,}")
+_ERROR_LINE = re.compile(
+    r"^(E\s{2,}|✗|\s*(error|fatal|traceback|failed|failure)\b)"
+    r"|\b\w*(Error|Exception):|=+ (FAIL|ERR)|^_{4,}",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(r"^\S*[\w.-]+/[\w./-]+:\d+(:\d+)?\S*$")
+LONGEST_SHRUNK = 1_000_000
+"""Characters of an output beyond which rulers are left as they are."""
 
 
 def call_blocks(subject: Subject, width: int, room: int) -> list[Block]:
@@ -261,3 +275,119 @@ def _text_blocks(subject: Subject) -> list[Block]:
     shown = {key: item for key, item in subject.data.items() if key != "type"}
     top = Fixed(lambda width: [heading("Content", [subject.type], width)])
     return [top, Tree(subject.root("$!", shown or None))]
+
+
+# What was spent
+
+
+def turn_lines(subject: Subject, width: int) -> list[Line]:
+    """Return what the turn around the part spent."""
+    turn = subject.detail.turn
+    if turn is None or not turn.total:
+        return []
+    noun = count_of(subject.detail.turn_messages, "model call")
+    lines = [heading("Turn", [noun], width), *spent_lines(turn, width), BLANK]
+    return lines
+
+
+def session_lines(subject: Subject, width: int) -> list[Line]:
+    """Return the session's tokens as one bar a bucket."""
+    spent = subject.detail.session
+    if not spent.total:
+        return []
+    facts = [f"{tokens(spent.total)} tokens"]
+    if spent.cost:
+        facts.append(money(spent.cost))
+    return [heading("Session", facts, width), *bar_lines(spent, width)]
+
+
+# The output as text, and what is beside it
+
+
+def paint_output(line: str) -> str:
+    """Return the ink of a line of a failed program's output: what went wrong, and where."""
+    if _ERROR_LINE.search(line):
+        return "error"
+    return "user" if _PLACE.match(line.strip()) else "text"
+
+
+def shrink_rulers(text: str, width: int) -> str:
+    """Shorten the rulers (``====``) of lines that are too wide, so that they need no second row.
+
+    Args:
+        text: A program's output.
+        width: Cells of a line.
+    """
+    if len(text) > LONGEST_SHRUNK or not _RULER.search(text):
+        return text
+    return "\n".join(
+        _shrunk(line, width) if len(line) > width else line for line in text.split("\n")
+    )
+
+
+def _shrunk(line: str, width: int) -> str:
+    rulers = list(_RULER.finditer(line))
+    excess = len(line) - width
+    if not rulers:
+        return line
+    spare = sum(len(ruler[0]) - 3 for ruler in rulers)
+    if spare < excess:
+        return line
+    out, at = [], 0
+    for number, ruler in enumerate(rulers):
+        take = min(len(ruler[0]) - 3, -(-excess // (len(rulers) - number)))
+        excess -= take
+        out += [line[at : ruler.start()], ruler[0][: len(ruler[0]) - take]]
+        at = ruler.end()
+    return "".join([*out, line[at:]])
+
+
+def output_text(output: Any) -> str | None:
+    """Return an output as the text that it mostly is; None when it is data.
+
+    A list of content blocks gives the text of its text blocks; an object that holds just
+    one text gives that.
+    """
+    if isinstance(output, str):
+        return output
+    if isinstance(output, list) and output:
+        texts = [
+            block["text"] for block in output
+            if isinstance(block, dict) and isinstance(block.get("text"), str)
+        ]
+        return "\n".join(texts) if texts else None
+    if isinstance(output, dict):
+        texts = [output[key] for key in TEXT_KEYS if isinstance(output.get(key), str)]
+        return texts[0] if len(texts) == 1 and len(output) == 1 else None
+    return None
+
+
+def media_of(output: Any) -> list[tuple[str, int]]:
+    """Return the images and documents among an output's blocks: media type, bytes."""
+    found = []
+    for block in output if isinstance(output, list) else ():
+        if not isinstance(block, dict) or block.get("type") in (None, "text"):
+            continue
+        source = block.get("source")
+        source = source if isinstance(source, dict) else block
+        data = source.get("data") or source.get("url") or ""
+        media = source.get("media_type") or source.get("mediaType") or block["type"]
+        found.append((str(media), len(data) * 3 // 4 if isinstance(data, str) else 0))
+    return found
+
+
+def result_of(subject: Subject) -> Any:
+    """Return a call's output, its error text, or why it was denied.
+
+    An attachment that was loaded wins.
+    """
+    name = subject.extras.get("attachment")
+    if isinstance(name, str) and name in subject.loaded:
+        return subject.loaded[name].decode("utf-8", "replace")
+    if subject.data.get("errorText") is not None:
+        return subject.data["errorText"]
+    if subject.data.get("output") is not None:
+        return subject.data["output"]
+    approval = subject.data.get("approval")
+    reason = approval.get("reason") if isinstance(approval, dict) else None
+    return reason if isinstance(reason, str) and reason.strip() else None

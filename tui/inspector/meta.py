@@ -6,13 +6,13 @@ from typing import Any
 
 from store.conversation.gone_marks import NO_LONGER, is_gone
 from store.usage import spent_of
-from tui.inspector.spent import BUCKETS
 from tui.inspector.subject import Subject
 from tui.kit.blocks import Block, Fixed, Text
 from tui.kit.figures import count_of, moment, money, size
 from tui.kit.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
 from tui.kit.text import one_line
 from tui.kit.tree import Tree
+from tui.kit.usage import BUCKETS
 
 LABEL = 11
 _OWN_SECTIONS = ("usage", "model")
@@ -111,8 +111,9 @@ def _usage_lines(subject: Subject, width: int) -> list[Line]:
     if not usage.total and not isinstance(subject.metadata.get("usage"), dict):
         return []
     lines = [heading("Usage of the message", [], width)]
-    for key, name, look in BUCKETS:
-        lines.append(_fact(name, f"{getattr(usage, key):,}".rjust(12), width, look))
+    for bucket in BUCKETS:
+        count = f"{getattr(usage, bucket.key):,}"
+        lines.append(_fact(bucket.label, count.rjust(12), width, bucket.ink))
     turn = subject.detail.turn
     if turn is not None and turn.cost is not None:
         lines.append(pair("turn cost", [(money(turn.cost).rjust(12), "text")], width, label=LABEL))

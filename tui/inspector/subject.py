@@ -10,8 +10,7 @@ from store.engine.reading import decoded
 from store.queries.inspection import PartDetail
 from tui.kit.text import one_line
 from tui.kit.tree import Node, open_at_first
-from tui.transcript.call import Call
-from tui.transcript.calls import describe
+from tui.transcript.calls import Call, describe
 
 _ROLE_LOOKS = {"user": "user", "assistant": "assistant", "system": "fork"}
 _VERDICTS = {

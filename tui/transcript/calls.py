@@ -1,15 +1,98 @@
-"""From a tool part to what it did, in words."""
+"""A tool call in words: its name, its object, how it ended, what came back."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
-from store.conversation.replies import reply_in
+from store.conversation.replies import approved_plan, reply_in
+from tui.kit import diff, figures
+from tui.kit.diff import DiffLine
 from tui.kit.text import one_line, one_row
-from tui.transcript.call import Call, shortened
-from tui.transcript.plain import as_dict, output_text, readable
-from tui.transcript.tools import SPECIAL
+from tui.transcript.plain import as_dict, as_list, output_text, readable
+
+Status = Literal[
+    "running", "waiting", "ok", "failed", "denied", "interrupted", "pending", "ended",
+]
+"""``ended``: with an output and a word of the agent's own; whether it went well is not known."""
+BodyKind = Literal["text", "diff", "todo", "markdown", "code"]
+PATHS = frozenset({"file_path", "filePath", "path", "absolute_path", "notebook_path"})
+"""Arguments that name a file."""
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call, ready to be laid out.
+
+    Attributes:
+        name: The tool as people call it.
+        what: One line that says what it did.
+        marks: Runs after it, such as ``+9 -3``.
+        word: How it ended, "" for an unremarkable success.
+        milliseconds: How long it took; None where unknown.
+        size: How much came back, in words.
+        said: A person's words in answer to the call.
+        body: What opens below: text, diff lines, or ``(state, text)`` of a check list.
+        result: What the call gave back, where the body is something else; or the fixed text
+            around a person's words.
+        lead_lines: Body lines that show when outputs are short.
+        from_end: Whether the short form shows the end of the body.
+        call_id: ``toolCallId``.
+    """
+
+    name: str
+    what: str
+    status: Status
+    word: str = ""
+    marks: list[tuple[str, str]] = field(default_factory=list)
+    milliseconds: float | None = None
+    size: str = ""
+    kind: BodyKind = "text"
+    said: str = ""
+    body: Any = ""
+    result: str = ""
+    lead_lines: int = 4
+    from_end: bool = False
+    language: str = ""
+    call_id: str = ""
+
+    @property
+    def result_tells(self) -> bool:
+        """Whether the result says more than that all went well."""
+        return self.status == "failed" or (
+            self.status in ("denied", "interrupted") and not self.said
+        )
+
+    @property
+    def searched(self) -> str:
+        """All that shows when the call is open whole."""
+        if self.kind == "diff":
+            body = "\n".join(line.text for line in self.body)
+        elif self.kind == "todo":
+            body = "\n".join(text for _state, text in self.body)
+        else:
+            body = self.body
+        shown = (f"{self.name} {self.what}", self.said, body, self.result)
+        return "\n".join(filter(None, shown))
+
+
+def shortened(text: str, root: str | None) -> str:
+    """Return a path from the workspace on, or with ``~`` for the home."""
+    text = one_line(text)
+    if root and text.startswith(root.rstrip("/") + "/"):
+        return text[len(root.rstrip("/")) + 1:]
+    return figures.home_path(text)
+
+
+def ended_in(call: Call) -> str:
+    """Return the call's duration for people, "" where it is unknown or nothing."""
+    return figures.duration(call.milliseconds) if call.milliseconds is not None else ""
+
+
+# Any call
+
 
 _EXIT = re.compile(r"^Exit code (-?\d+)\n?")
 _HEAD = re.compile(
@@ -132,3 +215,224 @@ def _ending(
     if took is None and call.status not in ("pending", "waiting") and times[1] > times[0]:
         took = times[1] - times[0]
     call.milliseconds = took if isinstance(took, int | float) else None
+
+
+# Tools that agents share: shells, files, searches, lists, subagents
+
+
+_SHELLS = frozenset({
+    "bash", "shell", "exec_command", "run_shell_command", "local_shell", "execute", "terminal",
+    "run_terminal_cmd", "shell_command", "exec", "powershell", "run_command",
+})
+_READERS = frozenset({"read", "read_file", "view", "view_file", "cat", "open_file", "fs_read"})
+_AGENTS = frozenset({"task", "agent", "subagent", "spawn_agent", "delegate"})
+
+
+def _shell(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    if "\n" in str(given.get("command", "")).strip():
+        call.marks = [(f"+{str(given['command']).strip().count(chr(10))} lines", "faint")]
+
+
+def _read(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    if call.status != "ok":
+        return
+    call.lead_lines = 0
+    file = as_dict(structured.get("file"))
+    lines = file.get("numLines")
+    if not isinstance(lines, int):
+        lines = call.body.count("\n") + 1 if call.body else 0
+    call.size = f"{lines} line{'s' * (lines != 1)}" if lines else ""
+    start = given.get("offset")
+    if isinstance(start, int) and start > 1:
+        call.marks = [(f"from {start}", "faint")]
+    call.kind = "code"
+
+
+def _listing(
+    call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None
+) -> None:
+    pattern = given.get("pattern") or given.get("query")
+    if isinstance(pattern, str):
+        call.what = one_line(pattern)
+    where = given.get("path") or given.get("glob") or given.get("include")
+    if isinstance(where, str) and where:
+        call.marks = [(f"in {shortened(where, root)}", "muted")]
+    if call.status == "ok":
+        call.lead_lines = 0
+        lines = call.body.count("\n") + 1 if call.body else 0
+        call.size = f"{lines} line{'s' * (lines != 1)}"
+
+
+def _edit(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    path = next((given[name] for name in PATHS if isinstance(given.get(name), str)), None)
+    if path is None:
+        path = _patched(given, structured, root)
+    if path:
+        call.what = shortened(path, root)
+    lines = _edit_lines(given, structured)
+    if call.status in ("failed", "denied") or not lines:
+        return
+    plus, minus = diff.tally(lines)
+    call.marks = [(text, ink) for text, ink in ((f"+{plus}", "ok"), (f"-{minus}", "error"))
+                  if text[1:] != "0"]
+    call.kind, call.body, call.lead_lines, call.size = "diff", lines, 12, ""
+
+
+_OLD = ("old_string", "oldString", "oldText", "old_str")
+_NEW = ("new_string", "newString", "newText", "new_str")
+
+
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.M)
+
+
+def _patched(given: dict[str, Any], structured: dict[str, Any], root: str | None) -> str | None:
+    """Return which files a patch is about: the first, and how many more."""
+    names = [as_dict(file).get("path") for file in as_list(structured.get("files"))]
+    paths = [name for name in names if isinstance(name, str)]
+    paths = paths or _PATCHED.findall(_patch_text(given) or "")
+    if not paths:
+        return None
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return shortened(paths[0], root) + more
+
+
+def _patch_text(given: dict[str, Any]) -> str | None:
+    return next((text for name in ("patch", "patchText", "input", "diff")
+                 if isinstance(text := given.get(name), str)), None)
+
+
+def _first(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((text for name in names if isinstance(text := given.get(name), str)), None)
+
+
+def _edit_lines(given: dict[str, Any], structured: dict[str, Any]) -> list[DiffLine]:
+    lines = diff.from_patch(structured.get("structuredPatch"))
+    if lines:
+        return lines
+    patch = _patch_text(given)
+    if patch is not None:
+        return diff.from_unified(patch)
+    edits = as_list(given.get("edits")) or [given]
+    for edit in edits:
+        edit = as_dict(edit)
+        old, new = _first(edit, _OLD), _first(edit, _NEW)
+        if old is not None and new is not None:
+            if lines:
+                lines.append(DiffLine("@", None, ""))
+            lines += diff.between(old, new) if old else diff.added(new)
+    return lines
+
+
+def _write(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    _edit(call, given, structured, root)
+    content = given.get("content", given.get("file_text"))
+    if call.kind != "diff" and call.status not in ("failed", "denied") and isinstance(content, str):
+        lines = diff.added(content)
+        call.marks = [(f"+{len(lines)}", "ok")]
+        call.kind, call.body, call.lead_lines, call.size = "diff", lines, 6, ""
+
+
+def _todo(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    items = todo_items(given.get("todos") or given.get("plan") or given.get("items"))
+    if not items:
+        return
+    done = sum(state == "completed" for state, _text in items)
+    now = next((text for state, text in items if state == "in_progress"), "")
+    call.what = f"{done} of {len(items)} done" + (f"  {now}" if now else "")
+    call.kind, call.body, call.lead_lines, call.size = "todo", items, 20, ""
+
+
+def todo_items(value: Any) -> list[tuple[str, str]]:
+    """Return ``(state, text)`` of a check list: completed, in_progress, pending, cancelled."""
+    items = []
+    for item in as_list(value):
+        item = as_dict(item)
+        text = item.get("content") or item.get("step") or item.get("text") or item.get("title")
+        if isinstance(text, str):
+            state = str(item.get("status") or ("completed" if item.get("done") else "pending"))
+            items.append((state.replace("-", "_"), one_line(text)))
+    return items
+
+
+def _agent(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    kind = given.get("subagent_type") or given.get("agent") or given.get("agent_type")
+    about = given.get("description") or given.get("prompt") or given.get("message") or ""
+    call.what = one_line(f"{kind}: {about}" if kind and about else str(about or kind or ""))
+    total = structured.get("totalDurationMs")
+    if isinstance(total, int | float):
+        call.milliseconds = total
+    tokens = structured.get("totalTokens")
+    call.size = f"{figures.tokens(tokens)} tokens" if isinstance(tokens, int) else ""
+    if call.status == "ok":
+        call.kind, call.lead_lines = "markdown", 3
+
+
+def _question(
+    call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None
+) -> None:
+    asked = [str(as_dict(item).get("question") or "") for item in as_list(given.get("questions"))]
+    if asked:
+        call.what = one_line("  ".join(asked))
+    answers = as_dict(structured.get("answers"))
+    notes = as_dict(structured.get("annotations"))
+    if answers:
+        call.body = "\n".join(
+            f"{name}  {readable(value)}{_note_on(notes.get(name))}"
+            for name, value in answers.items()
+        )
+
+
+def _note_on(annotation: Any) -> str:
+    """Return what a person wrote beside an answer, on a line of its own."""
+    note = annotation if isinstance(annotation, str) else as_dict(annotation).get("notes")
+    return f"\n  {note}" if isinstance(note, str) and note.strip() else ""
+
+
+def _plan(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
+    plan = given.get("plan")
+    approved = approved_plan(str(call.body), structured) if call.status == "ok" else None
+    if approved is not None:
+        plan, call.result = approved.plan, approved.rest
+        if approved.edited:
+            call.marks = [("edited", "user")]
+    if isinstance(plan, str) and plan.strip():
+        first = plan.strip().split("\n", 1)[0].lstrip("# ")
+        call.what, call.kind, call.body, call.lead_lines = one_line(first), "markdown", plan, 8
+
+
+_META = re.compile(r"""\b(name|description)\s*:\s*(["'`])(.*?)(?<!\\)\2""", re.S)
+"""What a workflow's script says that it is: ``meta = {name: '…', description: '…'}``."""
+
+
+def _workflow(
+    call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None
+) -> None:
+    script = given.get("script")
+    said: dict[str, str] = {}
+    if isinstance(script, str):
+        for key, _, value in _META.findall(script[:4000]):
+            said.setdefault(key, value)
+    name = structured.get("workflowName") or given.get("name") or said.get("name")
+    about = structured.get("summary") or said.get("description")
+    words = [word for word in (name, about) if isinstance(word, str) and word]
+    if words:
+        call.what = one_line(": ".join(words))
+
+
+Filler = Callable[[Call, dict[str, Any], dict[str, Any], "str | None"], None]
+SPECIAL: tuple[tuple[frozenset[str], Filler], ...] = (
+    (_SHELLS, _shell),
+    (_READERS, _read),
+    (frozenset({"grep", "glob", "search", "search_file_content", "find", "ls", "list",
+                "list_directory", "grep_search", "file_search", "codebase_search"}), _listing),
+    (frozenset({"edit", "multiedit", "replace", "str_replace", "apply_patch", "patch",
+                "notebookedit", "str_replace_editor", "str_replace_based_edit_tool",
+                "edit_file", "search_replace"}), _edit),
+    (frozenset({"write", "write_file", "create", "create_file"}), _write),
+    (frozenset({"todowrite", "todo_write", "update_plan", "todoread", "write_todos"}), _todo),
+    (_AGENTS, _agent),
+    (frozenset({"workflow"}), _workflow),
+    (frozenset({"askuserquestion", "question", "ask_user"}), _question),
+    (frozenset({"exitplanmode", "exit_plan_mode"}), _plan),
+)
+"""Which tools are told how; names in lower case, MCP prefixes dropped."""

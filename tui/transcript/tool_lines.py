@@ -12,7 +12,7 @@ from tui.kit.lines import Line, Run, cut, indented, width_of
 from tui.kit.markdown import layout
 from tui.kit.text import cells, clean, fit, fit_path
 from tui.kit.wrap import plain_lines, wrap_runs
-from tui.transcript.call import Call, ended_in
+from tui.transcript.calls import Call, ended_in
 from tui.transcript.item import Item, Level, Setting
 from tui.transcript.prose import (
     CAP_CHARACTERS,
