@@ -64,7 +64,7 @@ async def test_it_says_in_which_agent_it_goes_on(
         agent = AGENTS.get(sample.kind, AGENTS["claude-code"])
         shown = run.dialog()
         assert f"Continue in {agent.label}" in shown
-        assert "is not on PATH: the" in shown and "yours to use." in shown
+        assert "is not on PATH; " in shown and "to run it yourself." in shown
         await run.press("enter")
         folder, _, command = run.app.clipboard.partition(" && ")
         assert folder == f"cd {tmp_path / 'work'}"

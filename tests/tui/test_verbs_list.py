@@ -116,7 +116,7 @@ async def test_undo_and_redo_go_on_after_a_restart(tmp_path: Path) -> None:
         assert archived(path) == ""
     async with running(path) as run:
         await run.press("ctrl+r")
-        assert run.last == "Done again: archived 1 session · U undoes"
+        assert run.last == "Redone: archived 1 session · U undoes"
         assert archived(path) == "a"
         await run.press("ctrl+r", "ctrl+r")
         assert run.last == "There is nothing to redo"

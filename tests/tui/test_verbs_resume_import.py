@@ -77,7 +77,7 @@ async def test_a_prompt_that_cannot_be_said_is_told(places: Path, size: tuple[in
         await run.open(name)
         await run.press("C")
         shown = run.dialog()
-        assert "Not handed over" in shown and "holds a control" in shown and "␛[31mred" in shown
+        assert "Not sent" in shown and "holds a control" in shown and "␛[31mred" in shown
         assert "enter start the agent" in shown and "esc leave" in shown
         await run.press("enter")
         assert len(calls(places)) == 3

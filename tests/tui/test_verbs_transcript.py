@@ -80,7 +80,7 @@ async def test_undo_says_why_it_keeps_a_fork_and_goes_on_before_it(tmp_path: Pat
         await run.press("U")
         assert run.last == (
             "Not undone: forked “A session (2)”: the fork has grown since it was made, so it stays;"
-            " it can be archived instead · U goes on with what was before it"
+            " it can be archived instead · U undoes the change before it"
         )
         assert forks(path) and run.app.main.opener.shown == made
         await run.press("U")

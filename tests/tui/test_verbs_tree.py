@@ -133,7 +133,7 @@ async def test_the_verbs_work_there(family: tuple[Path, str, str]) -> None:
         await run.press("escape", "U", "U", "U", "U")
         assert "A session (2)" in rows(run)[2] and "★" not in rows(run)[2]
         await run.press("ctrl+r")
-        assert run.last == "Done again: renamed to “Better” · U undoes"
+        assert run.last == "Redone: renamed to “Better” · U undoes"
         assert "Better" in rows(run)[2]
     assert second
 

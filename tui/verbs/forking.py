@@ -89,12 +89,12 @@ def _dialog(preview: ForkPreview, draft: str | None, *, before: bool) -> ChooseD
     notes: list[Block] = [facts([("title", [(one_line(preview.title), "text bold")]),
                                  ("copied", copied)])]
     if before:
-        notes += [gap(), words(("Left out, and yours to edit", "muted")),
+        notes += [gap(), words(("Left out; e edits it", "muted")),
                   Text(draft or "", words=True, limit=PROMPT_ROWS, paint=lambda line: "user")]
     if preview.files:
         files = one_line(", ".join(preview.files))
-        notes.append(paragraph(f"Not handed over, attach it again in the agent: {files}", "tool"))
-    notes += [gap(), words(("The session itself stays as it is.", "muted"))]
+        notes.append(paragraph(f"Not copied; attach again in the agent: {files}", "tool"))
+    notes += [gap(), words(("The session itself is not changed.", "muted"))]
     more = [("e", "edit the text")] if before else []
     title = "Fork before this message" if before else "Fork here"
     return ChooseDialog(title, notes=notes, verb="fork and open", more=more)

@@ -22,13 +22,13 @@ async def change_label(host: Host, session_id: str, message_id: str) -> None:
     known = next((one.text for one in found.value if one.message_id == message_id), "")
     text = await host.push_screen_wait(
         AskDialog("Label this message", known, verb="set", placeholder="before the refactoring",
-                  note="Labels show in the tree; ' lists them. An empty one takes it off.")
+                  note="Labels show in the tree; ' lists them. Clear the line to remove it.")
     )
     if text is None or text.strip() == known.strip():
         return
     done = await perform(host, label, session_id, message_id, text.strip() or None)
     if done is not None:
-        told(host, f"labelled “{text.strip()}”" if text.strip() else f"took “{known}” off")
+        told(host, f"labelled “{text.strip()}”" if text.strip() else f"removed label “{known}”")
 
 
 async def choose_label(host: Host, session_id: str) -> str | None:

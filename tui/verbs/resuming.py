@@ -81,10 +81,10 @@ def _dialog(made: ResumePlan, screen: Size) -> ChooseDialog:
     if missing:
         below += [gap(), paragraph(missing, "tool")]
     elif _writes(made) and made.doubt is None:
-        below += [gap(), paragraph("The agent goes on in a new session; none of its files is"
-                                   " changed.", "muted")]
+        below += [gap(), paragraph("Existing files are not changed; a new session is"
+                                   " created.", "muted")]
     if made.prompt:
-        head = "Says first" if made.withheld is None else "Not handed over"
+        head = "First prompt" if made.withheld is None else "Not sent"
         notes += [gap(), words((head, "muted"))]
         # One more row says how many are left out.
         rows = room_for_notes(screen, [*notes, *below]) - 1
@@ -116,7 +116,7 @@ def _view(host: Host, made: ResumePlan) -> None:
               *(f"new file: {made.path}" for _ in range(_writes(made))),
               f"command: {made.shown(folder=False)}"]
     if made.prompt:
-        pieces += ["", "says first:" if made.withheld is None else "does not say:", made.prompt]
+        pieces += ["", "first prompt:" if made.withheld is None else "not sent:", made.prompt]
     try:
         open_in_pager(host, "\n".join(pieces))
     except BackscrollError as error:
@@ -125,10 +125,10 @@ def _view(host: Host, made: ResumePlan) -> None:
 
 def _missing(made: ResumePlan) -> str | None:
     if made.program is None:
-        yours = "the file and the command are" if made.file is not None else "the command is"
-        return f"{made.started} is not on PATH: {yours} yours to use."
+        way_out = "write the file and copy the command" if _writes(made) else "copy the command"
+        return f"{made.started} is not on PATH; {way_out} to run it yourself."
     if not Path(made.cwd).is_dir():
-        return f"The folder {one_line(made.cwd)} is not there: make it, then run the command."
+        return f"The folder {one_line(made.cwd)} does not exist; create it, then run the command."
     return None
 
 

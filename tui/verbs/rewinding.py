@@ -108,7 +108,7 @@ async def hide_again(host: Host, session_id: str, rewound: Rewound) -> None:
         host, rewind_again, session_id, rewound.kept, until=rewound.last_at)
     if done is not None:
         host.rewinds[session_id] = Rewound(rewound.kept, done.value.last_at)
-        told(host, f"hidden again: {counted(done.value.messages, 'message')}")
+        told(host, f"hid {counted(done.value.messages, 'message')} again")
 
 
 async def restore_batch(host: Host, session_id: str) -> None:

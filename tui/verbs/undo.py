@@ -25,7 +25,7 @@ async def undo(host: Host) -> Step | None:
     if step.kept is None:
         host.notify(f"Undone: {step.summary} · ctrl+r redoes", markup=False)
     else:
-        words = f"Not undone: {step.summary}: {step.kept} · U goes on with what was before it"
+        words = f"Not undone: {step.summary}: {step.kept} · U undoes the change before it"
         host.notify(words, severity="warning", markup=False)
     return step
 
@@ -48,7 +48,7 @@ async def redo(host: Host) -> Step | None:
     if done is None:
         return None
     _show(host, done.value)
-    host.notify(f"Done again: {done.value.summary} · U undoes", markup=False)
+    host.notify(f"Redone: {done.value.summary} · U undoes", markup=False)
     return done.value
 
 
