@@ -7,7 +7,7 @@ import contextlib
 import gc
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from store.config import Config, Settings
     from tui.host import Host, Rewound
+    from tui.keys.declaration import AnyCommand, Scope
     from tui.main.screen import MainScreen
     from tui.start.making import Making
 
@@ -86,7 +87,6 @@ class BackscrollApp(CommandApp):
         self.loop: asyncio.AbstractEventLoop | None = None
         super().__init__()
         self._main: MainScreen | None = None
-        self.changed_keys = settings.keys
         self._rows_first = rows_first
         self.library = library
         self.settings = settings
@@ -237,6 +237,12 @@ class BackscrollApp(CommandApp):
 
     def _watch_app_focus(self, focus: bool) -> None:
         """Keep the focus where it is when the terminal's window loses it."""
+
+    def commands_by_key(self) -> Mapping[Scope, Mapping[str, AnyCommand]]:
+        """Return the commands of each scope by the key that runs them."""
+        from tui.keys.registry import command_keys
+
+        return command_keys(self.settings.keys)
 
     def before_key(self) -> None:
         """Give keys to the filter while it is open, even where it has lost the focus."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import partial
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
 from textual import events
 from textual.app import App
@@ -23,7 +23,6 @@ from textual.widgets import Input
 
 if TYPE_CHECKING:
     from tui.keys.declaration import AnyCommand, Scope
-    from tui.keys.pane import CommandPane
 
 Work = Callable[[], Awaitable[object] | None]
 """Something to run in the order of the keys; the next input waits for what it returns."""
@@ -53,11 +52,19 @@ def holds_key() -> bool:
     return released is not None and not released.done()
 
 
+@runtime_checkable
+class CommandOwner(Protocol):
+    """A widget or screen that the commands of a scope act on; ``CommandPane`` is one."""
+
+    SCOPE: ClassVar[Scope]
+
+    async def run_command(self, command: AnyCommand) -> None:
+        """Run a command, or show why it cannot be run now."""
+        ...
+
+
 class CommandApp(App[None]):
     """An app that takes keys, pastes and the mouse one after the other."""
-
-    changed_keys: Mapping[str, Sequence[str]] = {}
-    """Keys from the config, by command id."""
 
     def __init__(self) -> None:
         """Make the app with an empty queue."""
@@ -71,6 +78,10 @@ class CommandApp(App[None]):
             self.inputs.put(event)
         else:
             await super().on_event(event)
+
+    def commands_by_key(self) -> Mapping[Scope, Mapping[str, AnyCommand]]:
+        """Return the commands of each scope by the key that runs them; an app overrides it."""
+        return {}
 
     def before_key(self) -> None:
         """Put the focus where it belongs before a key is dispatched; an app overrides it."""
@@ -111,7 +122,7 @@ class InputQueue:
         self._task: asyncio.Task[None] | None = None
         self._paused = False
         self._released: set[asyncio.Future[object]] = set()
-        self._keys: dict[Scope, dict[str, AnyCommand]] | None = None
+        self._keys: Mapping[Scope, Mapping[str, AnyCommand]] | None = None
 
     # What comes in
 
@@ -203,23 +214,19 @@ class InputQueue:
         screen = self._app.screen
         return next((found for found, _ in screen.get_widgets_at(event.x, event.y)), screen)
 
-    def command_for(self, key: str) -> tuple[CommandPane, AnyCommand] | None:
+    def command_for(self, key: str) -> tuple[CommandOwner, AnyCommand] | None:
         """Return the command that a key stands for where the focus is, with its owner.
 
         None where the key is text of an input line, or the focus has no such command.
         """
-        from tui.keys.pane import CommandPane
-
         focus = self._focus
         if isinstance(focus, Input):
             return None
         if self._keys is None:
-            from tui.keys.registry import command_keys
-
-            self._keys = command_keys(self._app.changed_keys)
+            self._keys = self._app.commands_by_key()
         for node in focus.ancestors_with_self:
-            if isinstance(node, CommandPane):
-                command = self._keys[node.SCOPE].get(key)
+            if isinstance(node, CommandOwner):
+                command = self._keys.get(node.SCOPE, {}).get(key)
                 if command is not None:
                     return node, command
         return None
