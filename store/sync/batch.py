@@ -97,6 +97,11 @@ class Outcome:
 def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
     """Write the batch's units and that they were read.
 
+    Args:
+        database: The library.
+        batch: The units.
+        clock: For the log of changes.
+
     Raises:
         StoreError: The store is locked for long, read only, full or damaged.
     """

@@ -81,6 +81,11 @@ class Followers:
 
         Long ones are gone on with from what the library keeps of them, and only held in
         memory where that cannot be.
+
+        Args:
+            jobs: The units.
+            settings: How to sync.
+            database: The library.
         """
         many = len(jobs) > BULK_UNITS
         for job in jobs:

@@ -21,7 +21,13 @@ Holds = Callable[[str, str], bool]
 
 
 def told(path: str, region: Region, session: str) -> Fact:
-    """Return what a session tells, for when its file has moved."""
+    """Return what a session tells, for when its file has moved.
+
+    Args:
+        path: The history file.
+        region: Where in it the session lies.
+        session: The session's id.
+    """
     return Fact(START + region.name, session, path)
 
 

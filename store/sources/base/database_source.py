@@ -47,13 +47,26 @@ class DatabaseSource(ABC):
     def list_sessions(
         self, connection: sqlite3.Connection, path: Path, problems: list[Problem]
     ) -> Iterator[Unit]:
-        """Yield a unit for each session; its key is ``<file name>/<session id>``."""
+        """Yield a unit for each session; its key is ``<file name>/<session id>``.
+
+        Args:
+            connection: The database, open for reading.
+            path: Its file.
+            problems: Takes what is damaged.
+        """
 
     @abstractmethod
     def read_session(
         self, connection: sqlite3.Connection, path: Path, session_id: str, unit: Unit
     ) -> Reading:
-        """Read one session whole."""
+        """Read one session whole.
+
+        Args:
+            connection: The database, open for reading.
+            path: Its file.
+            session_id: The session's id at the source.
+            unit: The unit as it was listed.
+        """
 
     def recognise(self, path: Path) -> Path | None:
         """Return the root to read: a database, or a folder that has some."""

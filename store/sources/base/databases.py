@@ -119,7 +119,13 @@ def columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
 
 
 def rows(connection: sqlite3.Connection, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-    """Return what a statement finds, by column name."""
+    """Return what a statement finds, by column name.
+
+    Args:
+        connection: The database, open for reading.
+        sql: The statement.
+        values: For its placeholders.
+    """
     cursor = connection.execute(sql, values)
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor]

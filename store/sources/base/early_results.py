@@ -15,7 +15,13 @@ class EarlyResults:
         self._held: dict[str, tuple[PartDraft, MessageDraft]] = {}
 
     def hold(self, call_id: str, part: PartDraft, holder: MessageDraft) -> None:
-        """Remember a result that stands without its call in a message."""
+        """Remember a result that stands without its call in a message.
+
+        Args:
+            call_id: The call's id.
+            part: The result.
+            holder: The message that holds it for now.
+        """
         self._held[call_id] = (part, holder)
 
     def __contains__(self, call_id: object) -> bool:

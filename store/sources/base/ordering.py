@@ -20,6 +20,11 @@ def in_order(
     An id's stamp is ``ms * 4096 + counter`` cut to 48 bits, so ids after a wrap sort before
     those of a moment ago (the common model page, finding 1): within a group of one time
     they are put by their distance from one another.
+
+    Args:
+        items: The items.
+        name: Returns an item's id.
+        at: Returns an item's time, epoch ms.
     """
     found = sorted(items, key=lambda item: (at(item), name(item)))
     result: list[_Item] = []

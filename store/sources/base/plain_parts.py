@@ -20,6 +20,13 @@ def text_part(text: str, at: int, *records: int) -> PartDraft:
 
 
 def data_part(kind: str, data: dict[str, Any], at: int, *records: int) -> PartDraft:
-    """Return a ``data-<kind>`` part; the other arguments are as in ``text_part``."""
+    """Return a ``data-<kind>`` part.
+
+    Args:
+        kind: What follows ``data-`` in its type.
+        data: The part's own data.
+        at: Epoch ms.
+        records: Numbers of the records that it was made of.
+    """
     name = f"data-{kind}"
     return PartDraft(name, {"type": name, "data": data}, at, at, records=records)

@@ -284,7 +284,13 @@ class LongReader(ABC, Generic[File, Reader, State]):
 
     @abstractmethod
     def put(self, reader: Reader, file: File, stop: State | None) -> None:
-        """Give a reader the long file, and what is known of what lies before it."""
+        """Give a reader the long file, and what is known of what lies before it.
+
+        Args:
+            reader: A reader that has read nothing.
+            file: What was read of the long file.
+            stop: Where that went on; None for the beginning.
+        """
 
     def begin(self, stop: State | None) -> None:
         """Look at the unit's other files.

@@ -64,7 +64,15 @@ def build_thread(rows: Sequence[Row], leaf: str | None) -> Thread:
 def session_draft(
     source_id: str, path: str, rows: Sequence[Row], thread: Thread, records: Sequence[bytes]
 ) -> SessionDraft:
-    """Return the draft of a thread, with all that its rows tell about the session."""
+    """Return the draft of a thread, with all that its rows tell about the session.
+
+    Args:
+        source_id: The session's id.
+        path: Its file.
+        rows: Its rows.
+        thread: The messages made of them.
+        records: The original records.
+    """
     times = [row.at for row in rows]
     first = rows[0].data if rows else {}
     draft = SessionDraft(

@@ -37,7 +37,14 @@ def file_data(block: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def reasoning_part(block: dict[str, Any], duration: object, at: int, record: int) -> PartDraft:
-    """Return a thinking block as a reasoning part; signature and redacted data are kept."""
+    """Return a thinking block as a reasoning part; signature and redacted data are kept.
+
+    Args:
+        block: The thinking block.
+        duration: The row's ``thinkingDurationMs``.
+        at: Epoch ms.
+        record: The row's number.
+    """
     anthropic: dict[str, Any] = {}
     if string(block.get("signature")):
         anthropic["signature"] = block["signature"]
@@ -58,7 +65,13 @@ def reasoning_part(block: dict[str, Any], duration: object, at: int, record: int
 
 
 def plain_part(block: dict[str, Any], at: int, record: int) -> PartDraft:
-    """Return the part of a block that is neither thinking nor a tool's."""
+    """Return the part of a block that is neither thinking nor a tool's.
+
+    Args:
+        block: The block.
+        at: Epoch ms.
+        record: The row's number.
+    """
     if block.get("type") == "text":
         text = block.get("text")
         return text_part(text if isinstance(text, str) else "", at, record)

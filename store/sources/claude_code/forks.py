@@ -36,7 +36,13 @@ class Origin:
 
 
 def find_origin(rows: Sequence[Row], session_id: str, neighbours: Neighbours) -> Origin | None:
-    """Return where the session comes from; None for one that began by itself."""
+    """Return where the session comes from; None for one that began by itself.
+
+    Args:
+        rows: The session's rows.
+        session_id: The session's id.
+        neighbours: The other files of its folder.
+    """
     parent, end, every_row_marked = None, 0, False
     sessions: dict[str, str] = {}
     for row in rows:
@@ -101,7 +107,14 @@ def _is_command(row: Row) -> bool:
 def mark_inherited(
     thread: Thread, rows: Sequence[Row], origin: Origin, neighbours: Neighbours
 ) -> LineageDraft:
-    """Mark the copied messages and return the session's lineage."""
+    """Mark the copied messages and return the session's lineage.
+
+    Args:
+        thread: The session's messages.
+        rows: Its rows.
+        origin: Where it comes from.
+        neighbours: The other files of its folder.
+    """
     found: dict[str, MessageDraft] = {}
     for row in rows:
         if row.number >= origin.end:

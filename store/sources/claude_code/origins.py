@@ -125,6 +125,11 @@ def _asks(block: dict[str, Any]) -> bool:
 def origin_details(row: Row, origin: str, text: str) -> dict[str, Any]:
     """Return what the inspector and the transcript want to know beside the origin.
 
+    Args:
+        row: A user row.
+        origin: Its origin (``origin_of``).
+        text: Its words.
+
     Returns:
         ``command`` ({name, args}) or ``shell`` (the line) of what was typed, ``output``
         for what it printed, ``interrupt`` for the mark of an interruption.

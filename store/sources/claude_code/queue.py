@@ -101,6 +101,11 @@ class PromptQueue:
 
         Where a ``remove`` already made a row of the prompt, the new row carries that one's
         uuid in ``stands_for`` and takes its place.
+
+        Args:
+            data: The record.
+            record: Its number.
+            last: The row before it.
         """
         attachment = mapping(data.get("attachment"))
         if attachment.get("type") != "queued_command":

@@ -108,7 +108,13 @@ class SessionSteps(LongReader[Transcript, SessionReader, SessionStop]):
         return reader.main
 
     def put(self, reader: SessionReader, file: Transcript, stop: SessionStop | None) -> None:
-        """Give a reader the session's file, and what is known of what lies before it."""
+        """Give a reader the session's file, and what is known of what lies before it.
+
+        Args:
+            reader: A reader that has read nothing.
+            file: The session's file.
+            stop: Where it was gone on with; None for the beginning.
+        """
         reader.main = file
         if stop is not None:
             reader.earlier = Earlier(stop.lineage_draft, stop.created_at)
@@ -192,6 +198,11 @@ class SessionSteps(LongReader[Transcript, SessionReader, SessionStop]):
     ) -> None:
         """Refuse a session that is, or may become, a fork.
 
+        Args:
+            reader: What was read.
+            draft: The session made of it.
+            stop: Where the reading went on; None for the beginning.
+
         Raises:
             CannotGoOn: It is one.
         """
@@ -234,7 +245,15 @@ class SessionSteps(LongReader[Transcript, SessionReader, SessionStop]):
         reader: SessionReader,
         draft: SessionDraft,
     ) -> None:
-        """Note the agents whose calls lie before the place, and the ids of all agents."""
+        """Note the agents whose calls lie before the place, and the ids of all agents.
+
+        Args:
+            state: The new stop.
+            place: Its place.
+            stop: Where this reading went on; None for the beginning.
+            reader: What was read.
+            draft: The session made of it.
+        """
         if stop is not None:
             state.children, state.agents = stop.children, stop.agents
             return

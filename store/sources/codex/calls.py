@@ -54,7 +54,13 @@ class Calls:
                 self.tell(call_id, entry, records, item)
 
     def settle(self, call_id: str, entry: Entry, records: Records) -> MessageDraft | None:
-        """Put an output to its call; return the message of the call, where it is there."""
+        """Put an output to its call; return the message of the call, where it is there.
+
+        Args:
+            call_id: The call's id.
+            entry: The line of the output.
+            records: Numbers of its records.
+        """
         part = self.parts.get(call_id)
         if part is None:
             self._early.setdefault(call_id, []).append((entry, records, None))
@@ -66,7 +72,14 @@ class Calls:
         return owner
 
     def tell(self, call_id: str, entry: Entry, records: Records, item: dict[str, Any]) -> bool:
-        """Use what an item tells of a call; say whether it is about one."""
+        """Use what an item tells of a call; say whether it is about one.
+
+        Args:
+            call_id: The call's id.
+            entry: The line of the item.
+            records: Numbers of its records.
+            item: The item.
+        """
         part = self.parts.get(call_id)
         if part is None:
             if item.get("type") in _OF_CALLS:

@@ -42,7 +42,13 @@ def message_text(payload: dict[str, Any]) -> str:
 
 
 def message_parts(payload: dict[str, Any], at: int, record: tuple[int, ...]) -> list[PartDraft]:
-    """Return the parts of a message; the tags around an image go, its name stays."""
+    """Return the parts of a message; the tags around an image go, its name stays.
+
+    Args:
+        payload: The item's payload.
+        at: Epoch ms.
+        record: The line's number.
+    """
     items, parts = content_items(payload), list[PartDraft]()
     openai = {
         name: payload[key]
@@ -107,7 +113,13 @@ def file_data(item: dict[str, Any], name: str | None = None) -> dict[str, Any] |
 
 
 def reasoning_part(payload: dict[str, Any], at: int, record: tuple[int, ...]) -> PartDraft:
-    """Return a reasoning item; what is encrypted stays in ``providerMetadata``."""
+    """Return a reasoning item; what is encrypted stays in ``providerMetadata``.
+
+    Args:
+        payload: The item's payload.
+        at: Epoch ms.
+        record: The line's number.
+    """
     texts = [*_texts(payload.get("summary")), *_texts(payload.get("content"))]
     openai = {
         name: payload[key]

@@ -53,7 +53,13 @@ class MessageList:
             self.quiet.clear()
 
     def add(self, entry: Entry, role: Role, metadata: dict[str, Any]) -> MessageDraft:
-        """Append a message that begins with this line."""
+        """Append a message that begins with this line.
+
+        Args:
+            entry: The line.
+            role: Who says it.
+            metadata: The message's metadata.
+        """
         line = entry.line
         name = self._name(line)
         message = MessageDraft(name, role, line.at, line.at, metadata)

@@ -121,7 +121,15 @@ class CodexSource(FileSource):
     def steps(
         self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
     ) -> Iterator[Step]:
-        """Read a unit in steps, or go on where its file was read to."""
+        """Read a unit in steps, or go on where its file was read to.
+
+        Args:
+            root: The root.
+            unit: The unit as it is now.
+            start: Where the last reading can be gone on with; None for the beginning.
+            known: Tells whether names were passed before that.
+            fresh: Whether nothing of the unit is in the library yet.
+        """
         if unit.key.startswith(KEY):
             return iter([Step(self.read(root, unit))])
         facts = self.facts_of(root, unit)

@@ -92,7 +92,13 @@ class ThreadSteps(LongReader[Rollout, ThreadReader, ThreadStop]):
         return reader.rollouts.get(self.path or "")
 
     def put(self, reader: ThreadReader, file: Rollout, stop: ThreadStop | None) -> None:
-        """Give a reader the rollout, and what is known of what lies before it."""
+        """Give a reader the rollout, and what is known of what lies before it.
+
+        Args:
+            reader: A reader that has read nothing.
+            file: The rollout.
+            stop: Where it was gone on with; None for the beginning.
+        """
         reader.rollouts[file.path], reader.facts = file, self._facts
         if stop is not None:
             reader.earlier = Earlier(stop.lineage_draft, stop.answers)
@@ -135,6 +141,11 @@ class ThreadSteps(LongReader[Rollout, ThreadReader, ThreadStop]):
     ) -> None:
         """Refuse a thread that holds more than its file does.
 
+        Args:
+            reader: What was read.
+            draft: The session made of it.
+            stop: Where the reading went on; None for the beginning.
+
         Raises:
             CannotGoOn: It is one.
         """
@@ -173,7 +184,15 @@ class ThreadSteps(LongReader[Rollout, ThreadReader, ThreadStop]):
         reader: ThreadReader,
         draft: SessionDraft,
     ) -> None:
-        """Note how many answers lie before the place."""
+        """Note how many answers lie before the place.
+
+        Args:
+            state: The new stop.
+            place: Its place.
+            stop: Where this reading went on; None for the beginning.
+            reader: What was read.
+            draft: The session made of it.
+        """
         before = stop.answers if stop is not None else 0
         answers = before + _answers(draft.messages[: place.message])
         state.answers = answers - _answers(self.context_messages(state, place.context))

@@ -21,7 +21,14 @@ _DENIED_STARTS = ("The user rejected", "Permission denied by", "The tool call re
 
 
 def call_part(name: str, call_id: str, given: object, event: Event) -> PartDraft:
-    """Return the part of a call that has no result yet."""
+    """Return the part of a call that has no result yet.
+
+    Args:
+        name: The tool's name.
+        call_id: The call's id.
+        given: Its arguments.
+        event: The event that tells of it.
+    """
     kind = f"tool-{name}"
     data: dict[str, Any] = {
         "type": kind,
@@ -99,7 +106,13 @@ def answer_approval(part: PartDraft) -> None:
 
 
 def interrupt(part: PartDraft, event: Event, started: int | None) -> bool:
-    """Settle a call that a person broke off; say whether it had no result."""
+    """Settle a call that a person broke off; say whether it had no result.
+
+    Args:
+        part: The call's part.
+        event: The event that ended it.
+        started: When the call began, epoch ms.
+    """
     if part.tool_state not in _OPEN:
         return False
     part.data.pop("approval", None)

@@ -65,7 +65,15 @@ class Spent:
 
 
 def buckets(given: int, output: int, read: int, written: int, reasoning: int) -> dict[str, int]:
-    """Return Copilot's counts as our five disjoint buckets."""
+    """Return Copilot's counts as our five disjoint buckets.
+
+    Args:
+        given: Input tokens, those of the cache among them.
+        output: Output tokens, reasoning among them.
+        read: Tokens read from the cache.
+        written: Tokens written to the cache.
+        reasoning: Reasoning tokens.
+    """
     reasoning = min(reasoning, output)
     return {
         "input": max(given - read - written, 0),

@@ -47,7 +47,13 @@ class Ledger:
         self._steps.append(_Step(len(self._steps), made))
 
     def put(self, into: dict[Any, Any], key: Any, value: Any) -> None:
-        """Set a value, such that it can be taken back with the step."""
+        """Set a value, such that it can be taken back with the step.
+
+        Args:
+            into: The object that is changed.
+            key: Which of its values.
+            value: The new value.
+        """
         self._steps[-1].before.append((into, key, into.get(key, _ABSENT)))
         into[key] = value
 

@@ -234,7 +234,13 @@ def _title(history: History, messages: list[MessageDraft]) -> tuple[str | None, 
 
 
 def link_agent(child: SessionDraft, parent_id: str, parent: Built | None) -> None:
-    """Say which session, and which call of it, started a subagent."""
+    """Say which session, and which call of it, started a subagent.
+
+    Args:
+        child: The subagent's session.
+        parent_id: The parent's id at the source.
+        parent: The parent; None where it was not read.
+    """
     child.lineage = LineageDraft("subagent", parent_id)
     for message in parent.draft.messages if parent else ():
         for part in message.parts:

@@ -57,7 +57,15 @@ def call_part(
 def open_call(
     name: str, call_id: str, given: object, at: int, records: tuple[int, ...]
 ) -> PartDraft:
-    """Return the part of a call that has no result yet."""
+    """Return the part of a call that has no result yet.
+
+    Args:
+        name: The tool's name.
+        call_id: The call's id.
+        given: Its arguments.
+        at: Epoch ms.
+        records: Numbers of the records that it was made of.
+    """
     kind = f"tool-{name}"
     data: dict[str, Any] = {
         "type": kind,
@@ -69,7 +77,14 @@ def open_call(
 
 
 def settle_by_response(part: PartDraft, response: dict[str, Any], at: int, record: int) -> None:
-    """Put a ``functionResponse`` into the part of its call, where nothing else told of it."""
+    """Put a ``functionResponse`` into the part of its call, where nothing else told of it.
+
+    Args:
+        part: The call's part.
+        response: The ``functionResponse``.
+        at: Epoch ms.
+        record: The record's number.
+    """
     part.records = (*part.records, record) if record not in part.records else part.records
     if part.tool_state == "input-available":
         status = "error" if "error" in mapping(response.get("response")) else "success"

@@ -46,7 +46,13 @@ def call_id_of(part: StoredPart) -> str:
 
 
 def data_part(name: str, data: dict[str, Any], part: StoredPart) -> PartDraft:
-    """Return a ``data-<name>`` part made of a row."""
+    """Return a ``data-<name>`` part made of a row.
+
+    Args:
+        name: What follows ``data-`` in its type.
+        data: The part's own data.
+        part: The row.
+    """
     return _draft(part, {"type": f"data-{name}", "data": data})
 
 

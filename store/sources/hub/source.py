@@ -70,6 +70,11 @@ class HubSource(DatabaseSource, ServerRows):
 
         Parts are only ever added, by the tables' reference; where a hub updates them all the
         same, their times tell.
+
+        Args:
+            connection: The database, open for reading.
+            path: Its file.
+            problems: Takes what is damaged.
         """
         all_times = None if path.stat().st_size > _LARGE else _all_times(connection)
         messages = _counted(connection, "messages", "max(created_at)")
@@ -87,7 +92,13 @@ class HubSource(DatabaseSource, ServerRows):
     def list_rows(
         self, reader: RowReader, url: ServerUrl, problems: list[Problem]
     ) -> Iterator[Unit]:
-        """Yield a unit for each session of a database on a server."""
+        """Yield a unit for each session of a database on a server.
+
+        Args:
+            reader: Runs the statements.
+            url: The database on a server.
+            problems: Takes what is damaged.
+        """
         counted = {
             table: {str(row["session_id"]): tuple(row.values())[1:] for row in reader.rows(
                 f"SELECT session_id, count(*), sum({XMIN}), max(updated_at) FROM {table}"
@@ -106,11 +117,25 @@ class HubSource(DatabaseSource, ServerRows):
     def read_session(
         self, connection: sqlite3.Connection, path: Path, session_id: str, unit: Unit
     ) -> Reading:
-        """Read one session whole; nothing comes of one that is not there any more."""
+        """Read one session whole; nothing comes of one that is not there any more.
+
+        Args:
+            connection: The database, open for reading.
+            path: Its file.
+            session_id: The session's id at the source.
+            unit: The unit as it was listed.
+        """
         return self.read_rows(SqliteRows(connection), str(path), session_id, unit)
 
     def read_rows(self, reader: RowReader, place: str, session_id: str, unit: Unit) -> Reading:
-        """Read one session whole; nothing comes of one that is not there any more."""
+        """Read one session whole; nothing comes of one that is not there any more.
+
+        Args:
+            reader: Runs the statements.
+            place: The database: its path, or its address without a password.
+            session_id: The session's id at the source.
+            unit: The unit as it was listed.
+        """
         stored = read_stored(reader, session_id, place)
         if stored is None:
             return Reading([], [], unit.stamps)

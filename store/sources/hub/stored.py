@@ -70,7 +70,13 @@ class StoredSession:
 
 
 def read_stored(reader: RowReader, session_id: str, path: str) -> StoredSession | None:
-    """Read a session's rows; None when it is not there any more."""
+    """Read a session's rows; None when it is not there any more.
+
+    Args:
+        reader: Runs the statements.
+        session_id: The session's id at the source.
+        path: The database, for problems.
+    """
     found = reader.rows("SELECT * FROM sessions WHERE id = $1", session_id)
     if not found:
         return None

@@ -67,7 +67,15 @@ class Signs:
 def list_units(
     reader: RowReader, place: Root, prefix: str, signs: Signs, problems: list[Problem]
 ) -> Iterator[Unit]:
-    """Yield a unit for each session; its key is the prefix and the session's id."""
+    """Yield a unit for each session; its key is the prefix and the session's id.
+
+    Args:
+        reader: Runs the statements.
+        place: The database: its path, or its address without a password.
+        prefix: What the units' keys begin with.
+        signs: What tells whether a row moved.
+        problems: Takes what is damaged.
+    """
     branches: dict[str, list[Row]] = {}
     found = reader.rows(f"SELECT {signs.columns(reader, 'branches')} FROM branches")
     for row in in_sequence(found, "created_at", "id"):

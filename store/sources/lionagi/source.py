@@ -70,24 +70,50 @@ class LionagiSource(DatabaseSource, ServerRows):
     def list_sessions(
         self, connection: sqlite3.Connection, path: Path, problems: list[Problem]
     ) -> Iterator[Unit]:
-        """Yield a unit for each session of a file."""
+        """Yield a unit for each session of a file.
+
+        Args:
+            connection: The database, open for reading.
+            path: Its file.
+            problems: Takes what is damaged.
+        """
         signs = Signs(all_messages=path.stat().st_size <= _LARGE)
         return list_units(SqliteRows(connection), path, f"{path.name}/", signs, problems)
 
     def list_rows(
         self, reader: RowReader, url: ServerUrl, problems: list[Problem]
     ) -> Iterator[Unit]:
-        """Yield a unit for each session of a database on a server."""
+        """Yield a unit for each session of a database on a server.
+
+        Args:
+            reader: Runs the statements.
+            url: The database on a server.
+            problems: Takes what is damaged.
+        """
         return list_units(reader, url, "", Signs(written=XMIN), problems)
 
     def read_session(
         self, connection: sqlite3.Connection, path: Path, session_id: str, unit: Unit
     ) -> Reading:
-        """Read one session with its branches; nothing comes of one that is not there."""
+        """Read one session with its branches; nothing comes of one that is not there.
+
+        Args:
+            connection: The database, open for reading.
+            path: Its file.
+            session_id: The session's id at the source.
+            unit: The unit as it was listed.
+        """
         return self.read_rows(SqliteRows(connection), str(path), session_id, unit)
 
     def read_rows(self, reader: RowReader, place: str, session_id: str, unit: Unit) -> Reading:
-        """Read one session with its branches; nothing comes of one that is not there."""
+        """Read one session with its branches; nothing comes of one that is not there.
+
+        Args:
+            reader: Runs the statements.
+            place: The database: its path, or its address without a password.
+            session_id: The session's id at the source.
+            unit: The unit as it was listed.
+        """
         stored = read_stored(reader, session_id, place)
         if stored is None:
             return Reading([], [], unit.stamps)

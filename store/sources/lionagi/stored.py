@@ -92,7 +92,13 @@ class StoredSession:
 
 
 def read_stored(reader: RowReader, session_id: str, path: str) -> StoredSession | None:
-    """Read a session's rows; None when it is not there any more."""
+    """Read a session's rows; None when it is not there any more.
+
+    Args:
+        reader: Runs the statements.
+        session_id: The session's id at the source.
+        path: The database, for problems.
+    """
     found = reader.rows("SELECT * FROM sessions WHERE id = $1", session_id)
     if not found:
         return None
@@ -212,7 +218,13 @@ def _message(stored: StoredSession, row: Row, names: dict[Any, str]) -> StoredMe
 
 
 def plain_row(table: str, row: Row, metadata: dict[str, Any] | None = None) -> bytes:
-    """Return a row as an original record, without what may hold keys."""
+    """Return a row as an original record, without what may hold keys.
+
+    Args:
+        table: Its table.
+        row: The row.
+        metadata: Its decoded ``node_metadata``.
+    """
     kept = {key: decoded(value) for key, value in row.items() if key != _LEFT_OUT}
     if metadata is not None:
         kept["node_metadata"] = {k: v for k, v in metadata.items() if k not in _SECRET}

@@ -17,6 +17,11 @@ def order_of(connection: sqlite3.Connection, table: str, number: str) -> str:
     """Return the column that a table's rows are ordered by: a number, else the time.
 
     Versions 1.14 and 1.15 have ``session_message`` without its ``seq``.
+
+    Args:
+        connection: The database, open for reading.
+        table: The table.
+        number: The column with the number, where the table has it.
     """
     return number if number in columns(connection, table) else "time_created"
 

@@ -38,7 +38,13 @@ def part_of(part: StoredPart) -> PartDraft | None:
 
 
 def data_part(name: str, data: dict[str, Any], part: StoredPart) -> PartDraft:
-    """Return a ``data-<name>`` part made of a stored one."""
+    """Return a ``data-<name>`` part made of a stored one.
+
+    Args:
+        name: What follows ``data-`` in its type.
+        data: The part's own data.
+        part: The stored part.
+    """
     return _draft(part, {"type": f"data-{name}", "data": data})
 
 

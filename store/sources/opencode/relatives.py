@@ -25,7 +25,13 @@ class Call(NamedTuple):
 def candidates_in_database(
     connection: sqlite3.Connection, at: int, own_id: str
 ) -> Iterator[Candidate]:
-    """Yield the sessions that have a message of a time; found by the index of each session."""
+    """Yield the sessions that have a message of a time; found by the index of each session.
+
+    Args:
+        connection: The database, open for reading.
+        at: The message's time, epoch ms.
+        own_id: The session to leave out.
+    """
     rows = connection.execute(
         "SELECT id, time_created FROM session s WHERE id <> ? AND EXISTS ("
         "SELECT 1 FROM message m WHERE m.session_id = s.id AND m.time_created = ?)",
@@ -71,6 +77,11 @@ def candidates_in_json_store(folders: Folders, at: int, own_id: str) -> Iterator
     """Yield the sessions of a JSON store that have a message of a time.
 
     Ids carry their time, but a copy's id is of the time of copying: files are looked into.
+
+    Args:
+        folders: The store's folders.
+        at: The message's time, epoch ms.
+        own_id: The session to leave out.
     """
     for path in folders.session_files():
         if path.stem == own_id:

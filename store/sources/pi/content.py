@@ -88,7 +88,13 @@ def _call(block: dict[str, Any], entry: Entry) -> PartDraft:
 
 
 def settle(part: PartDraft, result: dict[str, Any], entry: Entry) -> None:
-    """Put a ``toolResult`` message into the part of its call; a second one is left out."""
+    """Put a ``toolResult`` message into the part of its call; a second one is left out.
+
+    Args:
+        part: The call's part.
+        result: The message.
+        entry: Its entry.
+    """
     part.records = (*part.records, entry.number)
     if part.tool_state != "input-available":
         return

@@ -153,7 +153,14 @@ def _names(folder: str) -> set[str]:
 
 
 def unit_of(folder: str, root: str, beside: Beside, problems: list[Problem]) -> Unit:
-    """Return the unit of a session: its own files, its tasks, and the files these made."""
+    """Return the unit of a session: its own files, its tasks, and the files these made.
+
+    Args:
+        folder: The session's folder.
+        root: The root that the unit was listed below.
+        beside: Tasks and files of all sessions below the root.
+        problems: Takes what cannot be looked at.
+    """
     stamps = [stamp for name in _NAMES for stamp in stamps_of(os.path.join(folder, name), problems)]
     agent = os.path.dirname(os.path.dirname(folder))
     for task in beside.tasks.get(os.path.basename(folder), ()):

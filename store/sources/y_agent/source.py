@@ -94,7 +94,13 @@ class YAgentSource(DatabaseSource):
     def list_sessions(
         self, connection: sqlite3.Connection, path: Path, problems: list[Problem]
     ) -> Iterator[Unit]:
-        """Yield a unit for each session: its rows, and the files that belong to it."""
+        """Yield a unit for each session: its rows, and the files that belong to it.
+
+        Args:
+            connection: The database, open for reading.
+            path: Its file.
+            problems: Takes what is damaged.
+        """
         counts = _counts(connection)
         pinned = _pins(path.parent, problems)
         with_history = {entry.name for entry in entries_of(str(path.parent / "file-history"))}
@@ -116,7 +122,14 @@ class YAgentSource(DatabaseSource):
     def read_session(
         self, connection: sqlite3.Connection, path: Path, session_id: str, unit: Unit
     ) -> Reading:
-        """Read one session whole."""
+        """Read one session whole.
+
+        Args:
+            connection: The database, open for reading.
+            path: Its file.
+            session_id: The session's id at the source.
+            unit: The unit as it was listed.
+        """
         return self.read_with(connection, path, session_id, unit, UnitFiles())
 
     def read_with(
@@ -127,7 +140,15 @@ class YAgentSource(DatabaseSource):
         unit: Unit,
         files: UnitFiles,
     ) -> Reading:
-        """Read one session; of its transcripts, what ``files`` has not read yet."""
+        """Read one session; of its transcripts, what ``files`` has not read yet.
+
+        Args:
+            connection: The database, open for reading.
+            path: Its file.
+            session_id: The session's id at the source.
+            unit: The unit as it was listed.
+            files: What was read of the session's files so far.
+        """
         stored = read_stored(connection, session_id)
         if stored is None:
             return Reading([], [], unit.stamps)

@@ -49,7 +49,13 @@ class ServerRows(ABC):
     def list_rows(
         self, reader: RowReader, url: ServerUrl, problems: list[Problem]
     ) -> Iterator[Unit]:
-        """Yield a unit for each session; its key is the session's id."""
+        """Yield a unit for each session; its key is the session's id.
+
+        Args:
+            reader: Runs the statements.
+            url: The database on a server.
+            problems: Takes what is damaged.
+        """
 
     @abstractmethod
     def read_rows(self, reader: RowReader, place: str, session_id: str, unit: Unit) -> Reading:
