@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tui.transcript.document import Document, Key
 
 MESSAGES_ABOVE = 16
-"""Messages above a part that stand in for it when it goes."""
+"""Messages above a part that replace it when it is deleted."""
 
 
 @dataclass(slots=True)

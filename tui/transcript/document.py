@@ -1,7 +1,7 @@
 """A session as the transcript holds it: skeleton, a window of rows, laid-out parts, folds.
 
-It knows nothing of widgets and never reads the store: it says what it lacks (``missing``)
-and is given rows (``put``). Parts are named by their position in the skeleton.
+It imports no widgets and never reads the store: ``missing`` returns what it lacks, and
+``put`` takes rows. Parts are numbered by their position in the skeleton.
 """
 
 from __future__ import annotations
@@ -28,16 +28,22 @@ LEAST = 96
 
 
 class Document(Surroundings):
-    """What is known of one session, and how tall its parts are."""
+    """What is known of one session, and the heights of its parts.
+
+    Attributes:
+        complete: Whether the whole skeleton is known; else it is a window.
+        lacking: Parts whose heights were asked for while their rows were missing.
+        folds: How far single parts are open, by key; the user or a hit opened them.
+        pages: How many pages of long parts are shown, by key.
+    """
 
     def __init__(self, setting: Setting) -> None:
-        """Start with nothing, for a width and a set of modes."""
+        """Start empty, with a width and modes."""
         self.setting = setting
         super().__init__()
         self.heights = Heights()
         self.complete = False
         self.lacking: set[int] = set()
-        """Parts whose heights were asked for, but whose rows are not here."""
         self.folds: dict[Key, Level] = {}
         self.pages: dict[Key, int] = {}
         self._rows: WeightedCache[Key, PartRow] = WeightedCache(ROW_BYTES, LEAST)
@@ -52,7 +58,7 @@ class Document(Surroundings):
     # What comes in
 
     def put(self, messages: Iterable[MessageRow], parts: Iterable[PartRow]) -> None:
-        """Take rows; a part that changed is laid out again when it is asked for."""
+        """Take rows; a part that changed is laid out again when it is needed."""
         for message in messages:
             known = self._messages.get(message.id)
             if known is None or known[0] != message:
@@ -71,14 +77,14 @@ class Document(Surroundings):
         self, skeleton: Skeleton, heights: Heights, *, complete: bool, at_start: bool = True,
         at_end: bool = True,
     ) -> None:
-        """Replace the skeleton; rows and folds stay, as they are kept by key.
+        """Replace the skeleton; rows and folds stay, since they are kept by key.
 
         Args:
             skeleton: What is known of the session.
             heights: The lines of its parts.
             complete: Whether that is the whole session; else it is a window.
-            at_start: Whether nothing lies before it.
-            at_end: Whether nothing lies after it.
+            at_start: Whether the session begins with it.
+            at_end: Whether the session ends with it.
         """
         self.skeleton, self.heights = skeleton, heights
         self.complete, self.at_start, self.at_end = complete, at_start, at_end
@@ -89,30 +95,30 @@ class Document(Surroundings):
             self._measure_run(start, stop)
 
     def regrow(self, start: int, outlines: Iterable[Outline]) -> None:
-        """Replace all from a message on; heights and layouts stay where nothing changed.
+        """Replace a message and all that follow; heights and layouts stay where nothing changed.
 
         Args:
-            start: The first message that is replaced; no queued one may stand before it.
+            start: The first message that is replaced; no queued one may come before it.
             outlines: What the store has from there on, in its order.
         """
         skeleton = self.skeleton
         begin = skeleton.first[start] if start < len(skeleton.first) else len(skeleton)
         before = self._newest
-        stood = max(0, begin - 1)
+        affected = max(0, begin - 1)
         known = {skeleton.key(part): (self.heights[part], skeleton.sizes[part],
                                       self.around(part))
-                 for part in range(stood, len(skeleton))}
+                 for part in range(affected, len(skeleton))}
         was_newest = skeleton.message_ids[before] if before >= 0 else None
         skeleton.cut(start)
         self.heights.cut(begin)
         append(skeleton, outlines)
         self._find_runs()
         for part in range(begin, len(skeleton)):
-            # No lines: it may have stood in a closed run, and stand there no more.
+            # A height of 0 may come from a closed run that the part is no longer in.
             height, size, _ = known.get(skeleton.key(part), (0, -1, None))
             self.heights.append(height if height and size == skeleton.sizes[part]
                                 else estimate(skeleton, part, self.setting))
-        for part in range(stood, len(skeleton)):
+        for part in range(affected, len(skeleton)):
             key = skeleton.key(part)
             if key in self._blocks and (key not in known or known[key][2] != self.around(part)):
                 self._blocks.drop(key)
@@ -127,11 +133,11 @@ class Document(Surroundings):
             self._blocks.drop(key)
 
     def forget_rows(self, message_ids: Collection[str], kept: Collection[Key]) -> None:
-        """Forget the rows of messages that were written.
+        """Drop the rows of messages that were written.
 
         Args:
             message_ids: The messages.
-            kept: Keys of rows that newer ones take the place of at once.
+            kept: Keys of rows that are replaced at once.
         """
         for message_id in message_ids:
             if (message_id, EMPTY_INDEX) not in kept:
@@ -141,15 +147,15 @@ class Document(Surroundings):
             self._blocks.drop(key)
 
     def keep_rows(self, kept: Collection[Key]) -> None:
-        """Forget all rows but those that newer ones take the place of at once."""
+        """Drop all rows but those that are replaced at once."""
         self.forget_rows({key[0] for key in self._rows} | set(self._messages), kept)
 
     def relayout(self) -> None:
-        """Forget all layouts: the width, a mode or the theme of a code block changed."""
+        """Drop all layouts: the width, a mode or the theme of a code block changed."""
         self._blocks.clear()
 
     def forget(self, part: int) -> None:
-        """Lay out a part again when it is asked for."""
+        """Drop the layout of a part; it is laid out again when it is needed."""
         self._blocks.drop(self.skeleton.key(part))
 
     # Hidden runs
@@ -164,7 +170,7 @@ class Document(Surroundings):
         self._measure_run(*run)
 
     def turn_like(self, other: Document) -> None:
-        """Show and hide what another document of the session does."""
+        """Show and hide the same runs as another document of the session."""
         self.show_hidden, self.turned_runs = other.show_hidden, other.turned_runs
         self._find_turned()
         for start, stop in self._runs:
@@ -203,7 +209,7 @@ class Document(Surroundings):
     # Layout
 
     def has(self, part: int) -> bool:
-        """Say whether a part can be laid out from what is here."""
+        """Say whether a part can be laid out from the rows that are loaded."""
         if self.collapsed(part):
             return True
         message_id, index = self.skeleton.key(part)
@@ -212,15 +218,15 @@ class Document(Surroundings):
         return index == EMPTY_INDEX or (message_id, index) in self._rows
 
     def row(self, part: int) -> PartRow | None:
-        """Return a part's row where it is here."""
+        """Return a part's row, None where it is not loaded."""
         return self._rows.get(self.skeleton.key(part))
 
     def message_row(self, part: int) -> tuple[MessageRow, dict[str, Any]] | None:
-        """Return the message of a part, and its decoded metadata, where it is here."""
+        """Return the message of a part with its decoded metadata, None where it is not loaded."""
         return self._messages.get(self.skeleton.key(part)[0])
 
     def block(self, part: int) -> PartBlock | None:
-        """Return a part's lines, or None where its row is missing."""
+        """Return a part's lines, None where its row is not loaded."""
         key = self.skeleton.key(part)
         block = self._blocks.get(key)
         if block is not None:
@@ -237,7 +243,7 @@ class Document(Surroundings):
         return block
 
     def height(self, part: int) -> int:
-        """Return a part's lines: exact where its row is here, else the estimate."""
+        """Return how many lines a part takes: exact where its row is loaded, else an estimate."""
         block = self.block(part)
         if block is None:
             self.lacking.add(part)
@@ -245,7 +251,7 @@ class Document(Surroundings):
         return len(block.lines)
 
     def missing(self, parts: Iterable[int]) -> list[tuple[str, int, int]]:
-        """Return the keys of rows that are not here, as spans for ``rows_of``."""
+        """Return the keys of rows that are not loaded, as spans for ``rows_of``."""
         spans: list[tuple[str, int, int]] = []
         for part in parts:
             if self.has(part):
@@ -258,7 +264,7 @@ class Document(Surroundings):
         return spans
 
     def item(self, part: int) -> Item | None:
-        """Return a part with what surrounds it, or None where its row is missing."""
+        """Return a part with its surroundings, None where its row is not loaded."""
         skeleton = self.skeleton
         known = self.message_row(part)
         key = skeleton.key(part)

@@ -202,8 +202,8 @@ def minimap(
 
     Args:
         heights: Lines by part.
-        cells: How many cells; each stands for as many parts.
-        here: The part at the top of the screen.
+        cells: How many cells; each covers as many parts.
+        here: The selected part.
         errors: Parts with errors, in order.
         hits: Parts with hits, in order.
     """

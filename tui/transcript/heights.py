@@ -1,4 +1,4 @@
-"""How many lines each part takes, with the sums that scrolling asks for."""
+"""How many lines each part takes, and the sums of them that scrolling needs."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Heights:
         self.total += height
 
     def cut(self, count: int) -> None:
-        """Forget all parts but the first ``count``."""
+        """Remove all parts but the first ``count``."""
         self.total -= sum(self._heights[count:])
         del self._heights[count:]
-        # A node sums up parts before its own number only, so what is left stays right.
+        # A node only sums up parts before its own number, so the nodes that are left stay right.
         del self._tree[count + 1:]
 
     def set(self, part: int, height: int) -> None:
@@ -60,7 +60,7 @@ class Heights:
             node += node & -node
 
     def above(self, part: int) -> int:
-        """Return how many lines stand above a part."""
+        """Return how many lines are above a part."""
         total = 0
         while part:
             total += self._tree[part]

@@ -1,4 +1,4 @@
-"""A part with what surrounds it: all that its layout depends on."""
+"""A part with its surroundings: all that its layout depends on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEVELS: tuple[Level, ...] = ("off", "short", "whole")
 
 @dataclass(slots=True)
 class Setting:
-    """What holds for all parts of a session on the screen.
+    """Widths, modes and facts that hold for all parts of a session on the screen.
 
     Attributes:
         width: Columns of the content, without gutter.
@@ -25,8 +25,8 @@ class Setting:
         root: The session's workspace folder.
         children: Sessions that a tool call of this one started.
         now: The present, epoch ms.
-        running: Whether the session runs, so that calls at its end without result run.
-        ended: Whether it is known that nothing of it runs, however newly it was written.
+        running: Whether the session runs, so that calls at its end without a result run.
+        ended: Whether nothing of it runs, even if it was written just now.
         labels: The user's labels, by message id.
         waiting: ``waiting-approval`` or ``waiting-input`` where the session waits; else empty.
         parent: Title of the session that inherited messages come from.
@@ -46,7 +46,7 @@ class Setting:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def take(self, activity: Activity) -> bool:
-        """Take what the session does; say whether its open calls look different for it."""
+        """Take the session's activity; say whether its open calls look different now."""
         before = self.running, self.ended, self.waiting
         self.running = activity.state in ("running", "retrying")
         self.ended = activity.state in ("interrupted", "error", "ended") or (
@@ -55,11 +55,11 @@ class Setting:
         return before != (self.running, self.ended, self.waiting)
 
     def runs(self, touched_at: int, *, newest: bool) -> bool:
-        """Say whether a call without result runs.
+        """Say whether a call without a result runs.
 
         Args:
             touched_at: When it was last written, epoch ms.
-            newest: Whether its message is the last one of the talk.
+            newest: Whether its message is the last one of the conversation.
         """
         if self.ended or (self.waiting and newest):
             return False
@@ -67,17 +67,17 @@ class Setting:
 
 
 class Around(NamedTuple):
-    """What a part's layout depends on beside its own row and its message's.
+    """What a part's layout depends on besides its row and its message.
 
     Attributes:
-        heads: Whether its message's name and facts stand above it.
-        gap: Whether an empty line sets it off from what is above.
+        heads: Whether its message's name and facts are shown above it.
+        gap: Whether there is an empty line above it.
         new_day: Whether it is the first of its day.
         hidden: ``(messages, hidden_at)`` where a run of hidden messages begins here.
         opened: Whether that run is open.
         first_inherited: Whether the copied beginning starts here.
         last: Whether it is the last part of its message.
-        newest: Whether its message is the last one of the talk.
+        newest: Whether its message is the last one of the conversation.
     """
 
     flags: int = 0
@@ -96,12 +96,12 @@ class Item:
     """One part of a session, ready to be laid out.
 
     Attributes:
-        row: The part; None stands for a message without parts.
+        row: The part; None for a message without parts.
         data: Its decoded ``data_json``.
         metadata: Its message's decoded ``metadata_json``.
-        around: What stands around it.
-        level: How far the user folded it; None for what holds for all.
-        pages: How many lengths of the cap are shown.
+        around: Its surroundings.
+        level: How far it is open; None for the mode that holds for all.
+        pages: How many pages of a long part are shown.
     """
 
     row: PartRow | None

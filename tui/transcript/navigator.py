@@ -52,7 +52,7 @@ class Navigator:
         await self._by_lines(lines, partial(self._step_lines, lines))
 
     def _page_lines(self) -> int:
-        return max(1, self._shown.view.size.height - 2)
+        return max(1, self._shown.view.scroller.height - 2)
 
     async def _by_lines(self, lines: int, step: Callable[[], T]) -> None:
         """Take a step of some lines; two screens beyond are read first, for the next ones."""

@@ -1,4 +1,4 @@
-"""The line at the bottom where a search, or a place to go to, is typed."""
+"""The line at the bottom in which a search, or a place to go to, is typed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Prompt(Horizontal):
         yield TextLine(id="prompt-text", compact=True, select_on_focus=True)
 
     def open(self, kind: PromptKind, text: str = "") -> None:
-        """Show the prompt; what is typed from now on goes into it."""
+        """Show the prompt and focus it."""
         self.kind = kind
         field = self.query_one(Input)
         self.query_one(Static).update("/" if kind == "find" else ":")
@@ -76,13 +76,13 @@ class Prompt(Horizontal):
         return self.has_class("open")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Give what was typed."""
+        """Post the typed text."""
         event.stop()
         self.close()
         tell_above(self, self.Accepted(self.kind, event.value))
 
     def on_key(self, event: events.Key) -> None:
-        """Close on escape, whatever the screen does with that key."""
+        """Close on escape, before the screen sees the key."""
         if event.key == "escape":
             event.stop()
             event.prevent_default()
@@ -91,7 +91,7 @@ class Prompt(Horizontal):
 
 
 def place_named(text: str, document: Document) -> int | str:
-    """Return the part that a text names, or why there is none.
+    """Return the part that a text names, or the reason why there is none.
 
     Args:
         text: A turn's number, ``#`` and a part's number, a share with ``%``, a time of day,

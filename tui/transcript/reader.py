@@ -32,27 +32,27 @@ class SessionReader:
     """One session of a store, read in small pieces."""
 
     in_display_order: ClassVar[bool] = True
-    """Whether messages stand as they happened, all of them; else they are read whole."""
+    """Whether all messages are shown, in the order in which they happened."""
 
     def __init__(self, store: Store, row: SessionRow) -> None:
-        """Take the session; nothing is read yet."""
+        """Make a reader of a session; nothing is read yet."""
         self.store = store
         self.row = row
         self.activity: Activity | None = None
-        """What the session did when it was opened."""
+        """The session's activity when it was opened."""
         self.left = False
-        """Another session is shown: what is still being read of this one is not worth it."""
+        """Whether another session is shown: reads of this one that still run can stop."""
         self.turn = asyncio.Lock()
-        """Held for each page of the skeleton; what must not wait for all of them holds it."""
+        """Held for each page of the skeleton, so that other work can go in between."""
         self.counting = asyncio.Lock()
-        """Held while the whole skeleton is read for the screen, so that it is read once."""
+        """Held while the whole skeleton is read, so that it is read once."""
 
     async def open(self, setting: Setting, around: str | None, *, at_end: bool) -> Document:
         """Return a document that holds a first window.
 
         Args:
-            setting: How wide it is to be laid out, and the modes.
-            around: The message where the reader stood; None for an end of the session.
+            setting: The widths and modes of the layout.
+            around: The message to show; None for an end of the session.
             at_end: Which end.
         """
         row, setting.now = self.row, self.store.clock()
@@ -90,7 +90,7 @@ class SessionReader:
         return skeleton, heights
 
     async def have(self, document: Document, parts: Iterable[int]) -> bool:
-        """Read the rows of parts that are not here yet; say whether any were missing."""
+        """Load the rows of parts that are not loaded yet; say whether any were missing."""
         spans = document.missing(part for part in parts if 0 <= part < len(document))
         if not spans:
             return False
@@ -99,9 +99,9 @@ class SessionReader:
         return True
 
     async def scan(self, search: Search, document: Document) -> AsyncIterator[None]:
-        """Look through what of the session was not looked at yet, or was written since.
+        """Search the messages that were not searched yet, or were written since.
 
-        Yields whenever more of it was looked at.
+        Yields after each chunk of messages.
         """
         skeleton = document.skeleton
         start = search.scanned if search.stale is None else min(search.scanned, search.stale)

@@ -41,7 +41,7 @@ LEAST_REST_S = 0.005
 
 
 async def facts(reader: SessionReader, message_ids: Collection[str] = ()) -> refresh.Facts | None:
-    """Read the session's row and what it does; the reader takes the row."""
+    """Read the session's row, activity and children; the reader takes the row."""
     found = await reader.store.read(
         refresh.facts, reader.row.id, reader.store.clock(), message_ids
     )
@@ -54,7 +54,7 @@ async def reread(
     reader: SessionReader, document: Document, written: set[str] | None,
     places: Mapping[str, Keyset], *, at_end: bool, shown: range,
 ) -> tuple[int, Change] | None:
-    """Read what a complete document lacks from the first written message on.
+    """Read what changed in a complete document, from the first written message on.
 
     Args:
         reader: The session.
@@ -65,7 +65,7 @@ async def reread(
         shown: The parts on the screen.
 
     Returns:
-        That message's number, and what brings the document up to date, to be called before
+        That message's number, and a function that updates the document, to be called before
         anything else is awaited; None where the message is too far up.
     """
     if not reader.in_display_order:
@@ -97,8 +97,8 @@ async def renew(reader: SessionReader, document: Document, shown: range) -> Chan
     """Read the rows on the screen again.
 
     Returns:
-        What takes them and forgets all others, which may be others now; to be called before
-        anything else is awaited.
+        A function that takes them and drops all others, which may have changed; to be called
+        before anything else is awaited.
     """
     spans = _spans(document.skeleton.key(part) for part in shown)
     messages, parts = await reader.store.read(rows_of, spans)
@@ -113,7 +113,7 @@ async def renew(reader: SessionReader, document: Document, shown: range) -> Chan
 def first_changed(
     skeleton: Skeleton, written: set[str] | None, places: Mapping[str, Keyset]
 ) -> int:
-    """Return the first message from which on a skeleton is to be read again."""
+    """Return the first message from which a skeleton must be read again."""
     ordered = skeleton.ordered
     start = ordered
     if written is None:
@@ -127,7 +127,7 @@ def first_changed(
                     break
     for place in places.values():
         start = min(start, _place(skeleton, place, ordered))
-    # Queued messages stand last, whenever they were written: all of them are read again.
+    # Queued messages come last, whenever they were written: all of them are read again.
     for message in range(ordered, len(skeleton.message_ids)):
         own = skeleton.created[message], skeleton.message_ids[message]
         start = min(start, _place(skeleton, own, ordered))
@@ -135,7 +135,7 @@ def first_changed(
 
 
 def _place(skeleton: Skeleton, place: Keyset, ordered: int) -> int:
-    """Return where a message stands, or would stand, among those in order."""
+    """Return the position of a message among those in order, where it is or would be."""
     return bisect_left(
         range(ordered), place, key=lambda n: (skeleton.created[n], skeleton.message_ids[n])
     )
@@ -156,13 +156,13 @@ def _keys(parts: Iterable[PartRow], messages: Iterable[MessageRow]) -> set[Key]:
 
 
 async def differs(reader: SessionReader, document: Document, *, rested: bool) -> bool:
-    """Say whether the store has another skeleton than a document shows.
+    """Say whether the skeleton in the store differs from the one that is shown.
 
     Queued messages are left out: they are read again with every change.
 
     Args:
         reader: The session.
-        document: What is shown of it; it may grow at its end meanwhile.
+        document: What is shown of it; its end may grow meanwhile.
         rested: Rest between two slices.
     """
     skeleton = document.skeleton

@@ -14,7 +14,7 @@ from tui.transcript.document import Document
 
 @dataclass(slots=True)
 class Row:
-    """One row of the screen: a line of a part; the line is -1 while the part is missing."""
+    """One row of the screen: a line of a part."""
 
     part: int
     line: int
@@ -124,7 +124,14 @@ class Scroller:
         return None
 
     def show(self, part: int, line: int = 0, lines: int = 1, margin: int = 2) -> None:
-        """Bring lines of a part onto the screen, moving no more than is needed."""
+        """Bring lines of a part onto the screen, moving as little as possible.
+
+        Args:
+            part: The part.
+            line: The first of the lines.
+            lines: How many.
+            margin: Lines that are kept above them.
+        """
         offset = self.offset_of(part)
         if offset is not None:
             top = offset + line

@@ -30,7 +30,7 @@ def compiled(needle: str) -> re.Pattern[str]:
 
 
 def searched_text(data: dict[str, Any]) -> str:
-    """Return what of a part can be found: what shows when it is open whole."""
+    """Return the text of a part that is searched: all of it that can be shown."""
     kind = str(data.get("type") or "")
     if kind in ("text", "reasoning"):
         text = data.get("text")
@@ -65,21 +65,21 @@ def find(
 
 @dataclass(slots=True)
 class Search:
-    """A needle, and the parts where it was found so far.
+    """A needle, and the parts in which it was found so far.
 
     Attributes:
         parts: In order.
         counts: Hits in each of them.
         total: How many hits are known.
-        scanned: Messages that were looked at.
+        scanned: How many messages were searched.
         done: Whether all were.
         part: The part of the current hit, None before the first step.
         ordinal: Which of its hits it is, from 0.
         key: Of the part of the current hit.
-        stale: The first message that was written since it was looked at; None without.
+        stale: The first message that was written since it was searched; None without one.
         seeks: Whether the first hit is still to be found and shown.
         scan: Marks the scan that runs now; None while none does.
-        progress: Set, and replaced by another, whenever more of the session was looked at.
+        progress: Set, and replaced by a new event, whenever more messages were searched.
     """
 
     needle: str
@@ -110,7 +110,13 @@ class Search:
         return sum(self.counts[: bisect_left(self.parts, self.part)]) + self.ordinal + 1
 
     def knows(self, skeleton: Skeleton, start: int, step: int) -> bool:
-        """Say whether the next hit from a part on is known while the rest is looked through."""
+        """Say whether the next hit from a part on is known, while the search goes on.
+
+        Args:
+            skeleton: The session.
+            start: The part.
+            step: 1 or -1.
+        """
         if self.scan is None:
             return True
         if self.stale is not None:
@@ -123,7 +129,13 @@ class Search:
     def add(
         self, skeleton: Skeleton, messages: range, found: Iterable[tuple[str, int, int]]
     ) -> None:
-        """Take what was found in some messages, which follow those already scanned."""
+        """Add what was found in some messages.
+
+        Args:
+            skeleton: The session.
+            messages: They follow those that were searched before.
+            found: ``(message id, index, hits)`` of the parts that match.
+        """
         numbers = {skeleton.message_ids[number]: number for number in messages}
         hits: list[tuple[int, int]] = []
         for message_id, index, count in found:
@@ -138,11 +150,11 @@ class Search:
         self.scanned = messages.stop
 
     def written(self, skeleton: Skeleton, start: int) -> None:
-        """Take it that a session is another from a message on; it is scanned again from there.
+        """Search again from a message on, since the session has changed from there.
 
         Args:
-            skeleton: As it is now.
-            start: The message; 0 where parts may have moved anywhere.
+            skeleton: The session as it is now.
+            start: The message; 0 where anything may have changed.
         """
         self.stale = start if self.stale is None else min(self.stale, start)
         if start == 0:
@@ -156,7 +168,7 @@ class Search:
             self.part = found if there else None
 
     def cut(self, skeleton: Skeleton, message: int) -> None:
-        """Forget what was found from a message on."""
+        """Drop what was found from a message on."""
         first = skeleton.first
         self._drop(first[message] if message < len(first) else len(skeleton))
         self.scanned, self.stale = min(self.scanned, message), None
@@ -167,7 +179,7 @@ class Search:
         del self.parts[place:], self.counts[place:]
 
     def next_part(self, start: int, step: int) -> int | None:
-        """Return the next part with hits, going round at the ends; None where there is none."""
+        """Return the next part with hits, wrapping at the ends; None where there is none."""
         if not self.parts:
             return None
         place = bisect_right(self.parts, start) if step > 0 else bisect_left(self.parts, start) - 1

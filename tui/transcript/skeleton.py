@@ -1,6 +1,6 @@
-"""What a session consists of, without its content: arrays with one entry a part.
+"""The messages and parts of a session without their content, in arrays.
 
-100,000 parts take a few megabytes. Parts and messages are named by their position
+100,000 parts take a few megabytes. Parts and messages are numbered by their position
 (``part``, ``message``: ints); rows are found by ``(message id, index)``.
 """
 
@@ -22,7 +22,7 @@ _STATES = {
     "output-denied": DENIED,
 }
 EMPTY_INDEX = -1
-"""The index of the stand-in for a message that has no parts."""
+"""The index of the placeholder part of a message without parts."""
 SILENT = frozenset({"step-start", "data-snapshot"})
 """Part types that take no line."""
 _PROSE = frozenset({"text", "file", "source-url", "source-document"})
@@ -56,7 +56,7 @@ class Skeleton:
         return len(self.message)
 
     def add(self, outline: Outline) -> None:
-        """Append a part; its message is begun where it is not the last one."""
+        """Append a part, and its message where that is not the last one."""
         if outline.message_id != self._last:
             self._begin(outline)
         part = len(self.message)
@@ -90,14 +90,20 @@ class Skeleton:
 
     @property
     def ordered(self) -> int:
-        """How many messages stand before the queued ones, in the store's order."""
+        """How many messages come before the queued ones, in the store's order."""
         message = len(self.flags)
         while message and self.flags[message - 1] & QUEUED:
             message -= 1
         return message
 
     def holds(self, start: int, stop: int, other: Skeleton) -> bool:
-        """Say whether some messages are exactly those of another skeleton."""
+        """Say whether some messages equal those of another skeleton.
+
+        Args:
+            start: The first message.
+            stop: The message after the last.
+            other: Holds nothing but those messages.
+        """
         first = self.first[start] if start < len(self.first) else len(self)
         last = self.first[stop] if stop < len(self.first) else len(self)
         return (
@@ -118,7 +124,7 @@ class Skeleton:
         return code
 
     def cut(self, message: int) -> None:
-        """Forget a message and all that follow it."""
+        """Remove a message and all that follow."""
         if message >= len(self.message_ids):
             return
         part = self.first[message]

@@ -78,7 +78,7 @@ class ViewportSnapshot:
         return self.top if exists and not document.has(part) else None
 
     def _cursor_in(self, document: Document) -> int:
-        """Return the selected part now; the first of a closed run stands in for the others."""
+        """Return the selected part now; of a closed run, the first part."""
         part = self.cursor.part_in(document) if self.cursor is not None else 0
         run = document.run_of(part) if part < len(document) else None
         if run is not None and not document.run_opened(run):

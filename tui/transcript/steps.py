@@ -1,4 +1,4 @@
-"""From one part to the next of a kind: message, turn, tool call, error."""
+"""Find the next part of a kind: part, message, turn, tool call, error."""
 
 from __future__ import annotations
 

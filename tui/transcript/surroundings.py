@@ -1,4 +1,4 @@
-"""What stands around a part: runs of hidden messages, neighbours, the newest message."""
+"""The surroundings of a part: hidden runs, neighbours, the newest message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ _LOOK_AHEAD = 12
 
 
 class Surroundings:
-    """A skeleton with its runs of hidden messages, each shown or closed."""
+    """A skeleton with its runs of hidden messages, each open or closed.
+
+    Attributes:
+        show_hidden: Whether hidden runs are open.
+        turned_runs: All messages of the runs for which the opposite holds.
+    """
 
     def __init__(self) -> None:
         """Start with nothing."""
@@ -23,7 +28,6 @@ class Surroundings:
         self.at_start = self.at_end = True
         self.show_hidden = False
         self.turned_runs: set[str] = set()
-        """All messages of the runs that are not as ``show_hidden`` says."""
         self._turned_starts: set[int] = set()
         self._runs: list[tuple[int, int]] = []
         self._run_starts: list[int] = []
@@ -36,7 +40,7 @@ class Surroundings:
         self._find_turned()
 
     def _find_turned(self) -> None:
-        """Know the turned runs again by their messages, of which some may have come or gone."""
+        """Find the turned runs by their messages, some of which may be new or gone."""
         self._turned_starts = set()
         if not self.turned_runs:
             return
@@ -52,9 +56,9 @@ class Surroundings:
         self.turned_runs = turned
 
     def sure(self) -> range:
-        """Return the parts that look the same, whatever lies outside what is known.
+        """Return the parts that will look the same once the whole session is known.
 
-        How a part is headed and ends depends on its neighbours, and a hidden run may go on.
+        The heading and the end of a part depend on its neighbours, and a hidden run may go on.
         """
         skeleton, start, stop = self.skeleton, 0, len(self.skeleton)
         if not self.at_start and stop:
@@ -69,18 +73,18 @@ class Surroundings:
         return range(min(start, stop), stop)
 
     def run_of(self, part: int) -> tuple[int, int] | None:
-        """Return first and last message of the hidden run that a part is in."""
+        """Return first and last message of the hidden run that a part is in, None without one."""
         message = self.skeleton.message[part]
         if not self.skeleton.flags[message] & HIDDEN:
             return None
         return self._runs[bisect_right(self._run_starts, message) - 1]
 
     def run_opened(self, run: tuple[int, int]) -> bool:
-        """Say whether a hidden run is shown."""
+        """Say whether a hidden run is open."""
         return self.show_hidden != (run[0] in self._turned_starts)
 
     def around(self, part: int) -> Around:
-        """Return what stands around a part."""
+        """Return the surroundings of a part."""
         skeleton = self.skeleton
         message = skeleton.message[part]
         parts = skeleton.parts_of(message)
@@ -108,7 +112,7 @@ class Surroundings:
         return not same_day(created[message - 1], created[message])
 
     def _before(self, part: int) -> int | None:
-        """Return the part that stands above, None where there is none."""
+        """Return the part above, None where there is none."""
         part -= 1
         while part >= 0 and self.skeleton.type_of(part) in SILENT:
             part -= 1
@@ -136,7 +140,7 @@ class Surroundings:
         return kind == "" or kind != self._kind(before)
 
     def _kind(self, part: int) -> str:
-        """Return the group within which parts stand close, "" for parts that stand apart."""
+        """Return the group of parts without empty lines between them, "" for a part on its own."""
         skeleton = self.skeleton
         message = skeleton.message[part]
         if skeleton.flags[message] & QUEUED:

@@ -1,4 +1,4 @@
-"""Going between branches: the siblings of a session, and which of them to compare with."""
+"""Find the next branch of a session, and choose one to compare with."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ ALONE = "This session has no other branch; f forks it"
 
 
 def branch_rows(db: Database, session_id: str) -> list[SessionRow]:
-    """Return the branches around a session in the order of their age, itself among them."""
+    """Return all branches of a session in the order of their age, itself included."""
     rows = [get(db, name) for name in siblings(db, session_id)]
     return [row for row in rows if row is not None]
 
 
 async def neighbour(host: Host, session_id: str, step: int) -> str | None:
-    """Return the next (1) or previous (-1) branch; None, and said so, where there is none."""
+    """Return the next (1) or previous (-1) branch; None, with a toast, where there is none."""
     found = await ask_store(host, siblings, session_id)
     if found is None:
         return None
@@ -44,7 +44,7 @@ async def neighbour(host: Host, session_id: str, step: int) -> str | None:
 
 
 async def choose_branch(host: Host, session_id: str) -> str | None:
-    """Let another branch be chosen; the only one is taken without asking."""
+    """Return the branch that the user chooses; the only other one without asking."""
     found = await ask_store(host, branch_rows, session_id)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Fork: what is shown before, and where one is after."""
+"""Fork a session after a preview, and open the fork."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def _preview(
 async def fork_at(
     host: Host, session_id: str, message_id: str, *, before: bool = False
 ) -> None:
-    """Show what a fork would copy; where it is wanted, make it and open it.
+    """Preview a fork; once it is confirmed, make it and open it.
 
     Args:
         host: The app.
         session_id: The session.
         message_id: The last message to copy; with ``before`` the user message to leave out.
-        before: Hand that message's text over for editing.
+        before: Offer that message's text for editing.
     """
     try:
         store = await host.library.ready()

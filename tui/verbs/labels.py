@@ -1,4 +1,4 @@
-"""Labels on messages: set, changed, taken off, jumped to."""
+"""Set, change and remove labels of messages, and choose one to go to."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def change_label(host: Host, session_id: str, message_id: str) -> None:
-    """Ask for the label of a message; an empty one takes it off."""
+    """Ask for the label of a message; an empty one removes it."""
     found = await ask_store(host, labels_of, session_id)
     if found is None:
         return
@@ -32,7 +32,7 @@ async def change_label(host: Host, session_id: str, message_id: str) -> None:
 
 
 async def choose_label(host: Host, session_id: str) -> str | None:
-    """Let a label be chosen; returns its message, None where there is none or it was left."""
+    """Return the message of the label that the user chooses, None without one."""
     found = await ask_store(host, labels_of, session_id)
     if found is None:
         return None

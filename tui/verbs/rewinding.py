@@ -1,4 +1,4 @@
-"""Rewind with its preview, and restore with a choice where there is one."""
+"""Rewind a session after a preview, and restore what rewinds have hidden."""
 
 from __future__ import annotations
 
@@ -29,13 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Rewinds:
-    """What can be hidden from a message on.
+    """What a rewind at a message can hide.
 
     Attributes:
         after: What comes after the message.
-        before_turn: The message before its turn; None where nothing stands there.
-        turn: What the turn and all after it hold, where it can be hidden.
-        latest: Whether the turn is the last one.
+        before_turn: The message before its turn; None where the session begins with the turn.
+        turn: The turn and all that follows, where it can be hidden.
     """
 
     after: RewindPreview
@@ -56,7 +55,7 @@ def _rewinds(
 async def rewind_to(
     host: Host, session_id: str, message_id: str, turn_id: str | None, *, latest: bool
 ) -> None:
-    """Show what a rewind would hide; where it is wanted, hide it.
+    """Preview a rewind; once it is confirmed, do it.
 
     Args:
         host: The app.
@@ -72,7 +71,7 @@ async def rewind_to(
         return
     known = found.value
     if not known.after.messages and known.turn is None:
-        # The verb itself says why there is nothing to hide.
+        # The verb is refused with the reason.
         await perform(host, rewind, session_id, message_id)
         return
     target = await host.push_screen_wait(_dialog(known, message_id, latest=latest))
@@ -103,7 +102,7 @@ def _words(preview: RewindPreview) -> str:
 
 
 async def hide_again(host: Host, session_id: str, rewound: Rewound) -> None:
-    """Do a rewind again that another program's write has undone."""
+    """Repeat a rewind that another program has undone."""
     done = await perform(
         host, rewind_again, session_id, rewound.kept, until=rewound.last_at)
     if done is not None:
@@ -112,7 +111,7 @@ async def hide_again(host: Host, session_id: str, rewound: Rewound) -> None:
 
 
 async def restore_batch(host: Host, session_id: str) -> None:
-    """Show a batch again: the only one at once, one of several by choice."""
+    """Restore what one rewind has hidden: the only one at once, else the one that is chosen."""
     found = await ask_store(host, batches, session_id)
     if found is None:
         return
