@@ -40,19 +40,25 @@ class ContextReader(SessionReader):
     in_display_order = False
 
     async def open(self, setting: Setting, around: str | None, *, at_end: bool) -> Document:
-        """Return a complete document; ``around`` and ``at_end`` say which rows it holds."""
-        document = await super().open(setting, around, at_end=at_end)
+        """Return a complete document.
+
+        Args:
+            setting: The widths and modes of the layout.
+            around: The message whose rows are loaded; None for the end.
+            at_end: Which end the facts of the session are read with.
+        """
+        # For the session's activity and facts; its window is in another order.
+        await super().open(setting, around, at_end=at_end)
         skeleton, heights = await self.skeleton(setting)
         fresh = Document(setting)
         fresh.use(skeleton, heights, complete=True)
         part = skeleton.locate(around) if around is not None else None
         last = len(skeleton) if part is None else part
         await self.have(fresh, range(last - 64, last + 64))
-        del document
         return fresh
 
     async def skeleton(self, setting: Setting) -> tuple[Skeleton, Heights]:
-        """Return the whole skeleton of the context with estimated heights."""
+        """Return the skeleton of the context with estimated heights."""
         ids = await self.store.read(context_ids, self.row.id)
         wanted, kept = set(ids), dict[str, list[Outline]]()
         after: Keyset | None = None

@@ -65,6 +65,20 @@ def read_place(value: Any) -> Place | None:
     return place
 
 
+def place_of(shown: ShownSession) -> Place | None:
+    """Return the present place in a session, for the state file; None without a session."""
+    if not shown.has_parts:
+        return None
+    document, scroller = shown.document, shown.view.scroller
+    message_id, index = document.skeleton.key(min(scroller.part, len(document) - 1))
+    chosen = document.skeleton.key(shown.cursor)
+    folds = list(document.folds.items())[-MOST_FOLDS:]
+    return Place(
+        message=message_id, index=index, line=scroller.line, selected=list(chosen),
+        folds=[[key[0], key[1], level] for key, level in folds], at_end=shown.view.at_end,
+    )
+
+
 class Opener:
     """Opens sessions in the view, and remembers which of them lead back."""
 
@@ -84,7 +98,7 @@ class Opener:
         """
         self._shown, self._pane, self._placement = shown, pane, placement
         self._selected, self._follower, self._headings = selected, follower, headings
-        self._parents: list[tuple[SessionRow, Place | None]] = []
+        self._parents: list[SessionRow] = []
         self._leaving: SessionRow | None = None
         self._warmed = False
 
@@ -97,7 +111,7 @@ class Opener:
             store: The store that holds it.
             row: The session.
             message_id: The message to select; None for the place.
-            place: What ``place`` returned for this session, or None for its end.
+            place: What ``place_of`` returned for this session, or None for its end.
         """
         self._keep_parent(row)
         shown = self._shown
@@ -185,20 +199,6 @@ class Opener:
         shown.view.show(Document(shown.view.content_setting))
         self._headings.show_nothing(text)
 
-    def place(self) -> Place | None:
-        """Return the present place, for the state file; None without a session."""
-        document, scroller = self._shown.document, self._shown.view.scroller
-        if not self._shown.has_parts:
-            return None
-        message_id, index = document.skeleton.key(min(scroller.part, len(document) - 1))
-        chosen = document.skeleton.key(self._shown.cursor)
-        folds = list(document.folds.items())[-MOST_FOLDS:]
-        return Place(
-            message=message_id, index=index, line=scroller.line, selected=list(chosen),
-            folds=[[key[0], key[1], level] for key, level in folds],
-            at_end=self._shown.view.at_end,
-        )
-
     # The way back from a subagent's session
 
     def leave_for_child(self) -> None:
@@ -208,10 +208,10 @@ class Opener:
     def _keep_parent(self, row: SessionRow) -> None:
         """Remember where a child was opened from; opening any other session forgets it."""
         if self._leaving is not None and row.parent_id == self._leaving.id:
-            self._parents.append((self._leaving, self.place()))
-        elif not (self._parents and row.id == self._parents[-1][0].id):
+            self._parents.append(self._leaving)
+        elif not (self._parents and row.id == self._parents[-1].id):
             self._parents.clear()
         else:
             self._parents.pop()
         self._leaving = None
-        self._shown.parent = self._parents[-1][0] if self._parents else None
+        self._shown.parent = self._parents[-1] if self._parents else None

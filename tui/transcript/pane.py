@@ -34,7 +34,7 @@ from tui.transcript.follower import Follower
 from tui.transcript.headings import FactLines, Headings
 from tui.transcript.navigator import Navigator
 from tui.transcript.new_below import NewBelow
-from tui.transcript.opener import Opener, Place
+from tui.transcript.opener import Opener, Place, place_of
 from tui.transcript.placement import Placement
 from tui.transcript.prompt import Prompt
 from tui.transcript.running import RunningCalls
@@ -135,7 +135,7 @@ class TranscriptPane(CommandPane, Vertical):
 
     def place(self) -> Place | None:
         """Return the present place, for the state file; None without a session."""
-        return self.opener.place()
+        return place_of(self.shown)
 
     def go_back(self) -> bool:
         """Go back one step: the prompt, the search, the parent; False where there is none."""
