@@ -39,14 +39,14 @@ def test_over_ssh_the_terminal_gets_it(tmp_path: Path) -> None:
     ways = Ways(tmp_path, SSH)
     copied = ways.clipboard.copy("hello")
     assert ways.terminal == ["hello"] and ways.desktop == []
-    assert copied.told == "sent 5 characters to the terminal's clipboard (OSC 52)"
+    assert copied.message == "sent 5 characters to the terminal's clipboard (OSC 52)"
 
 
 def test_at_home_the_desktop_gets_it(tmp_path: Path) -> None:
     ways = Ways(tmp_path, {"DISPLAY": ":0"})
     copied = ways.clipboard.copy("x")
     assert ways.desktop == ["x"] and ways.terminal == []
-    assert (copied.way, copied.told) == ("system", "copied 1 character to the clipboard")
+    assert (copied.way, copied.message) == ("system", "copied 1 character to the clipboard")
 
 
 def test_over_ssh_with_a_forwarded_display_the_desktop_gets_it(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_without_any_clipboard_a_private_file_holds_it(tmp_path: Path) -> None:
     assert copied.way == "file" and copied.path is not None
     assert copied.path.read_text() == "äöü"
     assert stat.S_IMODE(copied.path.stat().st_mode) == 0o600
-    assert str(copied.path) in copied.told and "3 characters" in copied.told
+    assert str(copied.path) in copied.message and "3 characters" in copied.message
     assert ways.terminal == ["äöü"]
 
 
@@ -69,7 +69,7 @@ def test_too_much_for_the_terminal_goes_to_a_file(tmp_path: Path) -> None:
     copied = ways.clipboard.copy("x" * (MOST_OSC52 + 1))
     assert copied.way == "file" and copied.path is not None
     assert copied.path.stat().st_size == MOST_OSC52 + 1
-    assert copied.told.startswith("too much for the terminal: wrote 74,001 characters to ")
+    assert copied.message.startswith("too much for the terminal: wrote 74,001 characters to ")
     assert ways.terminal == []
 
 
@@ -109,7 +109,7 @@ def test_tmux_keeps_it_and_hands_it_to_the_outer_terminal(
         terminal.wait_for(b"0:here")
         ways = Ways(tmp_path, {**tmux, **SSH})
         copied = ways.clipboard.copy("to tmux ✓")
-        assert copied.told == "copied 9 characters to the tmux clipboard"
+        assert copied.message == "copied 9 characters to the tmux clipboard"
         encoded = base64.b64encode("to tmux ✓".encode())
         terminal.wait_for(encoded)
         assert b"\x1b]52;" in terminal.received

@@ -135,7 +135,7 @@ def test_the_case_of_the_refused_plan(tmp_path: Path) -> None:
     calls = [p.data for m in draft.messages for p in m.parts if p.tool_call_id]
     assert len(calls) == 9
     for number, data in enumerate(calls):
-        assert describe(data).said == f"FEEDBACK{number} for {data['type'][5:]}"
+        assert describe(data).reply == f"FEEDBACK{number} for {data['type'][5:]}"
 
 
 def test_the_case_of_the_edited_plan(tmp_path: Path) -> None:

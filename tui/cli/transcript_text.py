@@ -91,7 +91,7 @@ class TranscriptText:
             text = readable(as_dict(error).get("message") or error).strip()
             yield from self.printer.lines(f"  ✗ {text}", "error")
         if details.get("aborted_at") or details.get("aborted"):
-            yield self.printer.paint("  ✗ broken off here", "error")
+            yield self.printer.paint("  ✗ stopped here", "error")
 
     def _reasoning(self, text: str) -> Iterator[Painted]:
         lines = self._shortened(text.strip().split("\n"), REASONING_LINES)
@@ -121,7 +121,7 @@ class TranscriptText:
 
     def _body(self, call: Call) -> Iterator[Painted]:
         """Yield what came of a call: a person's words first, fixed text last."""
-        for number, line in enumerate(call.said.split("\n") if call.said else ()):
+        for number, line in enumerate(call.reply.split("\n") if call.reply else ()):
             yield joined([
                 self.printer.paint("          " if number else "      You ", "user", "bold"),
                 self.printer.paint(self._cut(line)),
@@ -134,9 +134,9 @@ class TranscriptText:
         else:
             text = str(call.body).strip("\n")
             yield from self._indented(text, OUTPUT_LINES, from_end=call.from_end)
-        if call.result and (self.full or call.result_tells):
+        if call.result and (self.full or call.result_matters):
             yield from self._indented(call.result, OUTPUT_LINES, from_end=call.from_end)
-        elif call.result and (call.said or call.kind == "markdown"):
+        elif call.result and (call.reply or call.kind == "markdown"):
             yield self.printer.paint(f"      {self._cut(one_line(call.result))}", "faint")
 
     def _diff(self, lines: list[str]) -> Iterator[Painted]:

@@ -1,4 +1,4 @@
-"""The Call view: what the part did, with what, what came of it, and what it cost."""
+"""The Call view: what the part did, its input and output, and what it cost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tui.kit.tree import STRING_ROWS, Tree, as_json
 from tui.kit.usage import bar_lines, spent_lines
 
 WIDE = 100
-"""Cells from which input and output stand side by side."""
+"""Cells from which input and output are side by side."""
 
 LEFT_SHARE = 0.42
 """Share of the width that facts and input get beside the output."""
@@ -51,7 +51,7 @@ def call_blocks(subject: Subject, width: int, room: int) -> list[Block]:
 
     Args:
         subject: The part.
-        width: Cells; from ``WIDE`` on, input and output stand side by side.
+        width: Cells; from ``WIDE`` on, input and output are side by side.
         room: Rows of the view: the output is cut so that what follows it is still seen.
     """
     facts = Fixed(lambda cells: facts_lines(subject, cells))
@@ -77,8 +77,8 @@ def facts_lines(subject: Subject, width: int) -> list[Line]:
     if subject.state or subject.verdict:
         runs: list[Run] = [(one_line(subject.state, 60), "text")] if subject.state else []
         if subject.verdict:
-            word, look = subject.verdict
-            runs += [("  " if runs else "", "text"), (word, look)]
+            word, ink = subject.verdict
+            runs += [("  " if runs else "", "text"), (word, ink)]
         lines.append(pair("state", runs, width))
     took = subject.milliseconds
     if took is not None:
@@ -126,8 +126,8 @@ def _id_value(identity: str) -> Value:
 def _input_blocks(subject: Subject) -> list[Block]:
     given = subject.data.get("input", subject.data.get("rawInput"))
     if given is None:
-        told = "none yet" if subject.state == "input-streaming" else "none"
-        return [Fixed(lambda width: [heading("Input", [told], width), BLANK])]
+        fact = "none yet" if subject.state == "input-streaming" else "none"
+        return [Fixed(lambda width: [heading("Input", [fact], width), BLANK])]
     value = Value("input", lambda: given if isinstance(given, str) else as_json(given), ".json")
     facts = [] if "input" in subject.data else ["as the model wrote it, no valid JSON"]
     top = Fixed(lambda width: [heading("Input", facts, width, value=value)])
@@ -150,9 +150,9 @@ def _output_blocks(subject: Subject, limit: int | None, width: int) -> list[Bloc
         return [*blocks, *_no_output(subject)]
     reply = reply_in(result) if isinstance(result, str) else Reply("", "")
     if reply.words:
-        said = Value("reply", lambda: reply.words)
-        top = Fixed(lambda width: [heading("Your words", [], width, value=said)])
-        blocks += [top, Text(reply.words, value=said), Fixed(lambda _: [BLANK])]
+        words = Value("reply", lambda: reply.words)
+        top = Fixed(lambda width: [heading("Your words", [], width, value=words)])
+        blocks += [top, Text(reply.words, value=words), Fixed(lambda _: [BLANK])]
     name = "Error" if subject.data.get("errorText") is not None else (
         "Denied" if subject.state == "output-denied" else "Output"
     )
@@ -207,16 +207,16 @@ def _section(
 
 def _no_output(subject: Subject) -> list[Block]:
     if subject.state == "output-denied":
-        told = "the call was denied"
+        why = "the call was denied"
     elif subject.call is not None and subject.call.status == "running":
-        told = "none yet, the call runs"
+        why = "none yet, the call runs"
     elif subject.state in ("input-available", "input-streaming", "approval-requested"):
-        told = "no result yet, or it was broken off"
+        why = "no result yet, or it was stopped"
     else:
-        told = "none"
+        why = "none"
     return [
         Fixed(lambda width: [
-            heading("Output", [], width), Line(((told, "faint italic"),)), BLANK,
+            heading("Output", [], width), Line(((why, "faint italic"),)), BLANK,
         ]),
         *_attached(subject),
     ]
@@ -255,7 +255,7 @@ def _attached(subject: Subject) -> list[Block]:
 
 
 def _damaged_blocks(text: str) -> list[Block]:
-    """Show what is stored of a part that is no JSON object, or is nested too deep."""
+    """Show a part that is not a JSON object, or is nested too deep, as it is stored."""
     value = Value("damaged part", lambda: text)
     facts = ["damaged", count_of(len(text), "character")]
     top = Fixed(lambda width: [heading("Content", facts, width, value=value)])
@@ -268,10 +268,10 @@ def _text_blocks(subject: Subject) -> list[Block]:
         lines = text.count("\n") + 1 if text else 0
         facts = [count_of(lines, "line"), count_of(len(text), "character")]
         value = Value("text", lambda: text, ".md")
-        look = "muted italic" if subject.type == "reasoning" else "text"
+        ink = "muted italic" if subject.type == "reasoning" else "text"
         title = "Thought" if subject.type == "reasoning" else "Text"
         top = Fixed(lambda width: [heading(title, facts, width, value=value)])
-        return [top, prose(text, value, look)]
+        return [top, prose(text, value, ink)]
     shown = {key: item for key, item in subject.data.items() if key != "type"}
     top = Fixed(lambda width: [heading("Content", [subject.type], width)])
     return [top, Tree(subject.root("$!", shown or None))]

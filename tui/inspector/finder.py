@@ -15,7 +15,7 @@ from textual.widgets import Input, Static
 from tui.kit.line_view import LineView
 from tui.kit.lines import Run
 from tui.kit.text import fit, one_line
-from tui.kit.text_line import TextLine, tell_above
+from tui.kit.text_line import TextLine, post_to_parent
 
 
 class FindBar(Horizontal):
@@ -80,14 +80,14 @@ class FindBar(Horizontal):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Go on in the view."""
         event.stop()
-        tell_above(self, self.Accepted())
+        post_to_parent(self, self.Accepted())
 
     def on_key(self, event: events.Key) -> None:
         """Close on escape, whatever the screen does with that key."""
         if event.key == "escape":
             event.stop()
             event.prevent_default()
-            tell_above(self, self.Closed())
+            post_to_parent(self, self.Closed())
 
 
 class Finder:

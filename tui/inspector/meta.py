@@ -22,7 +22,7 @@ _PROVIDER_KEYS = (
 
 
 def json_blocks(subject: Subject) -> list[Block]:
-    """Return the part's ``data_json`` as a tree; as text where it is no JSON object."""
+    """Return the part's ``data_json`` as a tree; as text where it is not a JSON object."""
     text = subject.detail.part.data_json
     value = Value("part", lambda: text, ".json")
     facts = [size(len(text.encode("utf-8", "surrogatepass")))]
@@ -58,10 +58,10 @@ def _tree_section(title: str, tree: Any, path: str, subject: Subject) -> list[Bl
     return [top, Tree(root, name=path), Fixed(lambda _: [BLANK])]
 
 
-def _fact(name: str, text: str, width: int, look: str = "text") -> Line:
+def _fact(name: str, text: str, width: int, ink: str = "text") -> Line:
     shown = one_line(text) if text == text.lstrip() else text
     value = Value(name, text.strip)
-    return pair(name, [(shown, look)], width, label=LABEL, value=value)
+    return pair(name, [(shown, ink)], width, label=LABEL, value=value)
 
 
 def _identity(name: str, identity: str, width: int) -> Line:

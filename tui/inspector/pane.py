@@ -207,7 +207,7 @@ class InspectorPane(CommandPane, Vertical):
 
     def _show_head(self, subject: Subject) -> None:
         summary = ((subject.summary, "text"),)
-        head = (subject.name, f"{subject.role_look} bold")
+        head = (subject.name, f"{subject.role_ink} bold")
         self.tabs.show(head, subject.kind, summary if subject.is_tool else ())
 
     def show_tab(self, *, stay: bool = False) -> None:

@@ -43,20 +43,20 @@ def read_records(db: Database, part_id: str, message_id: str) -> Records:
 
 
 def raw_blocks(records: Records, why_none: str, subject: Subject) -> list[Block]:
-    """Return the records as JSON trees, or as text where one is no JSON.
+    """Return the records as JSON trees, or as text where one is not JSON.
 
     Args:
         records: The records.
-        why_none: What to say when there are none.
+        why_none: Shown when there are none.
         subject: Keeps how the trees are folded.
     """
     if not records.texts:
-        told = f"The store keeps no original record of this part. {why_none}"
-        return [Text(told, words=True, paint=plain("muted"))]
+        none = f"The store keeps no original record of this part. {why_none}"
+        return [Text(none, words=True, paint=plain("muted"))]
     blocks: list[Block] = []
     if records.whole_message:
-        told = "These records belong to the message as a whole."
-        blocks += [Text(told, words=True, paint=plain("faint")), Fixed(lambda _: [BLANK])]
+        note = "These records belong to the message as a whole."
+        blocks += [Text(note, words=True, paint=plain("faint")), Fixed(lambda _: [BLANK])]
     for number, text in enumerate(records.texts, 1):
         blocks += _record(number, len(records.texts), text, subject)
     return blocks

@@ -12,7 +12,7 @@ from tui.kit.text import one_line
 from tui.kit.tree import Node, open_at_first
 from tui.transcript.calls import Call, describe
 
-_ROLE_LOOKS = {"user": "user", "assistant": "assistant", "system": "fork"}
+_ROLE_INKS = {"user": "user", "assistant": "assistant", "system": "fork"}
 _VERDICTS = {
     "ok": ("✔", "done", "ok"),
     "running": ("●", "running", "tool"),
@@ -23,7 +23,7 @@ _VERDICTS = {
     "pending": ("○", "no result", "tool"),
     "ended": ("○", "ended", "tool"),
 }
-"""Glyph, word and look of how a call ended."""
+"""Glyph, word and ink of how a call ended."""
 
 
 @dataclass(slots=True)
@@ -31,11 +31,11 @@ class Subject:
     """A part, ready to be shown.
 
     Attributes:
-        data: The part's ``data_json``; empty when it is no JSON object.
+        data: The part's ``data_json``; empty when it is not a JSON object.
         metadata: The message's ``metadata_json``.
         opened: Names of the sections that are shown whole.
         loaded: Attachments that were loaded, by name.
-        call: What the transcript says of a tool call; None for other parts.
+        call: A tool call as the transcript describes it; None for other parts.
         roots: The trees that were shown, by their path, as they are folded.
     """
 
@@ -85,7 +85,7 @@ class Subject:
 
     @property
     def damaged(self) -> str | None:
-        """The part's ``data_json`` where it is no JSON object that can be shown; else None."""
+        """The part's ``data_json`` where it is not a JSON object that can be shown; else None."""
         text = self.detail.part.data_json
         return text if not self.data and text.strip() not in ("", "{}") else None
 
@@ -95,8 +95,8 @@ class Subject:
         return self.type.startswith("tool-") or self.type == "dynamic-tool"
 
     @property
-    def role_look(self) -> str:
-        """The palette role of who speaks."""
+    def role_ink(self) -> str:
+        """The ink for who speaks."""
         if self.is_tool:
             return "error" if self.failed else "tool"
         if self.type == "reasoning":
@@ -105,7 +105,7 @@ class Subject:
             return "error"
         if self.type.startswith("data-"):
             return "fork"
-        return _ROLE_LOOKS.get(self.detail.message.role, "muted")
+        return _ROLE_INKS.get(self.detail.message.role, "muted")
 
     @property
     def name(self) -> str:
@@ -128,11 +128,11 @@ class Subject:
 
     @property
     def summary(self) -> str:
-        """One line that says what the part did or says."""
+        """What the part did or says, in one line."""
         if self.call is not None:
             return one_line(self.call.what, 300)
-        told = self.data.get("text") or self.data.get("filename") or self.data.get("url") or ""
-        return one_line(str(told), 300)
+        text = self.data.get("text") or self.data.get("filename") or self.data.get("url") or ""
+        return one_line(str(text), 300)
 
     @property
     def extras(self) -> dict[str, Any]:
@@ -153,15 +153,15 @@ class Subject:
 
     @property
     def verdict(self) -> tuple[str, str] | None:
-        """How the call ended, with its glyph, and the look of that."""
+        """How the call ended, with its glyph, and the ink for it."""
         if self.call is None:
             return None
-        glyph, word, look = _VERDICTS[self.call.status]
-        return f"{glyph} {one_line(self.call.word) or word}", look
+        glyph, word, ink = _VERDICTS[self.call.status]
+        return f"{glyph} {one_line(self.call.word) or word}", ink
 
     @property
     def milliseconds(self) -> int | None:
-        """How long the part took; None where nothing tells."""
+        """How long the part took; None where it is not known."""
         if self.call is not None:
             return None if self.call.milliseconds is None else round(self.call.milliseconds)
         part = self.detail.part

@@ -1,7 +1,7 @@
 """Blocks of lines: each knows its height at a width and gives any one of its lines.
 
 A view asks a block for the lines that are on the screen and for no others, so a block may
-stand for a value of megabytes. Write a new one by ``height`` and ``line``; give ``find`` and
+hold a value of megabytes. Write a new one by ``height`` and ``line``; give ``find`` and
 ``locate`` as well where a search can be answered without building all lines.
 """
 

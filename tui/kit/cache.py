@@ -1,4 +1,4 @@
-"""A cache that forgets what was used longest ago, by weight."""
+"""A cache with a limit of weight: what was used longest ago is dropped first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WeightedCache(Generic[K, V]):
 
         Args:
             limit: The total weight that is kept.
-            least: So many entries are kept whatever they weigh.
+            least: Entries that are kept whatever their weight.
         """
         self._limit, self._least = limit, least
         self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
@@ -29,11 +29,11 @@ class WeightedCache(Generic[K, V]):
         return len(self._entries)
 
     def __contains__(self, key: object) -> bool:
-        """Say whether a key is there, without counting it as used."""
+        """Return whether a key is there, without counting it as used."""
         return key in self._entries
 
     def __iter__(self) -> Iterator[K]:
-        """Return the keys, that which was used longest ago first."""
+        """Return the keys, the one used longest ago first."""
         return iter(self._entries)
 
     def get(self, key: K) -> V | None:
@@ -45,7 +45,7 @@ class WeightedCache(Generic[K, V]):
         return entry[0]
 
     def put(self, key: K, value: V, weight: int) -> None:
-        """Add or replace a value; the oldest go where the weight is too much."""
+        """Add or replace a value; the oldest are dropped above the limit."""
         self.drop(key)
         self._entries[key] = (value, weight)
         self.weight += weight
@@ -54,12 +54,12 @@ class WeightedCache(Generic[K, V]):
             self.weight -= old
 
     def drop(self, key: K) -> None:
-        """Forget a key."""
+        """Remove a key."""
         entry = self._entries.pop(key, None)
         if entry is not None:
             self.weight -= entry[1]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         self._entries.clear()
         self.weight = 0

@@ -1,7 +1,7 @@
 """The one way to the clipboard: tmux, OSC 52, a clipboard program, or a private file.
 
-Which one is taken follows from where the app runs; what was done is always said. A
-terminal never answers an OSC 52 write, so that way is told as "sent", not as "copied".
+The way depends on where the app runs, and a toast names it. A terminal never answers an
+OSC 52 write, so the toast says "sent" then, not "copied".
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Copied:
 
     Attributes:
         way: ``tmux``, ``terminal``, ``system`` or ``file``.
-        told: What was done, in words.
+        message: What was done, for a toast.
         path: The file that holds the text, if one was written.
     """
 
     way: str
-    told: str
+    message: str
     path: Path | None = None
 
 
@@ -55,7 +55,7 @@ class Clipboard:
 
     Attributes:
         write_terminal: Writes an OSC 52 sequence for a text to the terminal.
-        environment: The variables that tell where the app runs.
+        environment: The variables that show where the app runs.
         system: Gives a text to the desktop's clipboard; raises when it cannot.
         folder: Where private files go; the temporary folder by default.
     """
@@ -87,8 +87,8 @@ class Clipboard:
     def _to_tmux(self, text: str) -> Copied | None:
         if not self.environment.get("TMUX") or find("tmux", self.environment) is None:
             return None
-        # -w hands it on to the outer terminal whatever set-clipboard says (tmux 3.2).
-        for extra, told in ((["-w"], "tmux clipboard"), ([], "tmux buffer (prefix ] pastes it)")):
+        # -w hands it on to the outer terminal whatever set-clipboard is (tmux 3.2).
+        for extra, target in ((["-w"], "tmux clipboard"), ([], "tmux buffer (prefix ] pastes it)")):
             try:
                 done = run(
                     CommandLine.of("tmux", "load-buffer", *extra, "-"), given=text.encode(),
@@ -97,7 +97,7 @@ class Clipboard:
             except (Refused, TimeoutError):
                 return None
             if done.code == 0:
-                return Copied("tmux", f"copied {amount(text)} to the {told}")
+                return Copied("tmux", f"copied {amount(text)} to the {target}")
         return None
 
     def _to_terminal(self, text: str) -> Copied | None:
@@ -120,8 +120,8 @@ class Clipboard:
             file.write(text)
         why = "too much for the terminal" if not sent else "no clipboard program"
         also = "sent to the terminal (OSC 52) and " if sent else ""
-        told = f"{why}: {also}wrote {amount(text)} to {name}"
-        return Copied("file", told, Path(name))
+        message = f"{why}: {also}wrote {amount(text)} to {name}"
+        return Copied("file", message, Path(name))
 
 
 def _to_desktop(text: str) -> None:
@@ -146,7 +146,7 @@ async def copy(terminal: Terminal, text: str) -> Copied:
     clipboard = Clipboard(write_terminal, dict(os.environ), _to_desktop)
     copied = await asyncio.to_thread(clipboard.copy, text)
     title = "Copied" if copied.way != "file" else "Wrote a private file"
-    told = copied.told[0].upper() + copied.told[1:]
+    message = copied.message[0].upper() + copied.message[1:]
     severity = "information" if copied.way != "file" else "warning"
-    terminal.notify(told, title=title, severity=severity, markup=False)  # type: ignore[arg-type]
+    terminal.notify(message, title=title, severity=severity, markup=False)  # type: ignore[arg-type]
     return copied

@@ -44,7 +44,7 @@ def readable(colour: str, grounds: Iterable[str], least: float = AA) -> str:
 
     Args:
         colour: The wanted text colour.
-        grounds: All backgrounds that it stands on.
+        grounds: All backgrounds that it is drawn on.
         least: The contrast ratio to reach.
     """
     grounds = tuple(grounds)

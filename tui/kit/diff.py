@@ -1,4 +1,4 @@
-"""Edits as unified diffs: found in what a tool said, or computed from old and new text."""
+"""Edits as unified diffs: read from a tool call, or computed from the old and the new text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DiffLine:
 def from_patch(patch: Any) -> list[DiffLine]:
     """Return the lines of hunks ``{oldStart, newStart, lines: [" a", "-b", "+c"]}``.
 
-    Hunks of several files name theirs in ``file``, and each file's first says it.
+    Hunks of several files name their file in ``file``; each file's first hunk shows it.
     """
     made: list[DiffLine] = []
     hunks = [hunk for hunk in patch if isinstance(hunk, dict)] if isinstance(patch, list) else []

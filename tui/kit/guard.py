@@ -1,4 +1,4 @@
-"""The last guard of the screen: nothing but text is drawn, whichever widget drew it.
+"""The last guard of the screen: only harmless text is drawn, whichever widget drew it.
 
 Textual puts the strips of every widget through the app's line filters, and our own widgets
 that paint without it do so by ``filtered``. The guard is the last of these filters. Widgets

@@ -273,7 +273,7 @@ class LineView(ScrollView, can_focus=True):
     # Mouse
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Remember where a click began, to tell it from a selection."""
+        """Remember where a click began: a selection ends elsewhere."""
         self._pressed = (event.x, event.y)
 
     def on_click(self, event: events.Click) -> None:

@@ -88,7 +88,7 @@ class Line:
 
     @property
     def text(self) -> str:
-        """The content as plain text, without what stands at the right edge."""
+        """The content as plain text, without the right runs."""
         return "".join([text for text, _ink in self.runs])
 
     @property

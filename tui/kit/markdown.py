@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PLAIN = re.compile(r"[^\W\d_](?:[^\W_]|[ .,;:!?'’\"()\-–—/])*")
 """Text of one line in which nothing can be markup: no need to parse."""
 MOST_BRACKETS = 4_000
-"""Text with more of them is shown as it stands: each could begin a link."""
+"""Text with more of them is shown as it is: each could begin a link."""
 MEASURE = 100
 """Most cells of a line of prose in a block."""
 LONGEST_RENDERED = 200_000
@@ -54,7 +54,7 @@ def layout(text: str, width: int, whole_width: int, ink: str = "text") -> list[L
     if text.count("[") > MOST_BRACKETS:
         return plain_lines(text, width, ink)
     lines = _Layout(width, whole_width, ink).run(parser().parse(text))
-    # The parser drops what is nested too deeply; words are never lost.
+    # The parser drops what is nested too deeply; no words are lost.
     return lines if any(line.text.strip(" │") for line in lines) else plain_lines(text, width, ink)
 
 
@@ -79,7 +79,7 @@ def prose(text: str, value: Value, ink: str = "text") -> Block:
 
 
 class _Layout:
-    """Walks the tokens once; ``margin`` is what stands left of the current block."""
+    """Walks the tokens once; ``margin`` has the runs left of the current block."""
 
     def __init__(self, width: int, whole_width: int, ink: str) -> None:
         self.width, self.whole_width, self.ink = width, whole_width, ink
@@ -240,7 +240,7 @@ def _inline_runs(tokens: list[Token], ink: str) -> list[Run]:
             runs.append((f"[image {clean(token.content)}]", "muted"))
         else:
             colour = "user" if "underline" in flags[-1] else role
-            # Entities are decoded by the parser: what they stand for is cleaned here.
+            # Entities are decoded by the parser: the characters are cleaned here.
             runs.append((clean(token.content), " ".join([colour, *flags[-1].split()])))
     return runs
 

@@ -200,7 +200,7 @@ def marked(
     for start, end in spans:
         pieces += slice_runs(runs, at, start)
         for text, own in slice_runs(runs, max(at, start), end):
-            look = CURRENT_HIT if (start, end) == current else ink or f"{own} on:hit"
-            pieces.append((text, look))
+            hit = CURRENT_HIT if (start, end) == current else ink or f"{own} on:hit"
+            pieces.append((text, hit))
         at = max(at, end)
     return (*pieces, *slice_runs(runs, at, length))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 class Palette(NamedTuple):
     """Colours as ``#rrggbb``, named by role; see the drawings' palette.
 
-    ``faint`` stands on ``background`` and ``panel`` only; on a raised ground (``raised``,
+    Draw ``faint`` on ``background`` and ``panel`` only; on a raised ground (``raised``,
     ``focus``, ``hit``, ``added``, ``removed``) use ``muted`` in its place.
     """
 

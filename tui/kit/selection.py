@@ -17,7 +17,7 @@ from tui.kit.lines import Line
 from tui.kit.text import cells
 
 LINE_BITS = 32
-"""An offset's y is ``block << 32 | line``: it grows with the place, whatever the heights."""
+"""An offset's y is ``block << 32 | line``: it grows with the place, not with the heights."""
 LAST_LINE = (1 << LINE_BITS) - 1
 
 

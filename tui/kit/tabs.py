@@ -42,7 +42,7 @@ class Tabs(Widget, can_focus=False):
         """Show what the tabs are of.
 
         Args:
-            name: At the left, with its look.
+            name: At the left, with its ink.
             kind: Faint, after the name.
             summary: The second line.
         """

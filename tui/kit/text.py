@@ -1,8 +1,8 @@
-"""Text as it is drawn: harmless, of a width that every terminal agrees on, and wrapped.
+"""Text as it is drawn: harmless, as wide in every terminal, and wrapped.
 
 Every string from a session goes through ``clean`` (or ``one_line``) before it is drawn.
 Wrapping works on offsets into the source text, so that what was wrapped can be copied
-as it was, and it is linear in the length of the text whatever the text holds.
+as it was, and it is linear in the length of any text.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def fit(text: str, width: int) -> str:
 
 
 def fit_path(text: str, width: int) -> str:
-    """Cut a path to a width from its left, as its end tells most."""
+    """Cut a path to a width from its left: its end matters most."""
     if cells(text) <= width:
         return text
     tail = text

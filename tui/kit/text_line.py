@@ -1,4 +1,4 @@
-"""A line to type into, as all lines of this app are."""
+"""A line to type into."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _BREAKS = re.compile("[\t\n]")
 
 
 class TextLine(Input):
-    """An input whose value is harmless, whatever it is filled with, and on one line.
+    """An input whose value is harmless and one line.
 
-    It submits on enter at once: a key typed right behind it is none of the text.
+    It submits on enter at once: a key typed right after it does not go into the text.
     """
 
     def validate_value(self, value: str) -> str:
@@ -29,7 +29,7 @@ class TextLine(Input):
         if event.key == "enter":
             event.stop()
             event.prevent_default()
-            tell_above(self, self.Submitted(self, self.value))
+            post_to_parent(self, self.Submitted(self, self.value))
 
 
 def editable(text: str) -> str:
@@ -37,11 +37,11 @@ def editable(text: str) -> str:
     return text if text.isprintable() and text.isascii() else _BREAKS.sub(" ", neutral(text))
 
 
-def tell_above(widget: Widget, message: Message) -> None:
+def post_to_parent(widget: Widget, message: Message) -> None:
     """Give a message to a widget's parent, ahead of all that comes up from the widget later.
 
-    In the widget's own queue it would stand behind what waits for the key that is being
-    dealt with, and the next key would come before it.
+    In the widget's own queue it would come behind the key that is handled now, and the next
+    key would come before it.
     """
     if widget.parent is not None:
         widget.parent.post_message(message)

@@ -53,7 +53,7 @@ class Node:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is a string that one line cannot be trusted to hold."""
+        """Whether it is a string that may need more than one line."""
         return isinstance(self.value, str) and (len(self.value) > 24 or "\n" in self.value)
 
     @property
@@ -207,7 +207,7 @@ class Tree(Block):
             with_root: Show the root's own line (a scalar root always is).
             rows: Rows that an unfolded string shows at most; None shows all.
             indent: Cells before each line.
-            escapes: Show controls and what nobody sees as escapes, not as stand-ins.
+            escapes: Show controls and invisible characters as escapes, not as stand-ins.
         """
         self._shown = with_escapes if escapes else str
         self.root, self._name, self._rows, self._indent = root, name or "$", rows, indent
@@ -219,7 +219,7 @@ class Tree(Block):
 
     @classmethod
     def of(cls, value: object, *, name: str = "", rows: int | None = None, indent: int = 0) -> Tree:
-        """Return a tree of a value, unfolded as far as suits the eye."""
+        """Return a tree of a value, unfolded until the budget of nodes is spent."""
         root = Node(None, value, None)
         open_at_first(root)
         return cls(root, name=name, rows=rows, indent=indent)

@@ -1,4 +1,4 @@
-"""A tool call in words: its name, its object, how it ended, what came back."""
+"""A tool call in words: its name, what it acted on, how it ended, what it returned."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Call:
 
     Attributes:
         name: The tool as people call it.
-        what: One line that says what it did.
+        what: What it did, in one line.
         marks: Runs after it, such as ``+9 -3``.
-        word: How it ended, "" for an unremarkable success.
+        word: How it ended, "" for a plain success.
         milliseconds: How long it took; None where unknown.
         size: How much came back, in words.
-        said: A person's words in answer to the call.
+        reply: A person's words in answer to the call.
         body: What opens below: text, diff lines, or ``(state, text)`` of a check list.
         result: What the call gave back, where the body is something else; or the fixed text
             around a person's words.
@@ -50,7 +50,7 @@ class Call:
     milliseconds: float | None = None
     size: str = ""
     kind: BodyKind = "text"
-    said: str = ""
+    reply: str = ""
     body: Any = ""
     result: str = ""
     lead_lines: int = 4
@@ -59,10 +59,10 @@ class Call:
     call_id: str = ""
 
     @property
-    def result_tells(self) -> bool:
-        """Whether the result says more than that all went well."""
+    def result_matters(self) -> bool:
+        """Whether the result says more than that the call succeeded."""
         return self.status == "failed" or (
-            self.status in ("denied", "interrupted") and not self.said
+            self.status in ("denied", "interrupted") and not self.reply
         )
 
     @property
@@ -74,7 +74,7 @@ class Call:
             body = "\n".join(text for _state, text in self.body)
         else:
             body = self.body
-        shown = (f"{self.name} {self.what}", self.said, body, self.result)
+        shown = (f"{self.name} {self.what}", self.reply, body, self.result)
         return "\n".join(filter(None, shown))
 
 
@@ -106,7 +106,7 @@ _TELLING = (
     "query", "pattern", "url", "subject", "description", "prompt", "question", "skill", "title",
     "name", "text", "message", "task_id", "bash_id", "shell_id", "id",
 )
-"""The argument that tells most, first found first."""
+"""The most telling argument, first found first."""
 
 
 def tool_name(data: dict[str, Any]) -> str:
@@ -135,8 +135,8 @@ def describe(
     plain = name.lower().rsplit("__", 1)[-1]
     arguments = as_dict(given)
     call.what = shortened(_telling(arguments, given), root)
-    call.said, result = reply_in(call.body)
-    call.body = "" if call.said else result
+    call.reply, result = reply_in(call.body)
+    call.body = "" if call.reply else result
     for names, fill in SPECIAL:
         if plain in names:
             fill(call, arguments, as_dict(details.get("structured")), root)
@@ -180,7 +180,7 @@ def _joined_command(words: list[str]) -> str:
 def _ending(
     call: Call, data: dict[str, Any], details: dict[str, Any], times: tuple[int, int]
 ) -> None:
-    """Fill in status, word, duration, and drop what the output says twice."""
+    """Fill in status, word, duration, and drop from the output what is shown beside it."""
     state, status = str(data.get("state") or ""), details.get("status")
     code = details.get("exit_code")
     headed = _HEAD.match(call.body)
@@ -401,19 +401,19 @@ def _plan(call: Call, given: dict[str, Any], structured: dict[str, Any], root: s
 
 
 _META = re.compile(r"""\b(name|description)\s*:\s*(["'`])(.*?)(?<!\\)\2""", re.S)
-"""What a workflow's script says that it is: ``meta = {name: '…', description: '…'}``."""
+"""Name and description in a workflow's script: ``meta = {name: '…', description: '…'}``."""
 
 
 def _workflow(
     call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None
 ) -> None:
     script = given.get("script")
-    said: dict[str, str] = {}
+    meta: dict[str, str] = {}
     if isinstance(script, str):
         for key, _, value in _META.findall(script[:4000]):
-            said.setdefault(key, value)
-    name = structured.get("workflowName") or given.get("name") or said.get("name")
-    about = structured.get("summary") or said.get("description")
+            meta.setdefault(key, value)
+    name = structured.get("workflowName") or given.get("name") or meta.get("name")
+    about = structured.get("summary") or meta.get("description")
     words = [word for word in (name, about) if isinstance(word, str) and word]
     if words:
         call.what = one_line(": ".join(words))
@@ -435,4 +435,4 @@ SPECIAL: tuple[tuple[frozenset[str], Filler], ...] = (
     (frozenset({"askuserquestion", "question", "ask_user"}), _question),
     (frozenset({"exitplanmode", "exit_plan_mode"}), _plan),
 )
-"""Which tools are told how; names in lower case, MCP prefixes dropped."""
+"""Which function describes which tools; names in lower case, without MCP prefixes."""

@@ -146,7 +146,7 @@ def _named(item: Item, setting: Setting, name: str, text: str) -> Laid:
 
 
 def _steering(item: Item, setting: Setting) -> Laid:
-    """What the user said to an answer while it was made (AI SDK 7's ``steering-message``)."""
+    """A prompt that was sent while the answer was written (AI SDK 7's ``steering-message``)."""
     head = Line([("You", "user bold"), ("  sent while it worked", "faint")])
     lines = [head]
     for part in as_list(item.data.get("parts")):
@@ -235,4 +235,4 @@ _MAKERS: dict[str, Callable[[Item, Setting], Laid]] = {
     "data-result": _worded("result", "result", "text", "summary"),
 }
 WORDED = frozenset(_MAKERS)
-"""Types of parts that are told in words; of any other its JSON is shown."""
+"""Types of parts that are shown in words; any other part is shown as JSON."""

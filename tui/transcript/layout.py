@@ -1,4 +1,4 @@
-"""From a part to its lines: who speaks, what is said, and the dividers around it."""
+"""From a part to its lines: the speaker, the content, and the dividers around it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def lay_out(item: Item, setting: Setting) -> PartBlock:
 
 
 def _above(item: Item, setting: Setting) -> list[Line]:
-    """Return the dividers that stand above a part."""
+    """Return the dividers above a part."""
     lines: list[Line] = []
     if item.around.new_day:
         lines.append(divider([(day(item.message.created_at), "muted")], setting.width))
@@ -217,7 +217,7 @@ def _tool(item: Item, setting: Setting, block: PartBlock) -> None:
     elif call.status == "pending":
         call.milliseconds = None
         if setting.waiting and item.around.newest:
-            # The agent says that it waits; its rows do not say for which call.
+            # The agent reports that it waits; its rows do not name the call.
             call.status = "waiting"
             call.word = (
                 "waits for approval" if setting.waiting == "waiting-approval"
@@ -227,7 +227,7 @@ def _tool(item: Item, setting: Setting, block: PartBlock) -> None:
 
 
 def _ending(item: Item, setting: Setting) -> list[Line]:
-    """Return what a message says of its end: an error, that it was broken off."""
+    """Return how a message ended where it did not end well: an error, stopped by the user."""
     details = as_dict(item.metadata.get("backscroll"))
     lines: list[Line] = []
     error = details.get("error")
@@ -240,7 +240,7 @@ def _ending(item: Item, setting: Setting) -> list[Line]:
         for line in lines:
             line.bar = "error"
     if details.get("aborted_at") or details.get("aborted"):
-        lines.append(Line([(f"{glyphs().failed} ", "error"), ("broken off here", "error")],
+        lines.append(Line([(f"{glyphs().failed} ", "error"), ("stopped here", "error")],
                           bar="error"))
     return lines
 

@@ -15,7 +15,7 @@ _MEDIA = re.compile(r"^[\w.+-]+/[\w.+-]+$")
 
 
 def decode(text: str) -> Any:
-    """Decode JSON as it stands in a store; what is no JSON comes back as text."""
+    """Decode JSON from a store; text that is not JSON is returned as it is."""
     try:
         return loads(text)
     except DamagedJson:

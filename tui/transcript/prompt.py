@@ -14,7 +14,7 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tui.kit.text_line import TextLine, tell_above
+from tui.kit.text_line import TextLine, post_to_parent
 from tui.transcript.document import Document
 
 PromptKind = Literal["find", "goto"]
@@ -79,7 +79,7 @@ class Prompt(Horizontal):
         """Post the typed text."""
         event.stop()
         self.close()
-        tell_above(self, self.Accepted(self.kind, event.value))
+        post_to_parent(self, self.Accepted(self.kind, event.value))
 
     def on_key(self, event: events.Key) -> None:
         """Close on escape, before the screen sees the key."""
@@ -87,7 +87,7 @@ class Prompt(Horizontal):
             event.stop()
             event.prevent_default()
             self.close()
-            tell_above(self, self.Closed())
+            post_to_parent(self, self.Closed())
 
 
 def place_named(text: str, document: Document) -> int | str:

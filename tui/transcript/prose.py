@@ -23,7 +23,7 @@ _TAGS = re.compile(r"""</?[a-z][a-z_-]*(?: [a-z_-]+="[^"<>]*")*>""")
 def capped(
     text: str, pages: int, characters: int = CAP_CHARACTERS
 ) -> tuple[str, Line | None]:
-    """Cut text to what is shown, with the line that says what is left."""
+    """Cut text to what is shown; also return the line that counts the rest."""
     limit = characters * pages
     if len(text) <= limit:
         return text, None
@@ -35,7 +35,7 @@ def capped(
 
 
 def capped_lines(lines: list[Line], pages: int) -> list[Line]:
-    """Cut lines to what is shown, with the line that says how many are left."""
+    """Cut lines to what is shown, with a line that counts the rest."""
     limit = CAP_LINES * pages
     if len(lines) <= limit:
         return lines

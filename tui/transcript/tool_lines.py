@@ -1,4 +1,4 @@
-"""A tool call laid out: one line that tells what it did, and what came of it below."""
+"""A tool call laid out: one line with what it did, its result below."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def tool_lines(call: Call, item: Item, setting: Setting) -> tuple[list[Line], bo
     level: Level = item.level or setting.tools
     child = child_of(setting.children, item.message.id, call.call_id)
     body = [
-        *_said(call, item, setting),
+        *_reply(call, item, setting),
         *_body(call, item, setting, level),
         *_result(call, item, setting, level),
     ]
@@ -58,11 +58,11 @@ def tool_lines(call: Call, item: Item, setting: Setting) -> tuple[list[Line], bo
     return lines, bool(call.body or call.result) and level != "whole"
 
 
-def _said(call: Call, item: Item, setting: Setting) -> list[Line]:
+def _reply(call: Call, item: Item, setting: Setting) -> list[Line]:
     """Lay out a person's words in answer to the call; they show at every level."""
-    if not call.said:
+    if not call.reply:
         return []
-    text = call.said[: CAP_CHARACTERS * item.pages]
+    text = call.reply[: CAP_CHARACTERS * item.pages]
     lines: list[Line] = []
     for source in clean(text).split("\n"):
         lead: list[Run] = [("    " if lines else "You ", "user bold")]
@@ -72,11 +72,11 @@ def _said(call: Call, item: Item, setting: Setting) -> list[Line]:
 
 
 def _result(call: Call, item: Item, setting: Setting, level: Level) -> list[Line]:
-    """Lay out what came back beside the body: an error, or the fixed text around an answer."""
+    """Lay out the result beside the body: an error, or the fixed text around an answer."""
     if not call.result or level == "off":
         return []
-    if level != "whole" and not call.result_tells:
-        aside = call.said or call.kind == "markdown"
+    if level != "whole" and not call.result_matters:
+        aside = call.reply or call.kind == "markdown"
         return [first_line(call.result, setting.width - 2, [], "faint")] if aside else []
     ink = "error" if call.status == "failed" else "faint"
     text = call.result[: CAP_CHARACTERS * item.pages]
@@ -135,7 +135,7 @@ def _body(call: Call, item: Item, setting: Setting, level: Level) -> list[Line]:
 
 
 def _cut(lines: list[Line], source: list[object] | list[Line], limit: int) -> list[Line]:
-    """Keep the first lines, and say how many there are besides."""
+    """Keep the first lines, with a line that counts the rest."""
     if len(lines) <= limit + 1 and len(source) <= limit + 1:
         return lines
     left = max(len(source), len(lines)) - limit
