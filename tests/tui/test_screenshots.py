@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
-from tui.screenshots import SHOTS
+from tui.screenshots.moving import MOVING, moving_picture
+from tui.screenshots.shots import SHOTS, Frame
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,9 +21,41 @@ def test_they_show_the_app_as_it_is(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     names = {f"{shot.name}.svg" for shot in SHOTS}
-    assert {path.name for path in (ROOT / "screenshots").glob("*.svg")} == names
+    checked_in = {path.name for path in (ROOT / "screenshots").glob("*.svg")}
+    assert checked_in == {*names, f"{MOVING.name}.svg"}
     stale = [
         name for name in sorted(names)
         if (tmp_path / name).read_bytes() != (ROOT / "screenshots" / name).read_bytes()
     ]
     assert stale == [], "run: python -m tui.screenshots"
+
+
+SCREEN = """<svg xmlns="http://www.w3.org/2000/svg"><style>.t-r1 {{ fill: #fff;font-weight: bold }}
+</style><rect fill="#111" x="0" y="1.5" width="12.2" height="24.65" shape-rendering="crispEdges"/>
+<rect fill="#111" x="12.2" y="1.5" width="12.2" height="24.65" shape-rendering="crispEdges"/>
+<text class="t-r1" x="0" y="20" textLength="61" clip-path="url(#l)">&#160;{first}&#160;</text>
+<text class="t-r1" x="0" y="44.4" textLength="36.6" clip-path="url(#l)">two</text></svg>"""
+
+
+def test_a_row_that_stays_is_drawn_once_in_the_moving_picture() -> None:
+    words = ("one", "a&lt;b")
+    picture = moving_picture([Frame(SCREEN.format(first=word), f"k   {word}") for word in words])
+    assert picture.count(">two<") == 1 and picture.count(">one<") == picture.count(">a&lt;b<") == 1
+    assert '<rect x="0" width="24.4"' in picture
+    assert '<text class="c0" x="12.2" y="18.5" textLength="36.6">one<' in picture
+    shown = re.findall(r"@keyframes (f[\d-]+)\{(.*?\})\}", picture)
+    assert shown == [
+        ("f0-1", "0%{visibility:visible}50%{visibility:hidden}"),
+        ("f1-2", "0%{visibility:hidden}50%{visibility:visible}100%{visibility:visible}"),
+    ]
+
+
+def test_the_moving_picture_needs_nothing_else() -> None:
+    path = ROOT / "screenshots" / f"{MOVING.name}.svg"
+    text = path.read_text(encoding="utf-8")
+    assert len(text.encode()) < 500_000
+    assert "url(" not in text and "<script" not in text and "href" not in text
+    root = ElementTree.fromstring(text)
+    groups = {group.attrib["class"] for group in root.iter("{http://www.w3.org/2000/svg}g")}
+    timed = set(re.findall(r"@keyframes (f[\d-]+)", text))
+    assert groups - timed <= {f"f0-{len(MOVING.captions)}"}

@@ -1,21 +1,15 @@
-"""``python -m tui.screenshots``: draws the real app into SVG files.
+"""The pictures of the app: what is opened, which keys are pressed, and the screens after them.
 
-It shows the demo store, and in one picture a library of the tests' samples.
-
-Clock, time zone, home folder, locale and settings are fixed, so the same code draws the
-same bytes on every machine.
+They show the demo store, and in one picture a library of the tests' samples. Clock, time
+zone, home folder, locale and settings are fixed, so the same code draws the same bytes on
+every machine.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import shutil
-import sys
-import tempfile
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,8 +22,7 @@ if TYPE_CHECKING:
 NOW = 1_790_000_000_000
 """Epoch ms at which the pictures are taken: 2026-09-21 14:13:20 UTC."""
 HOME = "/home/mira"
-FOLDER = Path("screenshots")
-DATA = Path(__file__).parents[1] / "tests" / "data"
+DATA = Path(__file__).parents[2] / "tests" / "data"
 LOOK_S = 0.1
 SAME_LOOKS = 3
 TURNS = 50
@@ -43,6 +36,8 @@ class Shot:
     Attributes:
         size: Columns and rows.
         keys: What is pressed before it is taken.
+        captions: What a moving picture says of a key, by the key's place in ``keys``; the
+            frame after each of these keys is in the picture.
         theme: None for the default one.
         samples: Synced in place of the demo store: kind of source, and place below ``DATA``.
         now: Epoch ms at which it is taken.
@@ -51,6 +46,7 @@ class Shot:
     name: str
     size: tuple[int, int]
     keys: tuple[str, ...] = ()
+    captions: tuple[tuple[int, str], ...] = ()
     theme: str | None = None
     samples: tuple[tuple[str, str], ...] = ()
     now: int = NOW
@@ -101,27 +97,6 @@ def fixed_environment(folder: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Take all pictures.
-
-    Returns:
-        The exit code.
-    """
-    parser = argparse.ArgumentParser(prog="python -m tui.screenshots", description=__doc__)
-    parser.add_argument("--out", type=Path, default=FOLDER, help="the folder (screenshots)")
-    out = parser.parse_args(arguments).out.absolute()
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as name:
-        os.environ.update(fixed_environment(Path(name)))
-        os.environ.pop("NO_COLOR", None)
-        time.tzset()
-        for shot in SHOTS:
-            path = out / f"{shot.name}.svg"
-            path.write_text(asyncio.run(_take(shot, Path(name))), encoding="utf-8")
-            print(path)
-    return 0
-
-
 def _library(shot: Shot, folder: Path) -> Path:
     """Return a new library with all the samples of a picture."""
     from store.engine.database import open_database
@@ -145,7 +120,26 @@ def _library(shot: Shot, folder: Path) -> Path:
     return folder / f"{shot.name}.db"
 
 
-async def _take(shot: Shot, folder: Path) -> str:
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the screen shows after a key.
+
+    Attributes:
+        svg: The screen.
+        caption: What a moving picture says of the key.
+    """
+
+    svg: str
+    caption: str = ""
+
+
+async def frames(shot: Shot, folder: Path) -> list[Frame]:
+    """Return the screens of a picture that have a caption, and the last one.
+
+    Args:
+        shot: The picture.
+        folder: Where its store is made.
+    """
     from store.config import Settings
     from store.demo import make_demo
     from tui.app import BackscrollApp
@@ -161,10 +155,15 @@ async def _take(shot: Shot, folder: Path) -> str:
         app.theme = shot.theme
     async with app.run_test(size=shot.size) as pilot:
         await _settle(app, pilot)
-        for key in shot.keys:
-            await pilot.press(key)
-            await _settle(app, pilot)
-        return app.export_screenshot(title="backscroll")
+        captions, taken = dict(shot.captions), []
+        for number, key in enumerate(("", *shot.keys)):
+            if key:
+                await pilot.press(key)
+                await _settle(app, pilot)
+            if number in captions or number == len(shot.keys):
+                svg = app.export_screenshot(title="backscroll")
+                taken.append(Frame(svg, captions.get(number, "")))
+        return taken
 
 
 async def _settle(app: BackscrollApp, pilot: Pilot[None]) -> None:
@@ -181,13 +180,8 @@ async def _settle(app: BackscrollApp, pilot: Pilot[None]) -> None:
             await app.main.inspector.settled()
         # Cheaper by far than a whole picture, which would show the same.
         now = repr([list(strip) for strip in app.screen._compositor.render_strips()])
-        works = any(not worker.is_finished for worker in app.workers)
+        # A dialog is awaited by a worker, which ends with it.
+        works = not app.screen.is_modal and any(not one.is_finished for one in app.workers)
         same = same + 1 if now == seen and not works else 0
         seen = now
 
-
-if __name__ == "__main__":
-    from store.system.streams import guard_streams
-
-    guard_streams()
-    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Pictures of the real app, for the README and the documentation."""
