@@ -152,7 +152,7 @@ def open_for_sync(path: Path) -> Database:
     """Open the store that sync writes, made where it is missing.
 
     Raises:
-        StoreError: It is no store of ours, or a newer version wrote it.
+        StoreError: It is no library, or a newer version wrote it.
     """
     try:
         database = open_database(path, create=True)

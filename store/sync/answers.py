@@ -1,6 +1,6 @@
 """Names each answer of a model, so that its copies are known wherever they are stored.
 
-The name stands in ``metadata_json.source.answer`` as ``[name, request, words]``: digests of
+The name is in ``metadata_json.source.answer`` as ``[name, request, words]``: digests of
 the API's id of the answer, of its request (null where a source does not say), and of what
 the answer says. An answer without an id of the API is named by its time and its words,
 ``[name]``. What follows from equal names is decided when they are read

@@ -77,7 +77,7 @@ class Batch:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a batch.
+    """The result of a batch.
 
     Attributes:
         overtaken: The units that another sync wrote after they were listed, to be read
@@ -128,7 +128,7 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
 
 
 def _can_be_written(database: Database, result: ReadUnit) -> bool:
-    """Say whether what a step goes on from is there, or, for a first one, that it is not."""
+    """Return whether what a step continues is there, or, for a first one, that it is not."""
     if result.goes_on:
         return all(can_go_on(database, one) for one in result.sessions if one.first_record)
     return not result.more or not any(

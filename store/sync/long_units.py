@@ -21,7 +21,7 @@ LONG_BYTES = 1 << 20
 
 
 def is_long(job: Job) -> bool:
-    """Say whether a unit is read in steps."""
+    """Return whether a unit is read in steps."""
     return (
         job.unit.size >= LONG_BYTES
         and isinstance(job.root, Path)

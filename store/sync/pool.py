@@ -60,7 +60,7 @@ class Done:
 
     Attributes:
         jobs: The units of one transaction.
-        outcome: What came of them.
+        outcome: Their result.
         lost: A unit that ended the helper which read it; nothing of it is in the store.
     """
 

@@ -53,7 +53,7 @@ def prepare(
         keep_originals: Whether the original records are kept.
         compress: Whether record blocks are compressed now, or only when they are written.
         memory: What was made of the same session before, so that only what changed is made.
-        carried: What the messages come to that lie before those of the draft.
+        carried: The sums over the messages before those of the draft.
         until: The message that the next reading begins with, where that is known.
     """
     memory = memory or Memory(keeps=False)
@@ -99,7 +99,7 @@ def rollups(messages: list[MessageDraft], before: Rollups = NOTHING_CARRIED.roll
 
     Args:
         messages: The messages.
-        before: The sums over those that lie before them.
+        before: The sums over those that are before them.
     """
     answers = (message.metadata for message in messages if message.role == "assistant")
     return sums(answers, before)
@@ -165,7 +165,7 @@ def _lay_out(
     """Give each message its id and place, so that ``(created_at, id)`` is the order."""
     at, position = carried.at, carried.position
     if at < 0 and draft.messages and draft.messages[0].created_at <= 0:
-        # What has no time that can be, and stands first, has that of what follows.
+        # What has no time that can be, and is first, has that of what follows.
         at, position = _first_time(draft), -1
     memory.begin()
     ids: dict[str, str] = {}

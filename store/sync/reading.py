@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class ReadUnit:
-    """What came of reading a unit.
+    """The result of reading a unit.
 
     Attributes:
         stamps: As the files were when they were read; None where reading failed, so that
@@ -31,7 +31,7 @@ class ReadUnit:
         before: What the store has of sessions from the last reading, where that is known.
         written: The ids of the sessions that were written whole or as they differ.
         saved: What is remembered of the unit once it is written (``units.UnitState``).
-        depends: What else the reading hangs on, and what it tells others; None where that
+        depends: What else the reading depends on, and what it tells others; None where that
             is as it was.
         facts: What it tells others more than before, where ``depends`` is None.
         is_long: Whether the unit is read in steps.
@@ -39,7 +39,7 @@ class ReadUnit:
         more: Whether another reading of the unit follows.
         follows: Whether it follows another reading of the same sync.
         also: The ids of the unit's sessions that were not read, as they did not change.
-        state: Where the next reading goes on.
+        state: Where the next reading continues.
     """
 
     sessions: list[PreparedSession] = field(default_factory=list)
@@ -66,7 +66,7 @@ class ReadUnit:
             self.depends.facts = [fact for fact in told if fact.session not in sessions]
 
     def depends_on(self, reading: Reading) -> None:
-        """Take what a reading hangs on."""
+        """Take what a reading depends on."""
         self.depends = Dependencies(reading.looked, reading.facts, frozenset(reading.wants))
 
 

@@ -1,4 +1,4 @@
-"""Where long units can be gone on with: kept in the library beside what was read of them."""
+"""Where long units can be continued: kept in the library beside what was read of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PAGE_NAMES = 16_384
 
 
 class Names:
-    """The ids that lie before the place where a unit is gone on with, as hashes.
+    """The ids that are before the place where a unit is continued, as hashes.
 
     Two ids that share a hash cost a reading of the whole file, no more. They are kept in
     pages of so many, each page in buckets, so that little is read to look one up and little
@@ -47,7 +47,7 @@ class Names:
         """Take the names of a kept state; none where there is no such state.
 
         Args:
-            database: A file of ours.
+            database: A library file.
             reading: The state's id.
             pages: Its pages.
             in_last: Names in its last page.
@@ -60,7 +60,7 @@ class Names:
         self._added: set[bytes] = set()
 
     def known(self, names: Collection[str]) -> bool:
-        """Say whether any of some names is among them."""
+        """Return whether any of some names is among them."""
         hashes = _hashes(names)
         if not self._added.isdisjoint(hashes):
             return True
@@ -119,9 +119,9 @@ class State:
     Attributes:
         session: The id of the session of its long file.
         sessions: The ids of all its sessions.
-        carried: What the messages before the place come to.
+        carried: The sums over the messages before the place.
         place: The source's part.
-        names: What lies before the place.
+        names: What is before the place.
         id: In the library; None where it was not kept yet.
     """
 
@@ -157,10 +157,10 @@ class _Kept:
 
 
 def load(database: Database, job: Job, keep_originals: bool) -> State | None:
-    """Return where a unit can be gone on with; None where it has to be read whole.
+    """Return where a unit can be continued; None where it has to be read whole.
 
     Args:
-        database: A file of ours.
+        database: A library file.
         job: The unit.
         keep_originals: Whether original records are kept now; they must have been before.
     """
@@ -191,7 +191,7 @@ def load(database: Database, job: Job, keep_originals: bool) -> State | None:
 
 
 def _is_whole(database: Database, session_id: str) -> bool:
-    """Say whether a session is in the library, and its source has all that it had."""
+    """Return whether a session is in the library, and its source has all that it had."""
     row = database.connection.execute(
         "SELECT json_extract(metadata_json, '$.source') FROM chat_sessions WHERE id = ?",
         (session_id,),
@@ -203,7 +203,7 @@ def _is_whole(database: Database, session_id: str) -> bool:
 
 
 def is_there(database: Database, session_id: str) -> bool:
-    """Say whether a session is in the library."""
+    """Return whether a session is in the library."""
     row = database.connection.execute(
         "SELECT 1 FROM chat_sessions WHERE id = ?", (session_id,)
     ).fetchone()
@@ -211,10 +211,10 @@ def is_there(database: Database, session_id: str) -> bool:
 
 
 def save(database: Database, job: Job, state: State | None, stored: str) -> None:
-    """Keep where a unit can be gone on with, or that it cannot; call it in a transaction.
+    """Keep where a unit can be continued, or that it cannot; call it in a transaction.
 
     Args:
-        database: A file of ours.
+        database: A library file.
         job: The unit.
         state: The state; None drops what is kept.
         stored: The unit's ``stamp_json`` as it was just written.

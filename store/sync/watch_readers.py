@@ -25,7 +25,7 @@ MOST_FOLLOWERS = 16
 MOST_BYTES = 96 << 20
 """Source bytes of all sessions that are kept; the newest is kept whatever its size."""
 IDLE_S = 300.0
-"""A session that has not grown for so long is let go, and read whole when it does."""
+"""A session that has not grown for so long is released, and read whole when it does."""
 MOST_WHOLES = 2
 """A long session that was read whole so often in a row is held in memory from then on."""
 Key = tuple[str, str, str]
@@ -79,7 +79,7 @@ class Followers:
     ) -> Iterator[tuple[Job, ReadUnit]]:
         """Give the units' readings; many at once are no sessions that grow.
 
-        Long ones are gone on with from what the library keeps of them, and only held in
+        Long ones are continued from what the library keeps of them, and only held in
         memory where that cannot be.
 
         Args:

@@ -29,7 +29,7 @@ class Block:
     """Lines that belong together.
 
     Attributes:
-        lines: As they stand, blank ones after it too.
+        lines: As they are, blank ones after it too.
     """
 
     kind: Kind
@@ -83,7 +83,7 @@ def _begins(line: str) -> bool:
 
 
 def _breaks(line: str) -> bool:
-    """Tell whether a line ends as the program ends those that it writes."""
+    """Return whether a line ends as the program ends those that it writes."""
     return line.rstrip("\r").endswith("  ")
 
 
@@ -94,7 +94,7 @@ def _kind(line: str, block: Block | None, *, told: bool, follows: bool) -> Kind:
         line: Not a blank one.
         block: What it comes after.
         told: Whether its beginning can be trusted.
-        follows: Whether it stands right below a line of the program or the user, or first.
+        follows: Whether it is right below a line of the program or the user, or first.
     """
     if block is None and line.startswith("# aider chat started at "):
         return "start"

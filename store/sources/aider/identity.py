@@ -1,7 +1,7 @@
 """What a session is called: by its file and when it started, also after the file moved.
 
-A session's id hangs on the path of its history. Where the repository, or the home that it
-lies in, has moved since, its sessions are known by when they started and what they say, and
+A session's id depends on the path of its history. Where the repository, or the home that it
+is in, has moved since, its sessions are known by when they started and what they say, and
 keep the ids that they had.
 """
 
@@ -25,7 +25,7 @@ def told(path: str, region: Region, session: str) -> Fact:
 
     Args:
         path: The history file.
-        region: Where in it the session lies.
+        region: Where in it the session is.
         session: The session's id.
     """
     return Fact(START + region.name, session, path)
@@ -38,7 +38,7 @@ def known_as(
 
     Args:
         path: The history file.
-        region: Where in it the session lies.
+        region: Where in it the session is.
         records: What it says.
         library: Has the sessions of files that were read earlier.
         holds: Looks into the files that these had.
@@ -57,7 +57,7 @@ def known_as(
 
 
 def _same(one: Sequence[bytes], other: Sequence[bytes]) -> bool:
-    """Say whether two records of a session say the same, as far as the shorter one goes."""
+    """Return whether two records of a session say the same, as far as the shorter one goes."""
     shorter, longer = sorted((one, other), key=len)
     if not shorter or list(shorter[:-1]) != list(longer[: len(shorter) - 1]):
         return False

@@ -1,4 +1,4 @@
-"""Where in a history file each session lies; what was looked through is not read again.
+"""Where in a history file each session is; what was looked through is not read again.
 
 Source: the aider section of the format page: one file per repository, in which a line
 ``# aider chat started at ...`` begins a session.
@@ -51,7 +51,7 @@ class Regions:
         self._seen: dict[str, _Seen] = {}
 
     def of(self, path: str) -> tuple[os.stat_result, list[Region]]:
-        """Return a file's state and its sessions, in the order in which they stand.
+        """Return a file's state and its sessions, in the order of the file.
 
         Raises:
             OSError: It cannot be read.

@@ -64,7 +64,7 @@ class _Chat:
         return text_part(text, self.at, number)
 
     def _said(self, text: str, number: int) -> list[PartDraft]:
-        """Return an answer's parts: what was thought stands between tags before the words."""
+        """Return an answer's parts: what was thought is between tags before the words."""
         parts: list[PartDraft] = []
         place = 0
         for thought in _THOUGHT.finditer(text):
@@ -185,10 +185,10 @@ def session_draft(
 
     Args:
         path: The history file; its folder is the session's.
-        region: Where in the file it lies.
+        region: Where in the file it is.
         body: The bytes there.
         typed: The prompts that were typed in it, with their times.
-        before: The session before it, which ``--restore-chat-history`` goes on with.
+        before: The session before it, which ``--restore-chat-history`` continues with.
     """
     chat = _Chat(region.started, list(typed))
     records: list[bytes] = []

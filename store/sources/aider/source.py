@@ -1,4 +1,4 @@
-"""The aider source: where its histories lie, and how their sessions are read.
+"""The aider source: where its histories are, and how their sessions are read.
 
 Source: the aider section of the format page.
 """
@@ -30,8 +30,8 @@ _LEAD = 16
 class AiderSource:
     """Fulfils ``store.sources.base.protocol.Source``; reads the two history files only.
 
-    aider has no folder of its own: a history lies in each repository. Found are those that
-    the environment names, of the folder one stands in and of home; others are added in the
+    aider has no folder of its own: a history is in each repository. Found are those that
+    the environment names, of the current folder and of home; others are added in the
     config file.
     """
 
@@ -128,7 +128,7 @@ class AiderSource:
         draft = _draft(path, regions, place, problems)
         draft.source_id = self._known_as(path, regions[place], draft)
         if draft.lineage is not None:
-            # It goes on with the session before it.
+            # It continues with the session before it.
             before = _draft(path, regions, place - 1, [])
             draft.lineage.parent_source_id = self._known_as(path, regions[place - 1], before)
         return draft
@@ -137,7 +137,7 @@ class AiderSource:
         return known_as(path, region, draft.records, self._library, self._holds)
 
     def _holds(self, path: str, name: str) -> bool:
-        """Say whether a file has a session of a name now."""
+        """Return whether a file has a session of a name now."""
         try:
             _, regions = self._regions.of(path)
         except OSError:
@@ -189,7 +189,7 @@ def _typed(path: str) -> list[tuple[int, str]]:
 def _unit(path: str, status: os.stat_result, region: Region, *, last: bool) -> Unit:
     """Return a session's unit; only the last one moves when the file does.
 
-    The stamp of another session says where in the file it lies, not when the file changed.
+    The stamp of another session says where in the file it is, not when the file changed.
     """
     size = region.end - region.start
     if not last:
@@ -217,7 +217,7 @@ def _head_of(path: str) -> bytes:
 
 
 def _is_history(path: Path) -> bool:
-    """Tell whether a Markdown file's beginning holds a session of aider's."""
+    """Return whether a Markdown file's beginning holds a session of aider's."""
     if path.suffix != ".md":
         return False
     try:

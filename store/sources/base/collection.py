@@ -1,7 +1,7 @@
 """Pauses the cyclic garbage collector while drafts are made.
 
 Rows and drafts hold no cycles, yet every few hundred of them start a collection that
-walks all that stand: a third of the time of a read.
+walks all that exist: a third of the time of a read.
 """
 
 from __future__ import annotations

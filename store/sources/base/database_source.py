@@ -126,7 +126,7 @@ class DatabaseSource(ABC):
             return self.read_session(connection, path, unit.key.partition("/")[2], unit)
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
-        """Return what to watch: the databases' own files, not what lies beside them."""
+        """Return what to watch: the databases' own files, not what is beside them."""
         found = self.databases_at(root)
         if not found:
             return [root]
@@ -136,7 +136,7 @@ class DatabaseSource(ABC):
         """List the sessions of changed databases that moved since the last time.
 
         Returns:
-            None where something else changed, which only a listing can tell of.
+            None where something else changed, which needs a listing.
         """
         owners = {
             os.path.abspath(f"{path}{ending}"): path

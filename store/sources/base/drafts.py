@@ -21,7 +21,7 @@ class PartDraft:
     """One AI SDK part.
 
     What names another row does it by source id, for sync to replace once ids are minted:
-    ``data.tail_start_id`` of a ``data-compaction`` part (the first message left standing
+    ``data.tail_start_id`` of a ``data-compaction`` part (the first message kept
     before the summary), and ``resultProviderMetadata.backscroll.child_session_source_id``
     of a tool part.
 
@@ -48,7 +48,7 @@ class ApiAnswer(NamedTuple):
 
     Attributes:
         id: The API's id of the answer, else the agent's own, where copies keep that.
-        request: The id of the request; None where the source does not tell. An id alone says
+        request: The id of the request; None where it is not recorded. An id alone says
             little: some gateways number the answers of each session from 1.
     """
 
@@ -119,7 +119,7 @@ class SessionDraft:
     Attributes:
         source_id: The session's id at the source, unique within the source's kind.
         path: The file or database it was read from.
-        model: ``{provider_id, model_id, variant?}``; None where the source does not tell.
+        model: ``{provider_id, model_id, variant?}``; None where it is not recorded.
         metadata: What goes into ``metadata_json`` beside ``title``, ``source``, ``lineage``.
         records: The original records in order, as bytes without their newline.
         first_record: The number of the first of ``records``; where it is not 0, the draft
@@ -128,7 +128,7 @@ class SessionDraft:
         archived_at: Epoch ms where the source itself has the session archived.
         names_count: Whether the messages' ``source_id`` only say which one of the session each
             is, so that another one has it where something before it was taken out.
-        partial: Whether this is what something beside the session's own files tells of it: an
+        partial: Whether this is what something beside the session's own files says about it: an
             index, a list of prompts. It never takes the place of what those files told.
         tells_title: Whether what holds the session's title was read: one that was given before
             and is not there now was taken back. Otherwise its file may be gone, and it stays.

@@ -1,4 +1,4 @@
-"""Results that stand before their calls; what joins them is the call's id alone."""
+"""Results that come before their calls; what joins them is the call's id alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class EarlyResults:
         self._held: dict[str, tuple[PartDraft, MessageDraft]] = {}
 
     def hold(self, call_id: str, part: PartDraft, holder: MessageDraft) -> None:
-        """Remember a result that stands without its call in a message.
+        """Remember a result that is without its call in a message.
 
         Args:
             call_id: The call's id.
@@ -25,7 +25,7 @@ class EarlyResults:
         self._held[call_id] = (part, holder)
 
     def __contains__(self, call_id: object) -> bool:
-        """Tell whether a call's result came before it."""
+        """Return whether a call's result came before it."""
         return call_id in self._held
 
     def join(
@@ -36,7 +36,7 @@ class EarlyResults:
         Args:
             call_id: The call's id.
             call: Its part, without a result.
-            owner: The message that it stands in.
+            owner: The message that it is in.
             messages: All messages; one that held nothing but the result is taken out.
 
         Returns:

@@ -1,4 +1,4 @@
-"""Files of lines in another form than UTF-8: told by how they begin, and read all the same."""
+"""Files of lines in another form than UTF-8, recognised by how they begin and read all the same."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 MAY_GO_ON_FOR_MS = 10_000
-"""How long after its last words an answer is taken for one that goes on."""
+"""How long after its last words an answer is taken for one that continues."""
 
 
 def may_go_on(at: int) -> dict[str, Any]:

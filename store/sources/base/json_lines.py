@@ -340,7 +340,7 @@ class JsonLines:
             self._noted.append(Problem(self._path, first, repaired))
 
     def _is_frame(self, line: bytes) -> bool:
-        """Tell whether a line only opens or ends the list that the records stand in."""
+        """Return whether a line only opens or ends the list that the records are in."""
         text = line.strip()
         return (text == b"[" and not self._is_in_lines) or (text == b"]" and self._in_list)
 
@@ -387,18 +387,18 @@ class _Spread:
         self._indent = 0
 
     def begins(self, line: bytes) -> bool:
-        """Tell whether a line opens a record and holds nothing else."""
+        """Return whether a line opens a record and holds nothing else."""
         return line.strip() == b"{"
 
     def takes(self, line: bytes) -> bool:
-        """Tell whether a line may be the next one of the record that is held."""
+        """Return whether a line may be the next one of the record that is held."""
         text = line.strip()
         if len(self.held) == 1:
             return text.startswith(b'"')
         return bool(self.held) and (_indent(line) > self._indent or text in (b"}", b"},"))
 
     def ends(self, line: bytes) -> bool:
-        """Tell whether a line closes the record that is held."""
+        """Return whether a line closes the record that is held."""
         return bool(self.held) and line.strip() in (b"}", b"},") and _indent(line) == self._indent
 
     def hold(self, line: bytes) -> None:
@@ -433,7 +433,7 @@ def parse_line(line: bytes) -> tuple[dict[str, Any], str | None]:
 
 
 def _is_of_list(line: bytes) -> bool:
-    """Tell whether a line with whole records alone is one of a JSON list of them."""
+    """Return whether a line with whole records alone is one of a JSON list of them."""
     text = line.strip()
     return text.startswith(b"[") or text.endswith((b"]", b","))
 

@@ -66,7 +66,7 @@ def told(text: str) -> str:
 
 
 def is_context(text: str) -> bool:
-    """Tell whether a text begins with a block that programs put into a session."""
+    """Return whether a text begins with a block that programs put into a session."""
     preface = _PREFACE.match(text)
     found = _BLOCK.match(text, _skip_space(text, preface.end() if preface else 0))
     return found is not None and _CONTEXT.fullmatch(found[1]) is not None

@@ -8,7 +8,7 @@ from store.system.paths import resolved
 
 
 def is_one_file(one: str, other: str) -> bool:
-    """Tell whether two paths lead to one file or folder; not where either is gone."""
+    """Return whether two paths lead to one file or folder; not where either is gone."""
     try:
         return os.path.samefile(one, other)
     except OSError:

@@ -53,7 +53,7 @@ class TypedLine:
 
 
 def is_log(path: str, keys: Collection[str]) -> bool:
-    """Tell whether a file is a log of typed lines, by the keys of its first entries."""
+    """Return whether a file is a log of typed lines, by the keys of its first entries."""
     try:
         with open_regular(path) as file:
             head = file.read(_HEAD)
@@ -77,7 +77,7 @@ class _Session:
             try:
                 line = read_line(parse_line(record)[0])
             except LineError:
-                continue  # told when the log was read
+                continue  # reported when the log was read
             if line is not None and line.text.strip():
                 yield number, line
 
@@ -90,7 +90,7 @@ class _Session:
 
 @dataclass(slots=True)
 class _Log:
-    """A log as it was read; its damage is told each time it is listed."""
+    """A log as it was read; its damage is reported each time it is listed."""
 
     stamp: tuple[int, int, int]
     sessions: dict[str, _Session] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from store.sources.base.row_reader import RowReader
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """What tells whether a file moved since it was read.
+    """What shows whether a file moved since it was read.
 
     Attributes:
         size: Bytes.
@@ -77,7 +77,7 @@ class Fact(NamedTuple):
 
     Attributes:
         name: Says what it is, such as ``turn:<id of the first turn>``; others want it by this.
-        session: The session that it is told of, by its id at the source.
+        session: The session that it is about, by its id at the source.
         value: What it says beside that it is there.
     """
 
@@ -95,12 +95,12 @@ class KnownMessage(NamedTuple):
 
 
 SESSION_FACT = "session:"
-"""Begins the name of the fact that a session is there, which sync tells of each by itself."""
+"""Begins the name of the fact that a session is there, which sync adds for each one itself."""
 
 
 @dataclass(slots=True)
 class Reading:
-    """What came of reading one unit.
+    """The result of reading one unit.
 
     Attributes:
         looked: Files and folders other than the unit's own that it was read with
@@ -168,15 +168,15 @@ class LibraryUser(Protocol):
 
 @dataclass(slots=True)
 class Place:
-    """Where reading a long file can go on later, without what lies before.
+    """Where reading a long file can continue later, without what is before.
 
     Attributes:
         message: The place among the draft's messages of the first one that is read again.
         record: The number of the record that it begins with.
-        state: What the source needs to go on there, as JSON holds it.
+        state: What the source needs to continue there, as JSON holds it.
         context: Earlier records that later ones are read with, in the source's own form.
         names: The ids that records define which were passed since the last place: a later
-            record that refers to one of them changes what lies before.
+            record that refers to one of them changes what is before.
     """
 
     message: int
@@ -195,7 +195,7 @@ class Step:
             holds the messages from the last place on (``SessionDraft.first_record``), and
             sessions that did not change are left out.
         goes_on: Whether the reading begins at the place that the last one named.
-        place: Where the next step goes on; None where only reading all again will do.
+        place: Where the next step continues; None where only reading all again will do.
         more: Whether another step follows at once.
     """
 
@@ -206,12 +206,12 @@ class Step:
 
 
 Known = Callable[[Collection[str]], bool]
-"""Says whether any of some names was passed before the place where reading goes on."""
+"""Says whether any of some names was passed before the place where reading continues."""
 
 
 @runtime_checkable
 class LongSource(Protocol):
-    """A source whose long files are read in steps, and gone on with where they grew."""
+    """A source whose long files are read in steps, and continued where they grew."""
 
     def steps(
         self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
@@ -219,12 +219,12 @@ class LongSource(Protocol):
         """Read a unit in steps; each is written before the next is asked for.
 
         What would change the messages before a place is read whole: the last step then does
-        not go on.
+        not continue.
 
         Args:
             root: The root.
             unit: The unit as it is now.
-            start: Where the last reading can be gone on with; None reads from the beginning.
+            start: Where the last reading can be continued; None reads from the beginning.
             known: Tells of names that were passed, those of steps that were yielded too.
             fresh: Whether nothing of the unit is in the library yet, so that reading from the
                 beginning may bring it in piece by piece.
@@ -281,7 +281,7 @@ class FollowedSource(Protocol):
         """List the units that changed files and folders below a root belong to.
 
         Returns:
-            None where only a listing of the whole root can tell.
+            None where the whole root must be listed.
         """
         ...
 
@@ -321,7 +321,7 @@ class ActivitySource(Protocol):
 
 @runtime_checkable
 class ServerSource(Protocol):
-    """A source whose sessions may also lie in a database on a server."""
+    """A source whose sessions may also be in a database on a server."""
 
     def default_servers(self, environment: Mapping[str, str]) -> list[ServerUrl]:
         """Return the databases that this agent's own settings name."""

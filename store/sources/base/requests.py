@@ -14,7 +14,7 @@ from store.sources.base.drafts import MessageDraft, PartDraft
 from store.sources.base.plain_parts import data_part, text_part
 
 CONTINUED = "This session is being continued from a previous conversation"
-"""Begins the summary that a conversation goes on from after a compaction."""
+"""Begins the summary that a conversation continues from after a compaction."""
 
 _TAGS = (
     "ide_[a-z_]+|system[-_]reminder|environment_context|environment_details|user_instructions"

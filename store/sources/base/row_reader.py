@@ -21,7 +21,7 @@ class RowReader(Protocol):
     def rows(self, sql: str, *values: object) -> list[Row]:
         """Return what a statement finds, by column name.
 
-        JSON comes as text, times as ISO text, as they stand in a SQLite file.
+        JSON comes as text, times as ISO text, as they are in a SQLite file.
         """
         ...
 

@@ -2,8 +2,8 @@
 
 Two records may share a line (one writer did not end its line), a record may follow zeros
 that a crash left, or the beginning of another one that was never finished. What tells a
-whole record from an object inside a torn one: nothing of JSON goes on after it, and where
-it stands in the place of a value it has the keys that the torn record begins with.
+whole record from an object inside a torn one: nothing of JSON continues after it, and where
+it is in the place of a value it has the keys that the torn record begins with.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from store.sources.base.json_values import LineError, parse_json
 _OPENING = re.compile(r'\{[ \t\r\n]*"')
 _GOING_ON = re.compile(r"[ \t\r\n]*[,\]}:]")
 _INSIDE = re.compile(r"""[ \t\r\n]*(?:,[ \t\r\n]*"|[}:]|\][ \t\r\n]*[^ \t\r\n\0])""")
-"""What goes on behind a value of a record whose beginning is lost."""
+"""What continues behind a value of a record whose beginning is lost."""
 _BETWEEN = " \t\r\n\0,[]\ufeff"
-"""What may stand between records without being part of one."""
+"""What may be between records without being part of one."""
 _KEYS = 3
 """How many first keys tell that an object is a record of the same kind."""
 _COST = 32
@@ -83,7 +83,7 @@ def _end_of_object(text: str, begin: int) -> tuple[int | None, int]:
 
 
 def _is_record(text: str, end: int, begin: int, stop: int) -> bool:
-    """Tell whether a whole object is a record rather than a value inside a torn one.
+    """Return whether a whole object is a record rather than a value inside a torn one.
 
     Args:
         text: The line.

@@ -43,7 +43,7 @@ def call_data(call: dict[str, Any], call_id: str) -> dict[str, Any]:
 
 
 def own_word(state: dict[str, Any]) -> str | None:
-    """Return a state's word, and by whom, where it is none of those that are known."""
+    """Return a state's word, and who says it, where it is none of those that are known."""
     word, by = string(state.get("status")), string(state.get("by"))
     if word is None or word in _STATES:
         return None
@@ -64,7 +64,7 @@ def file_data(file: dict[str, Any]) -> dict[str, Any]:
 
     Args:
         file: ``{mime, url, filename?, source?}``; the source is a file, a symbol or a
-            resource, with the text that stood for it.
+            resource, with the text in its place.
     """
     data: dict[str, Any] = {
         "type": "file",

@@ -1,9 +1,9 @@
-"""Reads a long file of JSON lines in steps, and goes on where an earlier reading stopped.
+"""Reads a long file of JSON lines in steps, and continues where an earlier reading stopped.
 
 Later records depend on earlier ones in few ways: they name them by id, and the mapping knows
-what came before. So reading goes on with the lines right before the end, the *window*, which
+what came before. So reading continues with the lines right before the end, the *window*, which
 are read and mapped again, and a few earlier records in place of all others, the *context*.
-The window must be unchanged, as must be the file's beginning. Each place to go on from is
+The window must be unchanged, as must be the file's beginning. Each place to continue from is
 proved: reading from it must give what is there. Where that fails, the file is read whole.
 """
 
@@ -111,7 +111,7 @@ class Stretch:
         return None if found < 0 else self.start + found + 1
 
     def mark(self, offset: int, lines: int, record: int) -> Mark:
-        """Return where a reading goes on that begins with a record of this stretch.
+        """Return where a reading continues that begins with a record of this stretch.
 
         Args:
             offset: The byte where the record begins.
@@ -189,14 +189,14 @@ def read_bytes(file: FileIO, size: int) -> bytes:
 
 @dataclass(slots=True)
 class Stop(Mark):
-    """Where a session's file is gone on with, and what later records are read with.
+    """Where a session's file is continued, and what later records are read with.
 
     An agent adds what it needs.
 
     Attributes:
         numbers: The numbers of the context's records.
         lineage: Kind, parent, parent's message and call, of a session with a parent.
-        problems: Line and reason, of what lies before the window.
+        problems: Line and reason, of what is before the window.
     """
 
     numbers: list[int] = field(default_factory=list)
@@ -209,7 +209,7 @@ class Stop(Mark):
         return None if self.lineage is None else LineageDraft(*self.lineage)
 
     def keep(self, stop: Any) -> None:
-        """Take from an earlier stop at the same window what lies before it."""
+        """Take from an earlier stop at the same window what is before it."""
         self.numbers, self.problems = stop.numbers, stop.problems
 
 
@@ -259,7 +259,7 @@ class LongReader(ABC, Generic[File, Reader, State]):
         Args:
             unit: The unit as it is now.
             main: The stamp of its long file; None where the unit is always read whole.
-            known: Tells whether names were passed before the place where reading goes on.
+            known: Tells whether names were passed before the place where reading continues.
         """
         self.unit, self.known = unit, known
         self.path = main.path if main is not None else None
@@ -284,7 +284,7 @@ class LongReader(ABC, Generic[File, Reader, State]):
 
     @abstractmethod
     def put(self, reader: Reader, file: File, stop: State | None) -> None:
-        """Give a reader the long file, and what is known of what lies before it.
+        """Give a reader the long file, and what is known of what is before it.
 
         Args:
             reader: A reader that has read nothing.
@@ -296,24 +296,24 @@ class LongReader(ABC, Generic[File, Reader, State]):
         """Look at the unit's other files.
 
         Raises:
-            CannotGoOn: They changed what lies before.
+            CannotGoOn: They changed what is before.
         """
         return None
 
     def take_others(self, reader: Reader) -> None:
-        """Read the unit's other files that moved, where that does not change what lies before."""
+        """Read the unit's other files that moved, where that does not change what is before."""
         return None
 
     @abstractmethod
     def check(self, file: File, stop: State | None) -> None:
-        """Refuse records that change what lies before the window.
+        """Refuse records that change what is before the window.
 
         Raises:
             CannotGoOn: There are such records, or no new ones.
         """
 
     def holds(self, file: File) -> bool:
-        """Say whether the records after a place name nothing before it."""
+        """Return whether the records after a place name nothing before it."""
         return True
 
     @abstractmethod
@@ -335,7 +335,7 @@ class LongReader(ABC, Generic[File, Reader, State]):
 
     @abstractmethod
     def can_grow(self, reader: Reader, draft: SessionDraft) -> bool:
-        """Say whether a session that was read whole can be gone on with."""
+        """Return whether a session that was read whole can be continued."""
 
     @abstractmethod
     def places(self, file: File, messages: Sequence[MessageDraft]) -> Iterator[Found]:
@@ -352,7 +352,7 @@ class LongReader(ABC, Generic[File, Reader, State]):
     def note(
         self, state: State, place: Place, stop: State | None, reader: Reader, draft: SessionDraft
     ) -> None:
-        """Add to a new stop, and to its place's names, what lies before it.
+        """Add to a new stop, and to its place's names, what is before it.
 
         Args:
             state: The new stop.
@@ -393,7 +393,7 @@ class LongReader(ABC, Generic[File, Reader, State]):
             grown: Whether an earlier sync stopped there.
 
         Raises:
-            CannotGoOn: It changes what lies before, or no place follows.
+            CannotGoOn: It changes what is before, or no place follows.
         """
         try:
             stop = self.stop(start.state) if start is not None else None
@@ -439,7 +439,7 @@ class LongReader(ABC, Generic[File, Reader, State]):
         return piece
 
     def _file(self, stop: State | None, context: bytes) -> File:
-        """Return the file with the context, to be gone on with at the window."""
+        """Return the file with the context, to be continued at the window."""
         if stop is None:
             assert self.path is not None
             return self.open(self.path)
@@ -467,7 +467,7 @@ class LongReader(ABC, Generic[File, Reader, State]):
         return draft.messages if draft is not None else []
 
     def _first_of(self, stop: State | None, context: bytes, draft: SessionDraft) -> int:
-        """Return which of a draft's messages is the first that does not come of the context.
+        """Return which of a draft's messages is the first that does not come from the context.
 
         Args:
             stop: Where the reading went on; None for the beginning.
@@ -475,7 +475,7 @@ class LongReader(ABC, Generic[File, Reader, State]):
             draft: The session.
 
         Raises:
-            CannotGoOn: Later records change what lies before.
+            CannotGoOn: Later records change what is before.
         """
         if stop is None:
             return 0
@@ -492,14 +492,14 @@ class LongReader(ABC, Generic[File, Reader, State]):
         stop: State | None,
         first: int,
     ) -> Place | None:
-        """Return where the next reading goes on; None where no place was proved.
+        """Return where the next reading continues; None where no place was proved.
 
         Args:
             piece: What was read.
             reader: What was made of it.
             draft: The session.
-            stop: Where it was gone on with; None for the beginning.
-            first: The first message that does not come of the context.
+            stop: Where it was continued; None for the beginning.
+            first: The first message that does not come from the context.
         """
         file, stretch = piece.file, piece.stretch
         small = stop is not None and stretch.end - stop.offset < KEPT_BYTES
@@ -543,7 +543,7 @@ class LongReader(ABC, Generic[File, Reader, State]):
         return place
 
     def _proved(self, place: Place, draft: SessionDraft, piece: Piece[File]) -> bool:
-        """Say whether going on from a place now gives what is there, from its message on.
+        """Return whether continuing from a place now gives what is there, from its message on.
 
         Args:
             place: The place.
@@ -590,7 +590,7 @@ class LongReader(ABC, Generic[File, Reader, State]):
         })  # fmt: skip
 
     def _whole(self) -> Step:
-        """Read the unit whole, and find where it can be gone on with."""
+        """Read the unit whole, and find where it can be continued."""
         reader = self.reader()
         reading = reader.read(self.unit)
         self.elsewhere = [one for one in reading.problems if one.path != self.path]

@@ -10,7 +10,7 @@ EARLIEST_MS = 946_684_800_000
 LATEST_MS = 4_102_444_800_000
 """The year 2100, epoch ms: a time from then on is no time of a session either."""
 _FIRST_MS = 1e11
-"""Smaller numbers are seconds: as ms they would lie before 1973."""
+"""Smaller numbers are seconds: as ms they would be before 1973."""
 NO_OBJECT: dict[str, Any] = {}
 """Stands for an object that is missing; never written to."""
 

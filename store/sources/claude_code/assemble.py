@@ -35,10 +35,10 @@ class ThreadBuilder:
         Args:
             rows: All rows of the thread in file order; those of the last call come first.
             leaf: The uuid of the current tip, where a note names it.
-            earlier: How many of the rows stand for all that lie before the others.
+            earlier: How many of the rows are context for the others.
 
         Returns:
-            The thread; the next call goes on with the same one, unless a rewind or a
+            The thread; the next call continues with the same one, unless a rewind or a
             late result changes what was built.
         """
         left = abandoned(rows[earlier:], leaf, goes_on=earlier > 0)
@@ -50,7 +50,7 @@ class ThreadBuilder:
         return self._thread
 
     def _only_grew(self, left: dict[str, int], fresh: Sequence[Row]) -> bool:
-        """Tell whether the rows taken before are hidden as they were."""
+        """Return whether the rows taken before are hidden as they were."""
         if not self._left.items() <= left.items():
             return False
         return left.keys() - self._left.keys() <= {row.uuid for row in fresh}

@@ -44,7 +44,7 @@ def add_summary(message: MessageDraft, row: Row) -> None:
 
 
 def is_boundary(row: Row) -> bool:
-    """Tell whether a row begins a compaction."""
+    """Return whether a row begins a compaction."""
     return row.type == "system" and row.data.get("subtype") == "compact_boundary"
 
 
@@ -70,9 +70,9 @@ def set_tail(
     owner: Mapping[str, MessageDraft],
     messages: Sequence[MessageDraft],
 ) -> None:
-    """Name the first and the last of the messages that a compaction left standing.
+    """Name the first and the last of the messages that a compaction kept.
 
-    Sets ``tail_start_id``, and ``tail_end_id`` where more stands between them and the
+    Sets ``tail_start_id``, and ``tail_end_id`` where more is between them and the
     marker, to source ids; sync replaces them by the messages' ids.
 
     Args:

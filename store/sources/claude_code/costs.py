@@ -1,7 +1,7 @@
 """What a session's file says that it cost: running totals, noted from time to time.
 
 A ``cost-state`` note holds the total of a counter that began at its ``startTime``. A fork
-goes on with its parent's counter, so totals of one counter are never added up: each answer
+continues with its parent's counter, so totals of one counter are never added up: each answer
 keeps the total that was noted after it, and what a fork began with is read from the answers
 that it shares with its parent.
 """

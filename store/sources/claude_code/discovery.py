@@ -1,7 +1,7 @@
-"""What lies below a root: projects, sessions, their agents' and side files.
+"""What is below a root: projects, sessions, their agents' and side files.
 
 Folders are listed with ``os.scandir`` and each file is asked for its size and time
-once; no session file is opened (an agent's file of 2.0.77 lies beside the sessions and
+once; no session file is opened (an agent's file of 2.0.77 is beside the sessions and
 is opened once, for the session it belongs to). Only known names are ever opened.
 """
 
@@ -81,7 +81,7 @@ class Discovery:
     def projects(self, root: str, problems: list[Problem]) -> Iterator[str]:
         """Return the project folders below a root of any form.
 
-        Where session files lie in the root itself, it is a project; folders below it
+        Where session files are in the root itself, it is a project; folders below it
         count only when they hold some too (others are its sessions' side files).
         """
         below = os.path.join(root, "projects")
@@ -133,7 +133,7 @@ class Discovery:
             yield session
 
     def _may_be_of(self, entry: os.DirEntry[str], only: Collection[str]) -> bool:
-        """Say whether an entry of a project folder may belong to one of some sessions."""
+        """Return whether an entry of a project folder may belong to one of some sessions."""
         name = entry.name.removesuffix(ROWS)
         if name in only or not (entry.name.startswith(AGENT) and entry.name.endswith(ROWS)):
             return name in only
@@ -170,7 +170,7 @@ class Discovery:
         problems: list[Problem],
         deeper: int = DEPTH,
     ) -> None:
-        """Collect agents' files; those of a workflow lie in ``workflows/<run>/`` below."""
+        """Collect agents' files; those of a workflow are in ``workflows/<run>/`` below."""
         for entry in _scan(path, problems):
             if entry.name.startswith(AGENT):
                 self._sort_agents([entry], agents, side, problems)
@@ -213,7 +213,7 @@ class Discovery:
 
 
 def leads_beside(path: str) -> bool:
-    """Tell whether a path is a link to something that lies in the same folder."""
+    """Return whether a path is a link to something that is in the same folder."""
     if not os.path.islink(path):
         return False
     folder, there = os.path.dirname(path), os.path.dirname(resolved(path))
@@ -245,7 +245,7 @@ def _owner_in(head: bytes) -> str | None:
 
 
 def holds_sessions(folder: str) -> bool:
-    """Tell whether session files lie in a folder itself."""
+    """Return whether session files are in a folder itself."""
     try:
         with os.scandir(folder) as entries:
             return any(entry.name.endswith(ROWS) for entry in entries)

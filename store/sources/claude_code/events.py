@@ -78,7 +78,7 @@ QUIET_SYSTEM = frozenset({"turn_duration", "away_summary"})
 
 
 def is_quiet(row: Row) -> bool:
-    """Tell whether a row is kept as a record only."""
+    """Return whether a row is kept as a record only."""
     if row.type == "progress":
         return True
     if row.type == "attachment":

@@ -78,7 +78,7 @@ class Thread:
         calls: The tool calls in order. An id alone does not name one: some model servers
             number the calls of each answer from 0.
         prompts: System prompts and tool catalogue that the rows bring.
-        has_orphans: Whether results stand alone whose call may still come.
+        has_orphans: Whether results are alone whose call may still come.
     """
 
     def __init__(self) -> None:
@@ -321,7 +321,7 @@ class Thread:
             target.metadata.setdefault("backscroll", {}).setdefault("aborted_at", row.at)
 
     def _know_command(self, *, expanded: bool) -> None:
-        """Decide about the command before this row, now that it is known what came of it.
+        """Decide about the command before this row, now that its result is known.
 
         Args:
             expanded: Whether the row after it is its expansion or an answer.
@@ -356,7 +356,7 @@ class Thread:
         self.owner.setdefault(row.uuid, call.message)
 
     def _settle(self) -> None:
-        """Place results that stand without their call, and the compactions' tails."""
+        """Place results that are without their call, and the compactions' tails."""
         self._flush_quiet()
         early = [found for results in self._early.values() for found in results]
         for block, row in sorted(early, key=lambda found: found[1].number):
@@ -388,7 +388,7 @@ def _api_answer(row: Row) -> ApiAnswer | None:
 
 
 def _is_known(group: MessageDraft, block: dict[str, Any], row: Row) -> bool:
-    """Tell whether an answer says a block already, and note the row that says it again."""
+    """Return whether an answer says a block already, and note the row that says it again."""
     said = string(block.get("text")) or string(block.get("thinking"))
     for part in group.parts:
         if said and part.type in ("text", "reasoning") and part.data.get("text") == said:

@@ -1,6 +1,6 @@
 """What other files of the same project folder tell about a session.
 
-Three things cannot be known from a session's own file: old summary lines stand in later
+Three things cannot be known from a session's own file: old summary lines are in later
 files, an old resume went on in a new file without naming the old one, and a fork taken
 after a compaction holds zeroes where the original holds counts. Files are searched as
 bytes, only when such a question comes up, and once per state of the file.
@@ -47,7 +47,7 @@ class _Old:
     """What a file holds that others ask for; of an old version more than of a new one.
 
     Attributes:
-        head: The uuids that stand in its beginning.
+        head: The uuids that are in its beginning.
     """
 
     stamp: tuple[int, int, int]
@@ -99,7 +99,7 @@ class Neighbours:
         self._gone_uuids.clear()
 
     def lacks(self, session: str) -> bool:
-        """Say whether no file has a session."""
+        """Return whether no file has a session."""
         return not os.path.isfile(self._path(session))
 
     def content(self, session: str) -> bytes:
@@ -194,7 +194,7 @@ class Neighbours:
         return nearest_parent(*found) if found is not None else None
 
     def may_become_fork(self, rows: Sequence[Row], session_id: str) -> bool:
-        """Say whether one more row could make a session a fork of a version without marks."""
+        """Return whether one more row could make a session a fork of a version without marks."""
         found = self._family(rows, session_id)
         if found is None:
             return False
@@ -272,12 +272,12 @@ class Neighbours:
                 if message.get("id") == message_id:
                     usage = larger(usage, usage_of(message))
             except LineError:
-                pass  # told as a problem of the file it stands in
+                pass  # reported as a problem of its own file
             start = data.find(needle, end)
         return usage
 
     def _path(self, session: str) -> str:
-        """Return where a session's file lies, be it in another folder of the projects."""
+        """Return where a session's file is, be it in another folder of the projects."""
         name = os.path.basename(session) + ".jsonl"
         path = os.path.join(self._folder, name)
         if os.path.lexists(path):
@@ -395,7 +395,7 @@ def _summaries(data: bytes) -> list[tuple[str, str]]:
         try:
             note, _ = parse_line(data[begin:end])
         except LineError:
-            note = {}  # told as a problem of the file it stands in
+            note = {}  # reported as a problem of its own file
         leaf, summary = string(note.get("leafUuid")), string(note.get("summary"))
         if note.get("type") == "summary" and leaf and summary:
             found.append((leaf, summary))

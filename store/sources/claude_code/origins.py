@@ -51,7 +51,7 @@ _LOCAL = frozenset((
 
 
 def is_notification(text: str) -> bool:
-    """Tell whether queued words are the program's own, about a task that runs beside."""
+    """Return whether queued words are the program's own, about a task that runs beside."""
     start = text.lstrip()
     return any(
         origin == "notification" and start.startswith(beginning) for beginning, origin in _STARTS
@@ -59,7 +59,7 @@ def is_notification(text: str) -> bool:
 
 
 def is_summary(row: Row) -> bool:
-    """Tell whether a user row is the summary that a conversation goes on from."""
+    """Return whether a user row is the summary that a conversation continues from."""
     if row.data.get("isCompactSummary"):
         return True
     only = row.blocks[0].get("text") if len(row.blocks) == 1 else None
@@ -67,13 +67,13 @@ def is_summary(row: Row) -> bool:
 
 
 def is_local(metadata: dict[str, Any]) -> bool:
-    """Tell whether a message's command is one that the program itself carries out."""
+    """Return whether a message's command is one that the program itself carries out."""
     name = mapping(mapping(metadata.get("backscroll")).get("command")).get("name")
     return isinstance(name, str) and is_local_name(name)
 
 
 def is_local_name(name: str) -> bool:
-    """Tell whether a slash command is one that the program itself carries out."""
+    """Return whether a slash command is one that the program itself carries out."""
     return name.lstrip("/") in _LOCAL
 
 
@@ -115,7 +115,7 @@ def origin_of(row: Row, text: str) -> str:
 
 
 def _asks(block: dict[str, Any]) -> bool:
-    """Tell whether a block is a person's: words of theirs, or a file."""
+    """Return whether a block is a person's: words of theirs, or a file."""
     if block.get("type") != "text":
         return block.get("type") in ("image", "document")
     text = block.get("text")

@@ -85,7 +85,7 @@ class _Child:
 
 @dataclass(slots=True)
 class Earlier:
-    """What is known of a session from what lies before the place that it is read from.
+    """What is known of a session from what is before the place that it is read from.
 
     Attributes:
         created_at: When its own rows begin, where it comes from another session.
@@ -197,7 +197,7 @@ class SessionReader(UnitReader):
         """Return the session and its subagents, the parent first.
 
         A file without any row gives no session, unless it has subagents. The messages
-        of the last call are gone on with, so its drafts change: do not keep them.
+        of the last call are extended, so its drafts change: do not keep them.
         """
         calls = _Calls()
         children: list[_Child] = []
@@ -266,7 +266,7 @@ class SessionReader(UnitReader):
             draft.created_at = own[0] if own else draft.updated_at
 
     def is_origin_settled(self) -> bool:
-        """Say whether rows that are appended can no longer tell that the session is a fork."""
+        """Return whether rows that are appended can no longer tell that the session is a fork."""
         assert self.main is not None
         return not self._neighbours.may_become_fork(self.main.rows, self.session_id)
 

@@ -33,7 +33,7 @@ _NOTES = frozenset(
 
 
 def is_session_file(path: Path) -> bool:
-    """Tell whether a file's first lines are rows or notes of a session."""
+    """Return whether a file's first lines are rows or notes of a session."""
     if path.suffix != ".jsonl":
         return False
     try:
@@ -77,7 +77,7 @@ def recognise(path: Path) -> Path | None:
 
 
 def _is_session_folder(path: Path) -> bool:
-    """Tell whether a folder is the one of a session's side files."""
+    """Return whether a folder is the one of a session's side files."""
     return (path / "subagents").is_dir() and _holds_session(path / "subagents")
 
 

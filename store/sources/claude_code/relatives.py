@@ -44,7 +44,7 @@ def outline_in(data: bytes) -> Outline:
 
 
 def _outline(rows: Iterable[tuple[str, int]]) -> Outline:
-    """Return the outline of rows; a line that stands there again is no later row."""
+    """Return the outline of rows; a line that is there again is no later row."""
     first: dict[str, int] = {}
     for uuid, at in rows:
         first.setdefault(uuid, at)
@@ -59,7 +59,7 @@ def _messages(data: bytes) -> Iterator[tuple[str, int]]:
         try:
             row, _ = parse_line(line)
         except LineError:
-            continue  # told as a problem of the file it stands in
+            continue  # reported as a problem of its own file
         uuid, kind = row.get("uuid"), row.get("type")
         if isinstance(uuid, str) and kind in ("user", "assistant") and not row.get("isSidechain"):
             previous = epoch_ms(row.get("timestamp")) or previous

@@ -1,4 +1,4 @@
-"""Rows of a session file: objects that have a ``uuid`` and stand in the tree.
+"""Rows of a session file: objects that have a ``uuid`` and are in the tree.
 
 Source of the shapes: the Claude Code format page, sections 3 and 5.
 """
@@ -23,13 +23,13 @@ class Row:
 
     Attributes:
         number: Its place among the file's records, from 0.
-        parent: ``parentUuid``; None at a root. A row without that key hangs off the row
+        parent: ``parentUuid``; None at a root. A row without that key is attached to the row
             before it in the file.
         message_id: The API message's id, or the row's own where it has none.
         at: Its time, epoch ms; the previous row's where it has none.
         data: The whole object.
         message: ``data["message"]``, an object in any case.
-        blocks: The content blocks; a text stands as one text block.
+        blocks: The content blocks; a text counts as one text block.
         beside: Made of notes: it belongs where it is in the file and has no place in the tree.
         records: Further records that it was made of.
         stands_for: The uuid of an earlier row that was made of notes and says the same.
@@ -117,7 +117,7 @@ def make_row(number: int, data: dict[str, Any], previous: Row | None) -> Row | N
 
 
 def _follows(row: Row) -> bool:
-    """Tell whether a row without a parent goes on from the row before it.
+    """Return whether a row without a parent continues the row before it.
 
     Only prompts and what the program puts in begin a tree: an answer and a result never do.
     """

@@ -1,4 +1,4 @@
-"""Subagents whose rows stand in the session's own file (up to version 2.0.14)."""
+"""Subagents whose rows are in the session's own file (up to version 2.0.14)."""
 
 from __future__ import annotations
 

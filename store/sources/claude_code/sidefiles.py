@@ -84,7 +84,7 @@ class SideFiles:
         return True
 
     def is_damaged(self, path: str) -> bool:
-        """Say whether a side file has a problem."""
+        """Return whether a side file has a problem."""
         return any(problem.path == path for problem in self.problems)
 
     def _attach(self, name: str, body: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The Claude Code source: where its sessions lie, and how one is read."""
+"""The Claude Code source: where its sessions are, and how one is read."""
 
 from __future__ import annotations
 
@@ -122,10 +122,10 @@ class ClaudeCodeSource(FileSource):
         yield SessionFiles(folder, session_id, None, [stamp], side)
 
     def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
-        """List the sessions that changed files belong to, wherever they lie below the root.
+        """List the sessions that changed files belong to, wherever they are below the root.
 
         Returns:
-            None where only a listing of the whole root can tell.
+            None where the whole root must be listed.
         """
         problems: list[Problem] = []
         touched = touched_sessions(self._discovery, root, paths, problems)
@@ -170,12 +170,12 @@ class ClaudeCodeSource(FileSource):
     def steps(
         self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
     ) -> Iterator[Step]:
-        """Read a unit in steps, or go on where its file was read to.
+        """Read a unit in steps, or continue where its file was read to.
 
         Args:
             root: The root.
             unit: The unit as it is now.
-            start: Where the last reading can be gone on with; None for the beginning.
+            start: Where the last reading can be continued; None for the beginning.
             known: Tells whether names were passed before that.
             fresh: Whether nothing of the unit is in the library yet.
         """
@@ -210,7 +210,7 @@ def _messages_of(content: bytes) -> list[MessageDraft]:
 
 
 def _project_folder(unit: Unit, name: str) -> str:
-    """Return the project folder that a unit's files lie in."""
+    """Return the project folder that a unit's files are in."""
     folder = os.path.dirname(unit.stamps[0].path)
     while os.path.basename(folder) != name and os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)

@@ -1,7 +1,7 @@
-"""How a long session file is read in steps: what a place to go on from depends on.
+"""How a long session file is read in steps: what a place to continue from depends on.
 
-Later rows hang on earlier ones by few threads: they name them by id, and the mapping knows
-what came before (the model, the prompt, the branch). Rows that name anything that lies before
+Later rows depend on earlier ones by few threads: they name them by id, and the mapping knows
+what came before (the model, the prompt, the branch). Rows that name anything that is before
 the window, such as a rewind to an old prompt, have the file read whole.
 """
 
@@ -41,7 +41,7 @@ _AT = attrgetter("at")
 
 @dataclass(slots=True)
 class SessionStop(Stop):
-    """Where a session's file is gone on with, and what later rows are read with.
+    """Where a session's file is continued, and what later rows are read with.
 
     Attributes:
         others: Stamps of the unit's other files.
@@ -61,7 +61,7 @@ class SessionStop(Stop):
     elsewhere: list[list[Any]] = field(default_factory=list)
 
     def keep(self, stop: Any) -> None:
-        """Take from an earlier stop at the same window what lies before it."""
+        """Take from an earlier stop at the same window what is before it."""
         Stop.keep(self, stop)
         self.children, self.agents = stop.children, stop.agents
 
@@ -108,12 +108,12 @@ class SessionSteps(LongReader[Transcript, SessionReader, SessionStop]):
         return reader.main
 
     def put(self, reader: SessionReader, file: Transcript, stop: SessionStop | None) -> None:
-        """Give a reader the session's file, and what is known of what lies before it.
+        """Give a reader the session's file, and what is known of what is before it.
 
         Args:
             reader: A reader that has read nothing.
             file: The session's file.
-            stop: Where it was gone on with; None for the beginning.
+            stop: Where it was continued; None for the beginning.
         """
         reader.main = file
         if stop is not None:
@@ -156,7 +156,7 @@ class SessionSteps(LongReader[Transcript, SessionReader, SessionStop]):
         draft.attachments += [one for one in side if one.name in moved]
 
     def check(self, file: Transcript, stop: SessionStop | None) -> None:
-        """Refuse rows that change what lies before the window, or that are of old versions.
+        """Refuse rows that change what is before the window, or that are of old versions.
 
         Raises:
             CannotGoOn: There are such rows.
@@ -169,14 +169,14 @@ class SessionSteps(LongReader[Transcript, SessionReader, SessionStop]):
             if row.data.get("isSidechain") or marked_origin(row, session):
                 raise CannotGoOn
         if stop is None:
-            return  # nothing lies before
+            return  # nothing is before
         names = later_references(file)
         # What an agent was started by is known; that it is named again changes nothing.
         if names is None or self.known(names.difference(stop.agents)):
             raise CannotGoOn
 
     def holds(self, file: Transcript) -> bool:
-        """Say whether the rows after a place name nothing of its context."""
+        """Return whether the rows after a place name nothing of its context."""
         return later_references(file) is not None
 
     def build(self, reader: SessionReader, stop: SessionStop | None) -> SessionDraft | None:
@@ -210,7 +210,7 @@ class SessionSteps(LongReader[Transcript, SessionReader, SessionStop]):
             raise CannotGoOn
 
     def can_grow(self, reader: SessionReader, draft: SessionDraft) -> bool:
-        """Say whether a session that was read whole can be gone on with."""
+        """Return whether a session that was read whole can be continued."""
         rows = reader.main.rows if reader.main is not None else []
         return (
             bool(rows)
@@ -245,7 +245,7 @@ class SessionSteps(LongReader[Transcript, SessionReader, SessionStop]):
         reader: SessionReader,
         draft: SessionDraft,
     ) -> None:
-        """Note the agents whose calls lie before the place, and the ids of all agents.
+        """Note the agents whose calls are before the place, and the ids of all agents.
 
         Args:
             state: The new stop.
@@ -290,7 +290,7 @@ def _children_in(draft: SessionDraft) -> dict[str, str]:
 def places(
     transcript: Transcript, messages: Sequence[MessageDraft]
 ) -> Iterator[Found]:
-    """Yield the places with a window behind them that stands by itself, the last one first.
+    """Yield the places with a self-contained window behind them, the last one first.
 
     Args:
         transcript: What was read; its context was before the place that was read from.
@@ -350,7 +350,7 @@ class _Ends:
             low = min([low, *(self._defined.get(name, low) for name in named_by(row))])
 
     def _begins(self, index: int) -> bool:
-        """Say whether a row of the current branch begins a message right after the row before."""
+        """Return whether a row of the current branch begins a message after the row before."""
         row = self._rows[index]
         if row.parent != self._rows[index - 1].uuid or row.uuid in self._left:
             return False
@@ -362,7 +362,7 @@ class _Ends:
         return is_words and bool(row.blocks) and not row.has_result
 
     def _has_open_call(self, index: int) -> bool:
-        """Say whether a call of a row's turn, before the row, waits for its result."""
+        """Return whether a call of a row's turn, before the row, waits for its result."""
         settled: set[object] = set()
         for row in reversed(self._rows[:index]):
             if row.type == "user":
@@ -376,7 +376,7 @@ class _Ends:
         return False
 
     def keeps_hidden(self, index: int) -> bool:
-        """Say whether the rows before one are hidden as they are whatever follows it.
+        """Return whether the rows before one are hidden as they are whatever follows it.
 
         A row that no prompt took the place of is hidden since the last row of the file,
         which will be another one.
@@ -424,7 +424,7 @@ def _first_record(message: MessageDraft) -> int:
 def _context(
     transcript: Transcript, index: int, messages: Sequence[MessageDraft]
 ) -> set[int]:
-    """Return the numbers of the records that stand for all before a row."""
+    """Return the numbers of the records that replace all before a row."""
     rows = transcript.rows[:index]
     found = {row.number for row in _rows_that_tell(rows)}
     found |= _rows_of_title(rows, messages)
@@ -508,7 +508,7 @@ def _rows_of_title(rows: Sequence[Row], messages: Sequence[MessageDraft]) -> set
 
 
 def _with_calls(rows: Sequence[Row], numbers: set[int]) -> set[int]:
-    """Return the rows with the calls whose results stand in some rows."""
+    """Return the rows with the calls whose results are in some rows."""
     wanted = {
         block.get("tool_use_id") for row in rows if row.number in numbers for block in row.blocks
         if block.get("type") == "tool_result"

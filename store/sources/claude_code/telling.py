@@ -1,6 +1,6 @@
 """What a session's file tells others of its folder, and what it would want to know of them.
 
-A summary, a parent, the first part of an old resume may stand in a file that comes later, or
+A summary, a parent, the first part of an old resume may be in a file that comes later, or
 is gone by the time: these facts bring the two together, in whatever order they come
 (``store.sources.base.protocol.Fact``). Each value begins with the folder, as sessions of one
 folder only have to do with each other in these ways.
@@ -40,7 +40,7 @@ def told(
         folder: The project folder.
         rows: Its main rows.
         summaries: The rows that its old summary lines name, and what they say.
-        goes_on: Whether others lie before the rows.
+        goes_on: Whether others are before the rows.
     """
     for uuid in dict.fromkeys(_beginnings(rows, begun=goes_on)):
         yield Fact(ROW + uuid, session_id, folder)

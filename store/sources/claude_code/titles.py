@@ -48,7 +48,7 @@ def title_of(
 
 
 def is_name_taken_back(transcript: Transcript, side_title: str | None) -> bool:
-    """Say whether a session has no name of its user's because that was taken back.
+    """Return whether a session has no name of its user's because that was taken back.
 
     A name whose file is gone is none that was taken back.
     """

@@ -84,12 +84,12 @@ class Transcript(LinesFile):
             self._take(self.first + number, line, data)
 
     def is_busy_at(self, number: int) -> bool:
-        """Say whether the queue of prompts had anything under way before a record."""
+        """Return whether the queue of prompts had anything under way before a record."""
         place = bisect_left(self._busy, (number, False))
         return self._busy[place - 1][1] if place else False
 
     def stands_for(self, name: str) -> bool:
-        """Say whether a row is in the context for what later records may say of it."""
+        """Return whether a row is in the context for what later records may say of it."""
         return any(name == leaf for leaf, _ in self.summaries)
 
     def _take(self, number: int, line: int, data: dict[str, Any]) -> None:

@@ -1,8 +1,8 @@
-"""The tree of rows: which stand on the current branch, and when the others left it.
+"""The tree of rows: which are on the current branch, and when the others left it.
 
 Source of the rules: the Claude Code format page, section 4. The file keeps everything;
 the branch that is current ends in the last row (or in the one that a last-prompt note
-names), and goes on past a compaction by ``logicalParentUuid``.
+names), and continues past a compaction by ``logicalParentUuid``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _is_linear(rows: Sequence[Row], above: str | None) -> bool:
 
 
 def is_queued_prompt(row: Row) -> bool:
-    """Tell whether an attachment row is a prompt that was sent while the agent worked."""
+    """Return whether an attachment row is a prompt that was sent while the agent worked."""
     return mapping(row.data.get("attachment")).get("type") == "queued_command"
 
 
@@ -74,7 +74,7 @@ class _Tree:
         return index - 1 if found is None or found == index else found
 
     def _is_prompt(self, row: Row) -> bool:
-        """Tell whether a row begins a turn: a user's words, not results or what was put in."""
+        """Return whether a row begins a turn: a user's words, not results or what was put in."""
         if row.type == "attachment":
             return is_queued_prompt(row) and not row.beside
         if row.type != "user" or row.data.get("isMeta") or row.has_result:
@@ -106,9 +106,9 @@ class _Tree:
         return branch
 
     def _past_preserved(self, boundary: int, branch: set[int]) -> int:
-        """Return where the history goes on above a boundary whose parent was preserved.
+        """Return where the history continues above a boundary whose parent was preserved.
 
-        The head's own parent stands before the segment, unless the file was written
+        The head's own parent is before the segment, unless the file was written
         anew with the segment relinked: then the row before it in the file.
         """
         head, _ = segment_ends(self.rows[boundary])
@@ -123,9 +123,9 @@ class _Tree:
         return before
 
     def _preserved(self, boundary: int) -> set[int]:
-        """Return the rows that a compaction left standing, though its own parent is elsewhere.
+        """Return the rows that a compaction kept, though its own parent is elsewhere.
 
-        The next prompt hangs off the summary in the file, and off these when it is sent.
+        The next prompt is attached to the summary in the file, and to these when it is sent.
         """
         row = self.rows[boundary]
         found = [self.position[uuid] for uuid in preserved_uuids(row) if uuid in self.position]
@@ -144,7 +144,7 @@ class _Tree:
         return {*found, *(seen if first in seen else ())}
 
     def _is_up_to(self, boundary: int) -> bool:
-        """Tell whether a boundary's summary covers what came before a point, not all."""
+        """Return whether a boundary's summary covers what came before a point, not all."""
         uuid = self.rows[boundary].uuid
         return any(
             row.parent == uuid
@@ -158,7 +158,7 @@ class _Tree:
             self.rows[index].message_id for index in current if self.rows[index].type == "assistant"
         }
         for index, row in enumerate(self.rows):
-            # An id may stand on several branches: only rows that hang off this one are of it.
+            # An id may be on several branches: only rows that are attached to this one are of it.
             if (
                 row.type == "assistant"
                 and row.message_id in messages
@@ -176,7 +176,7 @@ class _Tree:
                 current.add(index)
 
     def _add_side_rows(self, current: set[int]) -> None:
-        """Add rows that hang off the branch without being a turn of their own."""
+        """Add rows that are attached to the branch without being a turn of their own."""
         for index, row in enumerate(self.rows):
             if index in current or self.prompt[index] or row.type == "assistant":
                 continue

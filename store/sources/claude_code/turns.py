@@ -22,7 +22,7 @@ class Answer:
 
     Attributes:
         turn: The row that began its turn.
-        above: The row that its first row hangs off.
+        above: The row that its first row is attached to.
     """
 
     message: MessageDraft
@@ -50,7 +50,7 @@ class Turns:
         return turn
 
     def goes_on(self, answer: Answer, row: Row) -> bool:
-        """Tell whether a row belongs to an answer that has the same message id.
+        """Return whether a row belongs to an answer that has the same message id.
 
         Rows of one answer are of one turn and one request. Where a row names no request, an
         answer ends when the model was given the result of a call of it, and so counts other
@@ -69,7 +69,7 @@ class Turns:
         return counts[0] == counts[1] or not any(counts[0]) or not any(counts[1])
 
     def is_again(self, answer: Answer, row: Row) -> bool:
-        """Tell whether a row begins or continues an answer that was written once more.
+        """Return whether a row begins or continues an answer that was written once more.
 
         Call it once for each row of an answer but the first.
         """
@@ -83,5 +83,5 @@ def _begins_turn(row: Row) -> bool:
 
 
 def _was_answered(message: MessageDraft) -> bool:
-    """Tell whether a call of a message has its result."""
+    """Return whether a call of a message has its result."""
     return any((part.tool_state or "").startswith("output") for part in message.parts)

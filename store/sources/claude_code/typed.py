@@ -1,7 +1,7 @@
 """Lines of Claude Code's ``history.jsonl``: what was typed in which session.
 
 One is ``{display, pastedContents, timestamp, project, sessionId}``; versions before 2.0.70
-name no session. Pasted text stands in ``pastedContents`` by its number, and in ``display`` as
+name no session. Pasted text is in ``pastedContents`` by its number, and in ``display`` as
 ``[Pasted text #1 +20 lines]``.
 """
 
@@ -19,7 +19,7 @@ _KEYS = ("display", "timestamp")
 
 
 def is_history(path: str) -> bool:
-    """Tell whether a file is the agent's log of typed lines."""
+    """Return whether a file is the agent's log of typed lines."""
     return is_log(path, _KEYS)
 
 

@@ -52,5 +52,5 @@ def larger(one: dict[str, int] | None, other: dict[str, int] | None) -> dict[str
 
 
 def is_zeroed(usage: dict[str, int] | None) -> bool:
-    """Tell whether a usage looks like a copy whose counts were set to 0."""
+    """Return whether a usage looks like a copy whose counts were set to 0."""
     return usage is not None and not any(usage.values())

@@ -37,9 +37,9 @@ def session_draft(
     Args:
         thread_id: The thread's id.
         segments: Its files, oldest first, each with at least one line.
-        facts: What side files tell of it.
+        facts: What side files say about it.
         resolve: Finds files of other threads.
-        answers: How many answers lie before those of the segments.
+        answers: How many answers are before those of the segments.
 
     Returns:
         None for a thread that has no message yet.
@@ -94,14 +94,14 @@ def _first_records(segments: Sequence[Rollout]) -> dict[str, int]:
 
 
 def _archived_at(head: Rollout, facts: Facts, last_at: int) -> int | None:
-    """Return when a thread was archived: its file lies with the archived ones then."""
+    """Return when a thread was archived: its file is with the archived ones then."""
     if "archived_sessions" not in head.path.replace("\\", "/").split("/")[:-1]:
         return None
     return facts.archived_at or last_at
 
 
 def _spawn(meta: dict[str, Any]) -> dict[str, Any]:
-    """Return what a subagent's file tells of how it was started."""
+    """Return what a subagent's file says about how it was started."""
     subagent = mapping(mapping(meta.get("source")).get("subagent"))
     return mapping(subagent.get("thread_spawn"))
 

@@ -20,7 +20,7 @@ class Calls:
 
     Attributes:
         parts: The newest call of each id: ids may come again, as those of small models do.
-        owners: The messages that they stand in.
+        owners: The messages that they are in.
     """
 
     parts: dict[str, PartDraft] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Calls:
     )
 
     def repeats(self, part: PartDraft) -> bool:
-        """Tell whether a call stands already; its record is then added to that one.
+        """Return whether a call is there already; its record is then added to that one.
 
         One of the same id that was given something else is another call.
         """
@@ -72,7 +72,7 @@ class Calls:
         return owner
 
     def tell(self, call_id: str, entry: Entry, records: Records, item: dict[str, Any]) -> bool:
-        """Use what an item tells of a call; say whether it is about one.
+        """Use what an item says about a call; return whether it is about one.
 
         Args:
             call_id: The call's id.
@@ -91,7 +91,7 @@ class Calls:
         return True
 
     def left(self) -> Iterator[tuple[Entry, Records, bool]]:
-        """Yield what stands without its call, and whether it is an output."""
+        """Yield what is without its call, and whether it is an output."""
         for found in self._early.values():
             for entry, records, item in found:
                 yield entry, records, item is None

@@ -32,7 +32,7 @@ _EVENT_FACTS = ("turn_id", "message", "text", "num_turns", "call_id", "last_agen
 
 
 def base_of(rollout: Rollout) -> tuple[str, int] | None:
-    """Return the physical key and end ordinal that a segment goes on from."""
+    """Return the physical key and end ordinal that a segment continues."""
     base = mapping(rollout.meta.get("history_base"))
     key = string(base.get("thread_id"))
     end = base.get("end_ordinal_exclusive")
@@ -111,7 +111,7 @@ class _Originals:
             self._content.append(self._content[-1] + (line.type in _CONTENT))
 
     def find(self, line: Line, start: int) -> int | None:
-        """Return where the next line stands that says the same; None where there is none.
+        """Return the place of the next line that says the same; None where there is none.
 
         Between it and the start nothing may be said, unless the line has an id of its own:
         copies keep their order, and people say the same twice.
@@ -144,7 +144,7 @@ def _matched(rollout: Rollout, lines: Sequence[Line]) -> list[Line]:
 
 
 def _is_own(rollout: Rollout, line: Line) -> bool:
-    """Tell whether a line names its own thread, or a turn that is younger than that."""
+    """Return whether a line names its own thread, or a turn that is younger than that."""
     thread = string(line.payload.get("thread_id"))
     if thread is not None and thread.lower() in _own_ids(rollout):
         return True

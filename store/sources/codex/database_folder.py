@@ -1,4 +1,4 @@
-"""Where the databases of a Codex home lie: mostly in it, elsewhere where its user wants so.
+"""Where the databases of a Codex home are: mostly in it, elsewhere where its user wants so.
 
 Source: the Codex format page, section 3.1: ``CODEX_SQLITE_HOME``, or ``sqlite_home`` of
 ``config.toml``. That file may hold what is nobody's business, so it is only opened where a

@@ -1,4 +1,4 @@
-"""What lies below a root: rollout files, by thread. No rollout is opened for it.
+"""What is below a root: rollout files, by thread. No rollout is opened for it.
 
 Source: the Codex format page, section 3.1. ``sessions/YYYY/MM/DD/`` holds what is in use,
 ``archived_sessions/`` what was archived. Only names of rollouts are ever looked at.
@@ -45,7 +45,7 @@ class ThreadFiles:
     copy: str = ""
 
     def unit(self, facts: Facts | None, home: Path) -> Unit:
-        """Return the unit; segments stand in the order in which they were begun."""
+        """Return the unit; segments are in the order in which they were begun."""
         stamps = tuple(self.segments[key] for key in sorted(self.segments))
         newest = max(stamp.mtime_ns for stamp in stamps)
         extra = (facts.stamp(str(home)),) if facts is not None else ()
@@ -54,7 +54,7 @@ class ThreadFiles:
 
 
 def home_of(root: Path) -> Path:
-    """Return the Codex home that a root lies in; the root's own folder where it lies in none."""
+    """Return the Codex home that a root is in; the root's own folder where it is in none."""
     path = root.absolute()
     for folder in (path, *path.parents):
         if folder.name in (IN_USE, ARCHIVED):
@@ -63,7 +63,7 @@ def home_of(root: Path) -> Path:
 
 
 def thread_files(root: Path, problems: list[Problem]) -> Iterator[ThreadFiles]:
-    """Yield what lies below a root, by thread, and after that the copies of segments."""
+    """Yield what is below a root, by thread, and after that the copies of segments."""
     found: dict[str, ThreadFiles] = {}
     copies: list[tuple[str, str, FileStamp]] = []
     for stamp in rollout_stamps(root, problems):

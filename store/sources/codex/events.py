@@ -22,12 +22,12 @@ _EVENTS = frozenset(
 
 
 def is_shown(line: Line) -> bool:
-    """Tell whether an event is a message of its own."""
+    """Return whether an event is a message of its own."""
     return line.kind in _ERRORS or line.kind in _RETRIES or line.kind in _EVENTS
 
 
 def is_failure(line: Line) -> bool:
-    """Tell whether an event says that a response, or a try at one, came to nothing."""
+    """Return whether an event says that a response, or a try at one, came to nothing."""
     return line.kind in _ERRORS or line.kind in _RETRIES
 
 
@@ -48,7 +48,7 @@ def part_of(line: Line, record: tuple[int, ...]) -> PartDraft:
 def error(given: object) -> dict[str, Any]:
     """Return a failure as ``{message, error_type?, status?, details?}``.
 
-    An API's answer stands as JSON in the message; what it says is taken out.
+    An API's answer is JSON in the message; what it says is taken out.
     """
     if isinstance(given, str):
         return {"message": given}
@@ -113,7 +113,7 @@ def agent_message(payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def orphan(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return an output that stands without its call."""
+    """Return an output that is without its call."""
     output = payload.get("output")
     text = output if isinstance(output, str) else orjson.dumps(output, default=str).decode()
     return {"tool_call_id": payload.get("call_id"), "is_error": False, "text": text}

@@ -1,4 +1,4 @@
-"""What side files tell of threads: names, archive, times, the segment that stands.
+"""What side files say about threads: names, archive, times, the current segment.
 
 Source: the Codex format page, sections 3.1, 3.3 and 3.5. ``session_index.jsonl`` holds
 names, the last line of a thread wins; ``state_<n>.sqlite`` holds the table ``threads``.
@@ -32,7 +32,7 @@ from store.system.paths import open_regular, real_path
 INDEX = "session_index.jsonl"
 STAMP = "#facts"
 SIDE = "side:"
-"""Begins the fact of what side files tell of a thread."""
+"""Begins the fact of what side files say about a thread."""
 _NUMBERED = re.compile(r"(state|queue)(?:_(\d+))?\.sqlite")
 _Read = TypeVar("_Read")
 _COLUMNS = (
@@ -44,11 +44,11 @@ INDEX_LIMIT = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What side files tell of one thread; None where they do not.
+    """What side files say about one thread; None where they do not.
 
     Attributes:
         name: What a user named it.
-        head: The physical key of the file that stands now.
+        head: The physical key of the current file.
         archived_at: Epoch ms.
         queued: Prompts that wait for their turn.
         title: What Codex's own list shows, made of the first prompt.
@@ -132,7 +132,7 @@ def told(thread: str, facts: Facts | None) -> list[Fact]:
 def with_known(
     facts: Facts | None, thread: str, library: Library, *, has_index: bool
 ) -> Facts | None:
-    """Return what side files tell of a thread, or told before they went away.
+    """Return what side files say about a thread, or told before they went away.
 
     Args:
         facts: What they tell now.

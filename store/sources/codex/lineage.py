@@ -1,6 +1,6 @@
 """Which lines make up a thread: inherited ones, its own, and those that were rewound.
 
-Source: the Codex format page, section 3.3. A segment goes on from
+Source: the Codex format page, section 3.3. A segment continues
 ``history_base{thread_id, end_ordinal_exclusive}``, where ``thread_id`` is the physical key
 of a file; what its base holds from that ordinal on was rewound where it is the thread's
 own. Files of the legacy mode hold copies of their parent's lines instead
@@ -30,7 +30,7 @@ class Entry:
     Attributes:
         file: The rollout that it was read from.
         inherited: Whether it belongs to another thread.
-        hidden_at: When it was rewound, epoch ms; None while it stands.
+        hidden_at: When it was rewound, epoch ms; None while it is visible.
     """
 
     line: Line
@@ -45,7 +45,7 @@ class History:
 
     Attributes:
         missing: Physical keys of bases that could not be found.
-        parent: The thread that the first own segment goes on from, by its base.
+        parent: The thread that the first own segment continues, by its base.
     """
 
     entries: list[Entry]
@@ -58,7 +58,7 @@ def history_of(segments: Sequence[Rollout], head: str | None, resolve: Resolve) 
 
     Args:
         segments: The thread's own files, oldest first.
-        head: The physical key of the segment that stands now; None takes the newest.
+        head: The physical key of the current segment; None takes the newest.
         resolve: Finds files of other threads.
     """
     missing: list[str] = []

@@ -33,7 +33,7 @@ class Thread(Responses):
 
     Attributes:
         turn_state: ``running``, ``interrupted`` or ``error`` and since when, as the last turn
-            that stands says; None where it ended well, or nothing says.
+            that is visible says; None where it ended well, or nothing says.
     """
 
     calls: Calls = field(default_factory=Calls)
@@ -156,7 +156,7 @@ class Thread(Responses):
         message.parts.append(data_part("agent", data, entry.line.at, *self.record(entry)))
 
     def _note_turn(self, entry: Entry) -> None:
-        """Note what an own line that stands says of its turn."""
+        """Note what an own visible line says about its turn."""
         line = entry.line
         if entry.inherited or entry.hidden_at is not None:
             return
@@ -198,7 +198,7 @@ class Thread(Responses):
             self.keep(entry)
 
     def _take_told(self, entry: Entry, item: dict[str, Any]) -> bool:
-        """Use what an item tells of a call or a prompt; say whether its record has a place."""
+        """Use what an item says about a call or a prompt; return whether its record has a place."""
         if item.get("type") == "UserMessage":
             self._confirm()
         call_id = string(item.get("id")) or ""
@@ -243,7 +243,7 @@ class Thread(Responses):
         last.updated_at = max(last.updated_at, line.at)
 
     def _in_turn(self, marker: MessageDraft) -> bool:
-        """Tell whether a prompt is being worked on; without turns, whether it is unanswered."""
+        """Return whether a prompt is being worked on; without turns, whether it is unanswered."""
         if self.setting.turn is not None:
             return self._prompted
         for message in reversed(self.messages):
@@ -253,7 +253,7 @@ class Thread(Responses):
         return False
 
     def _place_left(self) -> None:
-        """Place outputs that stand without their call; keep other records."""
+        """Place outputs that are without their call; keep other records."""
         orphans = False
         for entry, record, is_output in list(self.calls.left()):
             if not is_output:

@@ -1,7 +1,7 @@
-"""Files of other threads that a thread refers to: the base it goes on from, its parent.
+"""Files of other threads that a thread refers to: the base it continues, its parent.
 
 A file that is gone is read from the library, which has its lines among the original records
-of its thread. Each reading of a thread tells of its files for that.
+of its thread. Each reading of a thread names its files for that.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Segment(NamedTuple):
 
 
 def told(thread: str, rollouts: Sequence[Rollout]) -> list[Fact]:
-    """Return what a reading tells of a thread's files.
+    """Return what a reading says about a thread's files.
 
     Args:
         thread: The thread's id.
-        rollouts: Its files in the order in which their records stand in the session.
+        rollouts: Its files in the order in which their records are in the session.
     """
     first, segments = 0, list[Segment]()
     for rollout in rollouts:

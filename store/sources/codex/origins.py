@@ -1,7 +1,7 @@
 """What a user message says: a person's words, a shell line, or the program's own.
 
 Source: rollouts of versions 0.98.0 and 0.171.0. Today's messages name the kinds of their
-content; older ones are told by how they begin, and by the ``user_message`` event that
+content; older ones are recognised by how they begin, and by the ``user_message`` event that
 follows what a person typed.
 """
 

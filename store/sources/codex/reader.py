@@ -18,7 +18,7 @@ from store.sources.codex.rollout import Rollout, rollout_file
 
 @dataclass(slots=True)
 class Earlier:
-    """What is known of a thread from what lies before the place that it is read from.
+    """What is known of a thread from what is before the place that it is read from.
 
     Attributes:
         answers: How many answers there were, less those of the context.
@@ -32,7 +32,7 @@ class ThreadReader(UnitReader):
     """Reads one thread.
 
     Attributes:
-        facts: What side files tell of it.
+        facts: What side files say about it.
         rollouts: Its files by path.
         earlier: Set where the thread's file is not read from its beginning.
     """
@@ -47,7 +47,7 @@ class ThreadReader(UnitReader):
 
         Args:
             neighbours: The other files of the same home.
-            facts_of: Returns what side files tell of a thread now.
+            facts_of: Returns what side files say about a thread now.
             line_limit: Bytes of the longest line that is read.
         """
         super().__init__()
@@ -76,7 +76,7 @@ class ThreadReader(UnitReader):
         return stamp
 
     def sessions(self, unit: Unit) -> list[SessionDraft]:
-        """Return the thread, with what side files tell of it now."""
+        """Return the thread, with what side files say about it now."""
         self.facts = self._facts_of(unit)
         return self.build()
 

@@ -22,7 +22,7 @@ _TYPES = frozenset(
 
 
 def is_rollout(path: Path) -> bool:
-    """Tell whether a file's first lines are a rollout's."""
+    """Return whether a file's first lines are a rollout's."""
     if path.name.endswith(PACKED):
         return rollout_name(path.name) is not None
     if path.suffix not in (".jsonl", DOCUMENT):

@@ -26,7 +26,7 @@ class Responses(MessageList):
     Attributes:
         setting: What a turn works with.
         counting: Tells which token lines count.
-        words: What was told and not repeated by an item.
+        words: What was reported and not repeated by an item.
         answered: Whether a call of the open response has its output.
         waiting: Calls of the open response without one.
         unsure: User messages that a person may not have typed.
@@ -72,7 +72,7 @@ class Responses(MessageList):
         return self.opened
 
     def tell(self, entry: Entry) -> bool:
-        """Take an event that tells words of a response; say whether it is one."""
+        """Take an event that tells words of a response; return whether it is one."""
         part = self.words.part(entry.line, self.record(entry))
         if part is None or self.words.repeats(part):
             return False
@@ -118,6 +118,6 @@ class Responses(MessageList):
             self.close()
 
     def _elsewhere(self, message: MessageDraft) -> bool:
-        """Tell whether a message is inherited or rewound otherwise than the lines now."""
+        """Return whether a message is inherited or rewound otherwise than the lines now."""
         state = (message.inherited_from is not None, message.metadata.get("hidden_at"))
         return state != self.state

@@ -1,4 +1,4 @@
-"""The Codex source: where its sessions lie, and how one is read."""
+"""The Codex source: where its sessions are, and how one is read."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ class CodexSource(FileSource):
             yield from self._history.units(history, there, problems)
 
     def units_at(self, root: Path, paths: Iterable[str]) -> list[Unit] | None:
-        """List the threads that changed files tell of; None where a folder changed."""
+        """List the threads of changed files; None where a folder changed."""
         wanted: set[str] = set()
         for path in paths:
             name = rollout_name(path)
             if name is not None:
                 wanted.add(name.thread)
             elif os.path.basename(path) == INDEX or _is_queue(path):
-                # They are small, and what they say of most threads stands.
+                # They are small, and what they say about most threads is unchanged.
                 wanted.update(self._facts_of(root, []))
             else:
                 return None
@@ -121,12 +121,12 @@ class CodexSource(FileSource):
     def steps(
         self, root: Path, unit: Unit, start: Place | None, known: Known, *, fresh: bool
     ) -> Iterator[Step]:
-        """Read a unit in steps, or go on where its file was read to.
+        """Read a unit in steps, or continue where its file was read to.
 
         Args:
             root: The root.
             unit: The unit as it is now.
-            start: Where the last reading can be gone on with; None for the beginning.
+            start: Where the last reading can be continued; None for the beginning.
             known: Tells whether names were passed before that.
             fresh: Whether nothing of the unit is in the library yet.
         """
@@ -137,7 +137,7 @@ class CodexSource(FileSource):
         return reader.steps(start, fresh=fresh)
 
     def facts_of(self, root: Path, unit: Unit) -> Facts | None:
-        """Return what side files tell of a thread, or told before they went away."""
+        """Return what side files say about a thread, or told before they went away."""
         thread = thread_of(unit.key)
         has_index = (home_of(root) / INDEX).exists()
         facts = self._facts_of(root, []).get(thread)

@@ -1,4 +1,4 @@
-"""How a long rollout is read in steps: what a place to go on from depends on.
+"""How a long rollout is read in steps: what a place to continue from depends on.
 
 Threads of several files, forks that begin with copies, and lines that reach behind the window
 have all files read whole.
@@ -36,10 +36,10 @@ _REWINDS = "thread_rolled_back"
 
 @dataclass(slots=True)
 class ThreadStop(Stop):
-    """Where a rollout is gone on with, and what later lines are read with.
+    """Where a rollout is continued, and what later lines are read with.
 
     Attributes:
-        answers: How many answers lie before the window, less those of the context.
+        answers: How many answers are before the window, less those of the context.
         agent: What the side files call the agent, which all its answers say.
     """
 
@@ -47,7 +47,7 @@ class ThreadStop(Stop):
     agent: list[Any] = field(default_factory=list)
 
     def keep(self, stop: Any) -> None:
-        """Take from an earlier stop at the same window what lies before it."""
+        """Take from an earlier stop at the same window what is before it."""
         Stop.keep(self, stop)
         self.answers = stop.answers
 
@@ -66,7 +66,7 @@ class ThreadSteps(LongReader[Rollout, ThreadReader, ThreadStop]):
 
         Args:
             make_reader: Returns a reader of the thread that has read nothing.
-            facts: What side files tell of it.
+            facts: What side files say about it.
             unit: The thread's files as they are now.
             known: Tells whether names were passed.
         """
@@ -92,12 +92,12 @@ class ThreadSteps(LongReader[Rollout, ThreadReader, ThreadStop]):
         return reader.rollouts.get(self.path or "")
 
     def put(self, reader: ThreadReader, file: Rollout, stop: ThreadStop | None) -> None:
-        """Give a reader the rollout, and what is known of what lies before it.
+        """Give a reader the rollout, and what is known of what is before it.
 
         Args:
             reader: A reader that has read nothing.
             file: The rollout.
-            stop: Where it was gone on with; None for the beginning.
+            stop: Where it was continued; None for the beginning.
         """
         reader.rollouts[file.path], reader.facts = file, self._facts
         if stop is not None:
@@ -157,7 +157,7 @@ class ThreadSteps(LongReader[Rollout, ThreadReader, ThreadStop]):
         return file is not None and len(draft.records) == len(file.records)
 
     def can_grow(self, reader: ThreadReader, draft: SessionDraft) -> bool:
-        """Say whether a thread that was read whole can be gone on with."""
+        """Return whether a thread that was read whole can be continued."""
         file = self.file_of(reader)
         elsewhere = file is None or _begins_elsewhere(file)
         return not elsewhere and self._is_one_file(reader, draft)
@@ -184,7 +184,7 @@ class ThreadSteps(LongReader[Rollout, ThreadReader, ThreadStop]):
         reader: ThreadReader,
         draft: SessionDraft,
     ) -> None:
-        """Note how many answers lie before the place.
+        """Note how many answers are before the place.
 
         Args:
             state: The new stop.
@@ -242,7 +242,7 @@ def _places(rollout: Rollout, messages: Sequence[MessageDraft]) -> Iterator[tupl
 
 
 def _begins_turn(line: Line) -> bool:
-    """Say whether a line is a prompt: what comes before it in its turn goes with no message."""
+    """Return whether a line is a prompt: what comes before it in its turn goes with no message."""
     is_message = line.type == "response_item" and line.kind == "message"
     return is_message and line.payload.get("role") == "user"
 
@@ -264,7 +264,7 @@ def _records(message: MessageDraft) -> Iterator[int]:
 
 
 def _context(rollout: Rollout, index: int, messages: Sequence[MessageDraft]) -> set[int]:
-    """Return the numbers of the records that stand for all before a line."""
+    """Return the numbers of the records that replace all before a line."""
     lines = rollout.lines[:index]
     found = {lines[0].number, lines[-1].number}
     for line in lines:

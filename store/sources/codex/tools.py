@@ -78,12 +78,12 @@ def call_part(line: Line) -> PartDraft:
 
 
 def is_open(part: PartDraft) -> bool:
-    """Say whether a call has no output yet."""
+    """Return whether a call has no output yet."""
     return part.tool_state in ("input-available", "approval-requested")
 
 
 def _asks(given: object) -> bool:
-    """Say whether a call leaves the sandbox, for which Codex asks its user first."""
+    """Return whether a call leaves the sandbox, for which Codex asks its user first."""
     arguments = mapping(given)
     return (
         arguments.get("sandbox_permissions") == "require_escalated"

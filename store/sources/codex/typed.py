@@ -11,7 +11,7 @@ _KEYS = ("session_id", "ts", "text")
 
 
 def is_history(path: str) -> bool:
-    """Tell whether a file is the agent's log of typed lines."""
+    """Return whether a file is the agent's log of typed lines."""
     return is_log(path, _KEYS)
 
 

@@ -37,7 +37,7 @@ class Counting:
     """Tells which of a thread's token lines count.
 
     Attributes:
-        total: What the last standing ``token_count`` says of the whole thread.
+        total: What the last visible ``token_count`` says about the whole thread.
         context: Tokens of the last request and its answer.
     """
 

@@ -20,7 +20,7 @@ Records = tuple[int, ...]
 
 @dataclass(slots=True)
 class Words:
-    """Keeps what was told, with the message that it belongs to, until an item repeats it.
+    """Keeps what was reported, with the message that it belongs to, until an item repeats it.
 
     Where an item comes before its event, the event repeats it.
     """
@@ -44,7 +44,7 @@ class Words:
         return None
 
     def repeats(self, part: PartDraft) -> bool:
-        """Say whether an event tells what an item before it said, and no event told yet."""
+        """Return whether an event tells what an item before it said, and no event told yet."""
         text = part.data["text"]
         for kind, said in self._items:
             if kind == part.type and (said == text or (kind == "reasoning" and text in said)):
@@ -54,20 +54,20 @@ class Words:
         return False
 
     def take(self, owner: MessageDraft, part: PartDraft) -> None:
-        """Take what an event told of a message."""
+        """Take what an event said about a message."""
         self._told.append((owner, part))
 
     def told(self, owner: MessageDraft) -> bool:
-        """Say whether something of a message waits to be repeated."""
+        """Return whether something of a message waits to be repeated."""
         return any(message is owner for message, _ in self._told)
 
     def repeat(self, kind: str, text: str) -> Records:
-        """Let go what an item repeats; return the records of the events that told it.
+        """Drop what an item repeats; return the records of the events that told it.
 
         Args:
             kind: ``text`` or ``reasoning``.
             text: The item's; several events may tell it by paragraphs. Where none matches,
-                events and items stand in the same order.
+                events and items are in the same order.
         """
         same = [told for told in self._told if told[1].type == kind]
         if kind == "text":

@@ -12,7 +12,7 @@ from store.sources.copilot.usage import compaction_usage, unanswered
 
 
 def compaction_messages(event: Event) -> list[MessageDraft]:
-    """Return the marker of a compaction, and what its request used where that is told."""
+    """Return the marker of a compaction, and what its request used where that is reported."""
     data = event.data
     body: dict[str, Any] = {
         "summary": string(data.get("summaryContent")) or "",

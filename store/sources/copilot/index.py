@@ -32,7 +32,7 @@ Row = dict[str, Any]
 
 
 def is_index(path: Path) -> bool:
-    """Tell whether a file is the program's index."""
+    """Return whether a file is the program's index."""
     if path.suffix != ".db":
         return False
     try:

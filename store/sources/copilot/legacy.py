@@ -1,7 +1,7 @@
 """``session.import_legacy``: a session of the first versions, whole in one event.
 
 They kept a session as the list of its chat messages; a newer version that resumes one puts
-that list into the first event of its log. The messages are told here as the events that
+that list into the first event of its log. The messages are reported here as the events that
 they would be now.
 
 Source: the program's own schema of its events.

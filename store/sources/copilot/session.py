@@ -85,7 +85,7 @@ class Session:
     def _note_turn(self, event: Event) -> None:
         """Note whether the model is at work, or was broken off.
 
-        A turn goes on after its end where the answer asked for calls.
+        A turn continues after its end where the answer asked for calls.
         """
         if event.type == "assistant.message":
             self._asks = bool(event.data.get("toolRequests"))
@@ -96,7 +96,7 @@ class Session:
             self.turn_state = (state, event.at) if state else None
 
     def _spend(self, event: Event) -> None:
-        """Note what a request used; it goes to the answer that came of it."""
+        """Note what a request used; it goes to its answer."""
         if not self.spent.note(event):
             return
         bag = mapping(event.data.get("usage")) or event.data
@@ -119,7 +119,7 @@ class Session:
     def messages(self, agent: str | None = None) -> list[MessageDraft]:
         """Return the messages of the session, or of the subagent that a call started.
 
-        Requests that no answer came of are counted: failed ones, and those of the program.
+        Requests that have no answer are counted: failed ones, and those of the program.
         """
         thread = self.agents[agent][0] if agent is not None else self.main
         found = list(thread.messages)

@@ -1,4 +1,4 @@
-"""The Copilot CLI source: where its sessions lie, and how they are read."""
+"""The Copilot CLI source: where its sessions are, and how they are read."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def _stamps(paths: list[str], problems: list[Problem]) -> list[FileStamp]:
 
 
 def _is_session(path: Path) -> bool:
-    """Tell whether a file begins with an event of Copilot CLI."""
+    """Return whether a file begins with an event of Copilot CLI."""
     data = first_record(path)
     return data is not None and (
         (string(data.get("type")) or "").startswith(("session.", "user.", "system."))

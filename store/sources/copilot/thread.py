@@ -77,7 +77,7 @@ class Thread:
             self._notice(event)
 
     def with_rest(self, messages: list[MessageDraft]) -> list[MessageDraft]:
-        """Return messages of which the last has the records that no message came of yet."""
+        """Return messages of which the last has the records that no message was made of yet."""
         if not messages or not self._quiet:
             return messages
         last = messages[-1]
@@ -162,7 +162,7 @@ class Thread:
                 self._early.join(call_id, part, message, self.messages)
 
     def _is_new(self, call_id: str, message: MessageDraft) -> bool:
-        """Tell whether a request is not known yet: some servers number each answer's anew."""
+        """Return whether a request is not known yet: some servers number each answer's anew."""
         known = self.calls.get(call_id)
         if known is None or call_id in self._early:
             return True

@@ -27,7 +27,7 @@ def call_part(name: str, call_id: str, given: object, event: Event) -> PartDraft
         name: The tool's name.
         call_id: The call's id.
         given: Its arguments.
-        event: The event that tells of it.
+        event: The event that reports it.
     """
     kind = f"tool-{name}"
     data: dict[str, Any] = {
@@ -86,7 +86,7 @@ def _fail(part: PartDraft, extra: dict[str, Any], code: object, text: str) -> No
 
 
 def is_settled(part: PartDraft) -> bool:
-    """Tell whether a call has its result."""
+    """Return whether a call has its result."""
     return part.tool_state not in _OPEN
 
 
@@ -99,14 +99,14 @@ def ask_approval(part: PartDraft, event: Event) -> None:
 
 
 def answer_approval(part: PartDraft) -> None:
-    """Mark a call that waited no longer; what came of it its result tells."""
+    """Mark a call that no longer waits; its result says how it ended."""
     if part.tool_state == "approval-requested":
         part.data["state"] = part.tool_state = "input-available"
         del part.data["approval"]
 
 
 def interrupt(part: PartDraft, event: Event, started: int | None) -> bool:
-    """Settle a call that a person broke off; say whether it had no result.
+    """Settle a call that a person broke off; return whether it had no result.
 
     Args:
         part: The call's part.

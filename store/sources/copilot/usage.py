@@ -44,7 +44,7 @@ class Spent:
     _taken: dict[str, Used] = field(default_factory=dict)
 
     def note(self, event: Event) -> bool:
-        """Take a usage event; say whether its request was not known yet."""
+        """Take a usage event; return whether its request was not known yet."""
         bag = mapping(event.data.get("usage")) or event.data
         call_id = string(bag.get("apiCallId")) or event.id
         if call_id in self._by_call or call_id in self._taken:
@@ -60,7 +60,7 @@ class Spent:
         return used
 
     def left(self) -> list[tuple[str, Used]]:
-        """Return the requests that no answer came of."""
+        """Return the requests that have no answer."""
         return list(self._by_call.items())
 
 

@@ -40,13 +40,13 @@ def activity_of(messages: Sequence[MessageDraft]) -> dict[str, Any] | None:
 
 
 def _is_notice(message: MessageDraft) -> bool:
-    """Say whether the program told its user something, which ends no turn."""
+    """Return whether the program told its user something, which ends no turn."""
     return message.role == "system" and all(
         part.type == "data-event" for part in message.parts
     )
 
 
 def _was_stopped(part: PartDraft) -> bool:
-    """Say whether the user cancelled or refused a call, which ends the turn."""
+    """Return whether the user cancelled or refused a call, which ends the turn."""
     details = mapping(mapping(part.data.get("resultProviderMetadata")).get("backscroll"))
     return details.get("status") in ("interrupted", "denied")

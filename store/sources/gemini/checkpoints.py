@@ -36,7 +36,7 @@ _LOG_LIMIT = 16 * 1024 * 1024
 
 
 def is_checkpoint(path: str) -> bool:
-    """Tell whether a file of a unit is a saved conversation."""
+    """Return whether a file of a unit is a saved conversation."""
     return _SAVED.fullmatch(os.path.basename(path)) is not None
 
 

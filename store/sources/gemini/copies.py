@@ -95,7 +95,7 @@ def originals(
         if same and _summary_of_its_own(entry, same):
             same = None
         if same:
-            # Histories keep their order, but a summary stands before what it left standing.
+            # Histories keep their order, but a summary is before what it kept.
             one = min(same, key=lambda one: (one[0] <= reached, one[1].left is not None, one[0]))
             same.remove(one)
             reached, entry = one
@@ -104,6 +104,6 @@ def originals(
 
 
 def _summary_of_its_own(entry: Entry, same: list[tuple[int, Entry]]) -> bool:
-    """Tell a summary that was made anew from one that is recorded again: that one stands."""
+    """Tell a summary that was made anew from one that is recorded again: that one counts."""
     is_summary = text_of(entry.data.get("content")).lstrip().startswith(SNAPSHOT)
     return is_summary and all(one.left is not None for _, one in same)

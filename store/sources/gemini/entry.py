@@ -1,4 +1,4 @@
-"""One message of a session, whatever lines told of it."""
+"""One message of a session, made of all its lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Entry:
-    """One message of a session, whatever lines told of it.
+    """One message of a session, made of all its lines.
 
     Attributes:
         kind: ``context``, ``user``, ``tool-response``, ``gemini``, or the record's own type.
@@ -19,7 +19,7 @@ class Entry:
         updated: Its last time.
         records: The lines that made it what it is.
         left: When a rewind or another history dropped it, else None.
-        tail: For a summary of ``/compress``: the first entry that it left standing.
+        tail: For a summary of ``/compress``: the first entry that it kept.
         covers: For a summary of ``/compress``: the entries that it stands for.
         place: Among the session's entries.
     """

@@ -26,12 +26,12 @@ _FOLDERS_TRIED = 4000
 
 
 def is_hash(name: str) -> bool:
-    """Tell whether a folder's name is a hash."""
+    """Return whether a folder's name is a hash."""
     return _HASH.fullmatch(name) is not None
 
 
 def path_of_hash(project: str, chats: str) -> str | None:
-    """Return the path whose hash a project's folder is named by; None where nothing tells.
+    """Return the path whose hash a project's folder is named by; None where it is not recorded.
 
     Args:
         project: The folder.

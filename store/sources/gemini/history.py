@@ -29,7 +29,7 @@ class History:
         last: The newest time of a message or a ``lastUpdated``.
         rewinds: How many ``$rewindTo`` there are.
         replaced: How often ``$set`` brought another history.
-        quiet: Lines that no entry came of, and that are no bookkeeping.
+        quiet: Lines that made no entry, and that are no bookkeeping.
         changed: The first entry that is new, or otherwise than when this was set last.
     """
 
@@ -154,7 +154,7 @@ class History:
         self.live = dict.fromkeys(live[:start])
 
     def _drop(self, keys: list[Key], at: int, kept: set[Key]) -> None:
-        """Drop entries; a summary goes with what it stood for, but for what is kept."""
+        """Drop entries; a summary goes with what it replaced, but for what is kept."""
         waiting = list(reversed(keys))
         while waiting:
             key = waiting.pop()

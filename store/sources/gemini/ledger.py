@@ -19,7 +19,7 @@ class _Step:
     Attributes:
         needs: The first entry whose message it changed; its own place where none.
         made: How many messages there were before it.
-        before: What stood where it wrote: dict, key, value.
+        before: What was there before: dict, key, value.
     """
 
     needs: int

@@ -20,7 +20,7 @@ from store.sources.gemini.tools import call_part, file_data, open_call, settle_b
 
 PROVIDER = "google"
 _EXPORTED = re.compile(r"(msg_[0-9A-Za-z]{26})(?:\.\d+)?")
-"""The id of a record that an export of ours wrote: the message's own id."""
+"""The id of a record that our export wrote: the message's own id."""
 _SHELL = re.compile(r"I ran the following shell command:\s*```\w*\n(.*?)\n```", re.S)
 _NOTICES = ("info", "warning", "error")
 
@@ -152,7 +152,7 @@ class Messages:
         return message
 
     def _take_responses(self, entry: Entry) -> None:
-        """Put the results of a record into their calls; each is told up to three times."""
+        """Put the results of a record into their calls; each is reported up to three times."""
         alone: list[PartDraft] = []
         for place, part in enumerate(parts_of(entry.data.get("content"))):
             response = mapping(part.get("functionResponse"))
@@ -223,7 +223,7 @@ def _calls(data: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _same_call(called: dict[str, Any], calls: list[dict[str, Any]]) -> bool:
-    """Say whether a call without an id is one of those that are told in full."""
+    """Return whether a call without an id is one of those that are reported in full."""
     return not called.get("id") and any(
         call.get("name") == called.get("name") and call.get("args") == called.get("args")
         for call in calls

@@ -1,4 +1,4 @@
-"""Where Gemini CLI's sessions lie, and which files make up one.
+"""Where Gemini CLI's sessions are, and which files make up one.
 
 Source: the Gemini CLI format page, section 4.1. Only known names are opened; the settings
 and accounts beside ``tmp`` never are.
@@ -130,7 +130,7 @@ def _told_by_others(project: str) -> list[FileStamp]:
 def copied_on(projects: Collection[str]) -> dict[str, frozenset[str]]:
     """Return what a newer version has copied out of folders that are named by a hash.
 
-    It leaves the folder as it was and goes on with the copies in one that has a name.
+    It leaves the folder as it was and continues with the copies in one that has a name.
 
     Returns:
         By the older folder, the names (``SessionFiles.name``) that the newer one has too.
@@ -164,7 +164,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def is_session_file(path: Path) -> bool:
-    """Tell whether a file is a session: a log of lines, or the older single object."""
+    """Return whether a file is a session: a log of lines, or the older single object."""
     if path.suffix not in SUFFIXES:
         return False
     try:
@@ -196,7 +196,7 @@ def recognise(path: Path) -> Path | None:
 
 
 def workspace_of(project: str) -> str | None:
-    """Return the folder that a project's sessions ran in, by what lies around them."""
+    """Return the folder that a project's sessions ran in, by what is around them."""
     try:
         with open_regular(os.path.join(project, ".project_root")) as file:
             named = file.read(8192).decode("utf-8", "replace").strip()

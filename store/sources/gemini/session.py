@@ -57,7 +57,7 @@ class Log:
 
     @property
     def started(self) -> int:
-        """Return when the session began, epoch ms; 0 where nothing tells."""
+        """Return when the session began, epoch ms; 0 where it is not recorded."""
         return next((at for _, data in self.lines if (at := epoch_ms(data.get("startTime")))), 0)
 
 
@@ -97,7 +97,7 @@ def by_session(logs: Iterator[Log]) -> list[SessionLogs]:
 
 @dataclass(slots=True)
 class Kept:
-    """What was made of a session's one file the last time, to go on with.
+    """What was made of a session's one file the last time, to continue with.
 
     Attributes:
         source: ``Log.source`` of that time.

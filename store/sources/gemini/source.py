@@ -1,4 +1,4 @@
-"""The Gemini CLI source: where its sessions lie, and how they are read."""
+"""The Gemini CLI source: where its sessions are, and how they are read."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class GeminiSource(FileSource):
         self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
-        """Return ``.gemini`` of ``GEMINI_CLI_HOME``, which stands for the home, or of home."""
+        """Return ``.gemini`` of ``GEMINI_CLI_HOME``, which replaces the home, or of home."""
         named = environment.get("GEMINI_CLI_HOME", "").strip()
         base = expanded(named) if named else home
         return list(dict.fromkeys([base / ".gemini", home / ".gemini"]))
@@ -107,7 +107,7 @@ class GeminiSource(FileSource):
         """List the sessions that changed files belong to.
 
         Returns:
-            None where only a listing of the whole root can tell.
+            None where the whole root must be listed.
         """
         if root.is_file():
             return None
@@ -210,7 +210,7 @@ _NOTHING = Log("", [], [])
 
 
 def _logs(files: UnitFiles, problems: list[Problem]) -> Iterator[Log]:
-    """Return the session files that were read; others are told."""
+    """Return the session files that were read; others are reported."""
     for path, file in files.lines.items():
         lines = [(line.number, line.data) for line in file.lines]
         log = Log(path, file.records, lines, file.lines)
@@ -236,7 +236,7 @@ def _is_output(path: str) -> bool:
 
 
 def _parent_of(path: str) -> str | None:
-    """Return the session that a subagent's file lies below; None for a session's own file."""
+    """Return the session that a subagent's file is below; None for a session's own file."""
     folder = os.path.dirname(path)
     if os.path.basename(os.path.dirname(folder)) != CHATS:
         return None

@@ -77,7 +77,7 @@ def open_call(
 
 
 def settle_by_response(part: PartDraft, response: dict[str, Any], at: int, record: int) -> None:
-    """Put a ``functionResponse`` into the part of its call, where nothing else told of it.
+    """Put a ``functionResponse`` into the part of its call, where it has none yet.
 
     Args:
         part: The call's part.

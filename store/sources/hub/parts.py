@@ -1,7 +1,7 @@
 """The hub's parts as AI SDK parts; what has no shape there as data parts.
 
 Source: the table of part types in the hub's reference. A tool call may have several rows,
-one per state (the hub format page): the newest tells what came of it, the others stay
+one per state (the hub format page): the newest tells its result, the others stay
 among the part's records.
 """
 
@@ -36,7 +36,7 @@ def parts_of(message: StoredMessage) -> list[PartDraft]:
 
 
 def steps_of(message: StoredMessage) -> list[StoredPart]:
-    """Return what tells of the model's steps."""
+    """Return the parts that mark the model's steps."""
     return [part for part in message.parts if part.type == _SILENT]
 
 

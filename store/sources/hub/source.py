@@ -35,7 +35,7 @@ _LAST = 2
 _LARGE = 8 << 20
 """... in a database of so many bytes; in a smaller one all times are."""
 _NEWEST = 2
-"""The newest times of messages and parts stand first in a session's list of times."""
+"""The newest times of messages and parts are first in a session's list of times."""
 
 
 class HubSource(DatabaseSource, ServerRows):
@@ -117,7 +117,7 @@ class HubSource(DatabaseSource, ServerRows):
     def read_session(
         self, connection: sqlite3.Connection, path: Path, session_id: str, unit: Unit
     ) -> Reading:
-        """Read one session whole; nothing comes of one that is not there any more.
+        """Read one session whole; no session where it is not there any more.
 
         Args:
             connection: The database, open for reading.
@@ -128,7 +128,7 @@ class HubSource(DatabaseSource, ServerRows):
         return self.read_rows(SqliteRows(connection), str(path), session_id, unit)
 
     def read_rows(self, reader: RowReader, place: str, session_id: str, unit: Unit) -> Reading:
-        """Read one session whole; nothing comes of one that is not there any more.
+        """Read one session whole; no session where it is not there any more.
 
         Args:
             reader: Runs the statements.

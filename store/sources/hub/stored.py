@@ -88,7 +88,7 @@ def read_stored(reader: RowReader, session_id: str, path: str) -> StoredSession 
 
 
 def _read_messages(reader: RowReader, stored: StoredSession) -> None:
-    """Read messages and parts; parts without a message stand in one of their own."""
+    """Read messages and parts; parts without a message are in one of their own."""
     messages: dict[str, StoredMessage] = {}
     originals: dict[str, Row] = {}
     for row in reader.rows("SELECT * FROM messages WHERE session_id = $1", stored.id):

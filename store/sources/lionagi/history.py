@@ -60,7 +60,7 @@ def _before(
     above: list[Turn],
     own: list[Turn],
 ) -> list[Turn]:
-    """Return what a branch goes on from and stores no copies of."""
+    """Return what a branch continues and stores no copies of."""
     clone = branch.metadata.get("clone_from")
     if isinstance(clone, dict):
         if any(turn.message.clone_from for turn in own if turn.message.kind != "System"):
@@ -83,7 +83,7 @@ def _named(
     """Return the messages that a clone names.
 
     Those without a row are copies that the parent itself did not store: in order, they are
-    what the parent goes on from.
+    what the parent continues.
     """
     present = set(names)
     unstored = iter([turn for turn in above if turn.message.id not in present])
@@ -111,5 +111,5 @@ def first_thread(stored: StoredSession) -> StoredBranch | None:
 
 
 def is_fork(branch: StoredBranch) -> bool:
-    """Tell whether a branch was made from another one."""
+    """Return whether a branch was made from another one."""
     return bool(mapping(branch.metadata.get("clone_from"))) or parent_of(branch) is not None

@@ -31,7 +31,7 @@ _SIDES = {
     "run_tags": ("session_id", "max(tag)"),
     "approvals": ("session_id", "group_concat(status)"),
 }
-"""Other tables that tell of a session: the column that names it, and what is newest."""
+"""Other tables with rows of a session: the column that names it, and what is newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Signs:
         return self.written or "content"
 
     def of_side(self, newest: str) -> str:
-        """Return the expression for all rows of another table that tell of a session."""
+        """Return the expression for a session's rows of another table."""
         return newest if self.written is None else f"sum({self.written})"
 
 
@@ -73,7 +73,7 @@ def list_units(
         reader: Runs the statements.
         place: The database: its path, or its address without a password.
         prefix: What the units' keys begin with.
-        signs: What tells whether a row moved.
+        signs: What shows whether a row moved.
         problems: Takes what is damaged.
     """
     branches: dict[str, list[Row]] = {}
@@ -111,7 +111,7 @@ def _ids(collection: Any) -> list[Any]:
 
 
 def _sides(reader: RowReader, signs: Signs) -> dict[str, list[Any]]:
-    """Count the rows of other tables that tell of a session, by session."""
+    """Count the rows of other tables by session."""
     found: dict[str, list[Any]] = {}
     for table, (owner, newest) in _SIDES.items():
         if owner in reader.columns(table):

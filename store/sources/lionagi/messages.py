@@ -75,7 +75,7 @@ class Conversation:
                     self._open[name] = part
 
     def put_in_time(self) -> None:
-        """Give a system message that was put first the time of what it stands before."""
+        """Give a system message that was put first the time of what follows it."""
         first = self.messages[0] if self.messages else None
         if first is None or first.role != "system":
             return
@@ -119,7 +119,7 @@ class Conversation:
         return self._chain(asked)[-1] if asked is not None else ""
 
     def _join(self, request: StoredMessage, part: PartDraft, draft: MessageDraft) -> bool:
-        """Give a request the response that stands before it; say whether there was one."""
+        """Give a request the response that is before it; return whether there was one."""
         first = self._chain(request.id)[-1]
         holder = self._early.join(first, part, draft, self.messages)
         if holder is not None:
@@ -260,6 +260,6 @@ def _seems_failed(output: Any) -> bool:
 
 
 def _failed(output: Any) -> bool:
-    """Tell whether an output says that its call failed."""
+    """Return whether an output says that its call failed."""
     found = mapping(output)
     return bool(found.get("error")) or any(number(found.get(name)) != 0 for name in _CODES)

@@ -47,7 +47,7 @@ _PREAMBLE = re.compile(
     r"|[A-Za-z][\w -]{0,24}:(?=\s|\Z))",
     re.IGNORECASE | re.ASCII,
 )
-"""What stands before the words of a prompt: a banner, a rule, a heading, a label."""
+"""What is before the words of a prompt: a banner, a rule, a heading, a label."""
 
 
 def session_drafts(stored: StoredSession) -> list[SessionDraft]:
@@ -196,7 +196,7 @@ def _link(
     turns: list[Turn],
     names: dict[str, dict[str, str]],
 ) -> None:
-    """Say which thread a branch goes on from, or else belongs to."""
+    """Say which thread a branch continues, or else belongs to."""
     parent = parent_of(branch)
     if not is_fork(branch):
         if branch is not first:

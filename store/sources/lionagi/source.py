@@ -95,7 +95,7 @@ class LionagiSource(DatabaseSource, ServerRows):
     def read_session(
         self, connection: sqlite3.Connection, path: Path, session_id: str, unit: Unit
     ) -> Reading:
-        """Read one session with its branches; nothing comes of one that is not there.
+        """Read one session with its branches; no session where it is not there.
 
         Args:
             connection: The database, open for reading.
@@ -106,7 +106,7 @@ class LionagiSource(DatabaseSource, ServerRows):
         return self.read_rows(SqliteRows(connection), str(path), session_id, unit)
 
     def read_rows(self, reader: RowReader, place: str, session_id: str, unit: Unit) -> Reading:
-        """Read one session with its branches; nothing comes of one that is not there.
+        """Read one session with its branches; no session where it is not there.
 
         Args:
             reader: Runs the statements.

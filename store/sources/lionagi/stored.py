@@ -24,7 +24,7 @@ _SIDE = {
     "run_tags": ("session_id = $1", "tag"),
     "approvals": ("session_id = $1", "proposed_at"),
 }
-"""Which rows tell of a session, and the column that orders them."""
+"""Which rows are of a session, and the column that orders them."""
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class StoredSession:
     Attributes:
         ids: Of its own progression.
         messages: By id; those that any of its branches names.
-        sides: Rows of other tables that tell of the session, by table.
+        sides: The session's rows of other tables, by table.
         project_path: The folder of its project, where that is known.
     """
 

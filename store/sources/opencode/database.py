@@ -98,7 +98,7 @@ def _info(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _messages(connection: sqlite3.Connection, stored: StoredSession) -> None:
-    """Read messages and parts in order; parts without a message stand in one of their own."""
+    """Read messages and parts in order; parts without a message are in one of their own."""
     messages: dict[str, StoredMessage] = {}
     by_id: dict[str, dict[str, Any]] = {}
     for row in rows(connection, "SELECT * FROM message WHERE session_id = ?", (stored.id,)):

@@ -16,7 +16,7 @@ _STATES = {"call": "running", "partial-call": "pending", "result": "completed"}
 
 
 def is_first_form(data: Data) -> bool:
-    """Tell whether a message holds its own parts."""
+    """Return whether a message holds its own parts."""
     return isinstance(data.get("parts"), list) and isinstance(data.get("metadata"), dict)
 
 

@@ -53,7 +53,7 @@ class Folders:
         return INFO if self.early else "*"
 
     def is_group(self, name: str) -> bool:
-        """Say whether a folder below ``session`` holds sessions' own files."""
+        """Return whether a folder below ``session`` holds sessions' own files."""
         return name == INFO if self.early else True
 
     def messages(self, session_id: str) -> Path:

@@ -77,7 +77,7 @@ def candidates_in_library(
     Args:
         library: What earlier syncs brought in.
         stored: The fork.
-        known: Sessions that were found where the fork lies.
+        known: Sessions that were found where the fork is.
     """
     for name in wanted(stored):
         for fact in library.facts(name):
@@ -93,8 +93,8 @@ def find_origin(
 
     Args:
         stored: The session.
-        candidates: Looks where the session lies.
-        library: Has those that no longer lie there.
+        candidates: Looks where the session is.
+        library: Has those that are no longer there.
     """
     copies = copies_of(stored)
     if not copies or stored.info.get("parentID"):

@@ -3,7 +3,7 @@
 ``session.time_updated`` misses streaming writes, and those of the second engine altogether
 (opencode format page, sections 2.2 and 2.8). The sign is made of the session's row, the
 number of its last event, counts that come from indexes alone, and the times of its last
-rows; rows that no event told of (imports, older versions) are all asked for their time.
+rows; rows that no event mentions (imports, older versions) are all asked for their time.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _counts(connection: sqlite3.Connection) -> dict[str, _Counts]:
 
 
 def _last_rows(connection: sqlite3.Connection, session_id: str, found: _Counts) -> list[Any]:
-    """Return the times of a session's last rows; of all its rows where no event told of them."""
+    """Return the times of a session's last rows; of all its rows where no event mentions them."""
     last: list[Any] = []
     if found.messages:
         messages = connection.execute(

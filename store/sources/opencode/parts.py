@@ -18,7 +18,7 @@ _IDS = ("id", "sessionID", "messageID", "type")
 
 
 def part_of(part: StoredPart) -> PartDraft | None:
-    """Return a part; None for a ``step-finish``, which tells of its message."""
+    """Return a part; None for a ``step-finish``, which is about its message."""
     kind = part.data.get("type")
     if kind == "step-finish":
         return None

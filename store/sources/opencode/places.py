@@ -52,7 +52,7 @@ def default_roots(environment: Mapping[str, str], home: Path) -> list[Path]:
 
 
 def stores_at(root: Path) -> Stores:
-    """Return what lies at a root of any form."""
+    """Return what is at a root of any form."""
     if root.is_file():
         if root.suffix == ".json":
             return Stores(export=root)

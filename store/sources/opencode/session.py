@@ -117,7 +117,7 @@ def _link(
 
 
 def _say_what_it_does(draft: SessionDraft, stored: StoredSession) -> None:
-    """Set the activity where the last turn that stands is not over, or failed.
+    """Set the activity where the last visible turn is not over, or failed.
 
     Each step of a turn is a message of its own; one that ended in calls is followed by another.
     """

@@ -1,4 +1,4 @@
-"""The opencode source: where its sessions lie, and how one is read."""
+"""The opencode source: where its sessions are, and how one is read."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class OpencodeSource:
         """List the sessions of changed databases that moved since the last time.
 
         Returns:
-            None where something else changed, which only a listing can tell of.
+            None where something else changed, which needs a listing.
         """
         stores = stores_at(root)
         touched = _touched(stores, paths)

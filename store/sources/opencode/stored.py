@@ -55,7 +55,7 @@ class StoredSession:
         path: The file that it was read from.
         engine: 2 where the messages come from ``session_message``.
         records: The original records in order.
-        side_folder: Where whole outputs of tools lie, where the store has them.
+        side_folder: Where whole outputs of tools are, where the store has them.
     """
 
     id: str

@@ -1,7 +1,7 @@
 """Tool parts with their four states, as AI SDK tool parts.
 
 Source: the opencode format page, section 2.5. The part's state follows the program's own
-word; what really failed is told by ``resultProviderMetadata.backscroll.status``.
+word; what really failed is reported by ``resultProviderMetadata.backscroll.status``.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ Usage = dict[str, int]
 
 
 def usage_of(message: StoredMessage) -> tuple[Usage | None, float | None]:
-    """Return the tokens and the cost in dollars; None where none are told."""
+    """Return the tokens and the cost in dollars; None where there are none."""
     steps = [part.data for part in message.parts if part.data.get("type") == "step-finish"]
     if not steps:
         return _own(message.data)

@@ -48,7 +48,7 @@ class Messages:
     def build(self) -> list[MessageDraft]:
         """Return them; called again, those of what the tree has become.
 
-        What was taken before has to stand where it stood: on the active path, or left.
+        What was taken before must be where it was: on the active path, or left.
         """
         for entry in islice(self._tree.entries, self._taken, None):
             self._take(entry)
@@ -234,7 +234,7 @@ def _user(entry: Entry, origin: str, parts: list[PartDraft]) -> MessageDraft:
 
 
 def _file_of(block: dict[str, Any], entry: Entry) -> PartDraft | None:
-    """Return the text file that an export of ours wrote as words."""
+    """Return the text file that our export wrote as words."""
     text = block.get("text")
     file = unwrapped_file(text) if isinstance(text, str) else None
     if file is None:
@@ -243,7 +243,7 @@ def _file_of(block: dict[str, Any], entry: Entry) -> PartDraft | None:
 
 
 def _branch_summary(entry: Entry, data: dict[str, Any]) -> MessageDraft:
-    """Return what the model is told of a branch that was left."""
+    """Return what the model is told about a branch that was left."""
     summary = text_part(str(data.get("summary") or ""), entry.at, entry.number)
     draft = _user(entry, "meta", [summary])
     draft.metadata["backscroll"] = {"branch_summary_of": data.get("fromId")}

@@ -40,7 +40,7 @@ class _State:
 
 @dataclass(slots=True)
 class Prompts:
-    """The system prompts of one session, each branch's by what stands before it.
+    """The system prompts of one session, each branch's by what is before it.
 
     Attributes:
         texts: By their SHA-256.

@@ -19,14 +19,14 @@ from store.sources.pi.tree import Tree
 
 KIND = "pi"
 EXPORTED = "backscroll"
-"""The ``customType`` of the entry in which an export of ours says what was copied."""
+"""The ``customType`` of the entry in which our export says what was copied."""
 _ID_IN_NAME = re.compile(r"[^_]*_(.+)\.jsonl")
 """The time has no underscore; an id that was chosen by hand may."""
 
 
 @dataclass(slots=True)
 class Kept:
-    """What was made of a file's lines the last time, to go on with.
+    """What was made of a file's lines the last time, to continue with.
 
     Attributes:
         lines: The list that grows with the file; another one where it was read anew.
@@ -203,7 +203,7 @@ def _link(draft: SessionDraft, tree: Tree, siblings: Siblings, depends: Depends)
 
 
 def _link_export(draft: SessionDraft, tree: Tree) -> bool:
-    """Take over what an export of ours notes of its copies; say whether it is one."""
+    """Take over what our export notes of its copies; return whether it is one."""
     is_export = False
     for entry in tree.entries:
         if entry.type == "custom" and entry.data.get("customType") == EXPORTED:

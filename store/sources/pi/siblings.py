@@ -76,7 +76,7 @@ class Siblings:
         return _ids_in(self._library.records(session_id)[1:])
 
     def named(self, path: str, parent: str) -> str | None:
-        """Return the file that a session names as its parent, where it lies near it.
+        """Return the file that a session names as its parent, where it is near it.
 
         In the same folder, or in that of another project beside it: sessions may have been
         brought here from where they were written.

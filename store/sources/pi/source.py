@@ -1,6 +1,6 @@
-"""The pi source: where its sessions lie, and how they are read.
+"""The pi source: where its sessions are, and how they are read.
 
-Source: the pi section of the format page. Sessions lie below the folder that is read, so
+Source: the pi section of the format page. Sessions are below the folder that is read, so
 the settings and accounts beside it are never opened.
 """
 
@@ -158,7 +158,7 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_session(path: Path) -> bool:
-    """Tell whether a file begins with pi's header."""
+    """Return whether a file begins with pi's header."""
     data = first_record(path)
     return data is not None and (
         data.get("type") == "session"

@@ -109,7 +109,7 @@ def _walk(tree: Tree, known: dict[str, Entry]) -> None:
         tree.path.add(leaf.id)
         target = string(leaf.data.get("targetId"))
         last = next((each for each in reversed(tree.entries) if each.type != "leaf"), None)
-        # Where the line that it points to is lost, all that is there stands.
+        # Where the line that it points to is lost, all lines count.
         current = known.get(target, last) if target else None
     while current is not None and current.id not in tree.path:
         tree.path.add(current.id)

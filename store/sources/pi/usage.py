@@ -26,6 +26,6 @@ def usage_of(usage: object) -> dict[str, int] | None:
 
 
 def cost_of(usage: object) -> float | None:
-    """Return what a request cost, in dollars; None where nothing tells, or it was free."""
+    """Return what a request cost, in dollars; None where it is not recorded, or it was free."""
     cost = mapping(mapping(usage).get("cost")).get("total")
     return cost if isinstance(cost, int | float) and cost else None

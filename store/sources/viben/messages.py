@@ -1,6 +1,6 @@
 """Events as messages: a prompt, then all that its task did as one answer.
 
-Tasks run beside one another, so what a line belongs to is told by its task, not by the
+Tasks run beside one another, so what a line belongs to is known by its task, not by the
 line before it.
 """
 

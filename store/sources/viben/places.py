@@ -1,6 +1,6 @@
 """Where viben keeps its sessions, tasks and files.
 
-Source: the viben format page. Sessions lie below an agent's folder, tasks and files beside
+Source: the viben format page. Sessions are below an agent's folder, tasks and files beside
 all of them; an agent's own settings, which may hold keys, are never opened.
 """
 
@@ -43,7 +43,7 @@ class Side:
 
 @dataclass(slots=True)
 class Beside:
-    """What lies beside the sessions.
+    """What is beside the sessions.
 
     Attributes:
         tasks: By the session's id.
@@ -142,7 +142,7 @@ def session_folders(root: str, problems: list[Problem]) -> Iterator[str]:
 
 
 def is_session(folder: str) -> bool:
-    """Tell whether a folder is a session's."""
+    """Return whether a folder is a session's."""
     names = _names(folder)
     return CONFIG in names and len(names) > 1
 

@@ -91,7 +91,7 @@ def _kept(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _has_ui(folder: str, files: UnitFiles) -> bool:
-    """Say whether the file is there that newer versions tell everything in."""
+    """Return whether the file is there that newer versions tell everything in."""
     ui = files.lines.get(os.path.join(folder, UI))
     return ui is not None and bool(ui.lines)
 
@@ -185,7 +185,7 @@ def _activity(
     state = _TASK_STATES.get(str(newest.get("status"))) if newest is not None else None
     since = epoch_ms(newest.get("updated_at")) if newest is not None else None
     if state == "running" and _has_ended(draft.messages, str((newest or {}).get("id"))):
-        # The program tells of the end in its lines before it does in the task's file.
+        # The program says about the end in its lines before it does in the task's file.
         state = None
     state = state or _SESSION_STATES.get(str(config.get("status")))
     if state is None:

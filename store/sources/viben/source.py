@@ -1,4 +1,4 @@
-"""The viben source: where its sessions lie, and how they are read."""
+"""The viben source: where its sessions are, and how they are read."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class VibenSource(FileSource):
         """List the sessions that changed files belong to.
 
         Returns:
-            None where only a listing of the whole root can tell.
+            None where the whole root must be listed.
         """
         top = os.path.abspath(root)
         folders: set[str] = set()

@@ -1,4 +1,4 @@
-"""What lies beside a transcript: file history and diagnostic traces, as side files."""
+"""What is beside a transcript: file history and diagnostic traces, as side files."""
 
 from __future__ import annotations
 

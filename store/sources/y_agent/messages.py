@@ -196,7 +196,7 @@ def _call(call: dict[str, Any], at: int) -> PartDraft:
 
 
 def _result(result: dict[str, Any], at: int) -> PartDraft:
-    """Return a call with what came of it."""
+    """Return a call with its result."""
     part, failed = _call(result, at), result.get("success") is False
     shown = result.get("result_preview")
     _settle(part, shown if shown is not None else result.get("result"), failed)
@@ -258,7 +258,7 @@ def _describe(draft: MessageDraft, data: dict[str, Any], word: str) -> None:
 
 
 def usage_of(metadata: dict[str, Any]) -> dict[str, int] | None:
-    """Return a turn's tokens; None where it tells none, as all but its last segment do."""
+    """Return a turn's tokens; None where it has none, as all but its last segment do."""
     if metadata.get("input_tokens") is None and metadata.get("output_tokens") is None:
         return None
     return {

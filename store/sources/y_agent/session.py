@@ -259,7 +259,7 @@ def _rewound(
 
 
 def _put_back(draft: SessionDraft, rewound: list[MessageDraft]) -> None:
-    """Put what was rewound where it stood: before the first message that came later."""
+    """Put what was rewound in its place: before the first message that came later."""
     kept = draft.messages
     for message in sorted(rewound, key=lambda one: one.created_at):
         later = (i for i, one in enumerate(kept) if one.created_at > message.created_at)

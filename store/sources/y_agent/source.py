@@ -204,7 +204,7 @@ class YAgentSource(DatabaseSource):
         return UnitFollower(lambda now: _Transcripts(self))
 
     def reading_with(self, unit: Unit, files: UnitFiles) -> Reading:
-        """Return what ``read`` would, going on with files that were read before.
+        """Return what ``read`` would, continuing with files that were read before.
 
         Raises:
             StoreError: The database cannot be opened.
@@ -288,7 +288,7 @@ def _files_of(
 
 
 def _has_lines(stored: StoredSession) -> bool:
-    """Tell whether a session should have transcripts."""
+    """Return whether a session should have transcripts."""
     return bool(stored.row.get("message_count")) and stored.row.get("state") != "tombstone"
 
 

@@ -1,4 +1,4 @@
-"""What y-agent's database tells of one session.
+"""What y-agent's database says about one session.
 
 Tables: the y-agent format page. The transcripts are files; the database has the session's
 row, its checkpoints, a mirror of its messages, its events and its diagnostic traces.

@@ -244,7 +244,7 @@ class PostgresRows:
 
 
 def _is_lost(error: BaseException) -> bool:
-    """Say whether it was the connection that failed, so that a new one may serve."""
+    """Return whether it was the connection that failed, so that a new one may serve."""
     state = getattr(error, "sqlstate", None)
     if isinstance(state, str):
         return state.startswith(("08", "57P"))

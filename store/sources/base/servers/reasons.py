@@ -37,7 +37,7 @@ def reason(error: BaseException) -> str:
 
 
 def is_of_password(error: BaseException) -> bool:
-    """Say whether the server wanted another password, or one at all."""
+    """Return whether the server wanted another password, or one at all."""
     return getattr(error, "sqlstate", None) == "28P01"
 
 

@@ -1,4 +1,4 @@
-"""Values of PostgreSQL's types as they stand in a SQLite file of the same rows."""
+"""Values of PostgreSQL's types as they are in a SQLite file of the same rows."""
 
 from __future__ import annotations
 
