@@ -41,7 +41,7 @@ def signature(path: Path, way: Way) -> Signature:
     try:
         main = path.stat()
         if way == "live":
-            return (main.st_dev, main.st_ino, _inode(beside(path, "-wal")))
+            return (main.st_dev, main.st_ino, inode(beside(path, "-wal")))
         signs = [main.st_dev, main.st_ino, main.st_size, main.st_mtime_ns]
         for ending in ("-wal", "-journal"):
             try:
@@ -55,10 +55,10 @@ def signature(path: Path, way: Way) -> Signature:
     return tuple(signs)
 
 
-def _inode(path: Path) -> int:
+def inode(path: str | Path) -> int:
     """Return the number of a file, -1 where it is missing."""
     try:
-        return path.stat().st_ino
+        return os.stat(path).st_ino
     except FileNotFoundError:
         return -1
 

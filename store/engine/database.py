@@ -26,7 +26,7 @@ from store.engine.access import (
     open_for_reading,
     read_header,
 )
-from store.engine.companions import Signature, beside, signature, size_of
+from store.engine.companions import Signature, beside, inode, signature, size_of
 from store.engine.form import Form, FormName, detect_form
 from store.engine.rebuilt import not_ordinary, open_rebuilt
 from store.engine.transactions import explained, is_full, transaction
@@ -50,6 +50,7 @@ class Database:
         file_read_only: Why nothing may be written to the file at all, or None.
         opened: How it was opened for reading; None for a writing connection.
         written_as: What a file is known by that is open for writing.
+        wal: Its ``-wal``; empty unless it is open for writing.
     """
 
     path: Path
@@ -59,6 +60,7 @@ class Database:
     file_read_only: str | None = None
     opened: Opened | None = None
     written_as: Signature = ()
+    wal: str = ""
 
     def moved(self) -> bool:
         """Say whether the file must be opened again to see what is in it now.
@@ -68,9 +70,18 @@ class Database:
         open for writing: what is written to it would be lost.
         """
         if self.opened is None:
-            return signature(real_path(self.path), "live") != self.written_as
+            # Before each write, so without resolving links: another target is another inode.
+            return self._written_now() != self.written_as
         now = signature(self.opened.path, self.opened.way)
         return bool(now) and now != self.opened.signature
+
+    def _written_now(self) -> Signature:
+        """Return ``signature`` of the file as it is now, () where it cannot be looked at."""
+        try:
+            main = os.stat(self.path)
+            return (main.st_dev, main.st_ino, inode(self.wal))
+        except OSError:
+            return ()
 
     def close(self) -> None:
         """Close the connection."""
@@ -179,7 +190,11 @@ def _open_writing(path: Path) -> Database:
     try:
         schema.apply_pragmas(connection)
         form = detect_form(connection, path)
-        return Database(path, connection, form, written_as=signature(real_path(path), "live"))
+        real = real_path(path)
+        return Database(
+            path, connection, form, written_as=signature(real, "live"),
+            wal=str(beside(real, "-wal")),
+        )
     except BaseException:
         connection.close()
         raise

@@ -101,7 +101,7 @@ class DirectRecorder:
     def take(self, items: Iterable[Item]) -> None:
         """Take what one read gave; what is urgent in it is saved together."""
         recording, full = self._recording, self._recording.full
-        urgent, grow = False, recording.growth()
+        urgent, grow = False, recording.grow
         for item in items:
             if isinstance(item, tuple):
                 chunk, size, self.line = item
@@ -109,12 +109,12 @@ class DirectRecorder:
                     recording.waiting += size
                 else:
                     urgent = self._receive(item) or urgent
-                    grow = recording.growth()
+                    grow = recording.grow
                 if recording.waiting >= full:
                     self._save()
             elif isinstance(item, EndOfTurn):
                 self._insist(self._recording.end_turn)
-                grow = recording.growth()
+                grow = recording.grow
             else:
                 self._tell(item.line, item.reason)
         if urgent:
@@ -141,7 +141,8 @@ class DirectRecorder:
         """Save what waits; where another program writes for long, try again later."""
         self._deadline = None
         recording = self._recording
-        message, batch = recording.message, recording.take_batch()
+        message = recording.message
+        batch = recording.take_batch(message)
         if message is None or batch is None:
             return
         try:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from store.ids import IdMinter
 from store.recorder.batch import MessageWrite, PartWrite
 from store.recorder.json_text import dump
 from store.recorder.lookup import StoredMessage
-from store.recorder.part_list import Chunk
+from store.recorder.part_list import Chunk, ProtocolError, SdkVersion
 from store.recorder.partial_json import MISSING
 from store.recorder.reading import OWN_KEY, own_of, sdk_metadata
 from store.recorder.reducer import MessageState
 from store.recorder.usage import Buckets, UsageSum, added, buckets_of
+from store.system.clock import Clock
 
 _ENDINGS = ("aborted_at", "abort_reason", "interrupted_at", "error", "protocol_error",
             "finish_reason", "continues")
@@ -122,6 +124,18 @@ class RecordedMessage:
         return found
 
     @property
+    def activity_at_end(self) -> str:
+        """The session's activity after the stream has ended, however it did."""
+        if self.waits_for == "waiting-approval":
+            return "waiting-approval"
+        reason = self.own.get("finish_reason")
+        if reason == "error" or (not reason and self.own.get("error")):
+            return "error"
+        if "aborted_at" in self.own or not self.finished:
+            return "interrupted"
+        return self.waits_for or "idle"
+
+    @property
     def is_stale(self) -> bool:
         """Whether any row is behind."""
         return bool(self._stale or self.state.changed or self.state.removed)
@@ -211,6 +225,58 @@ class RecordedMessage:
         for write in parts:
             if write.part.row_id not in gone:
                 self.state.touch(write.part)
+
+
+class Messages:
+    """Makes the messages of a session: their ids, times and reducers.
+
+    Attributes:
+        newest_at: ``created_at`` of the newest message, epoch ms.
+    """
+
+    def __init__(self, ids: IdMinter, clock: Clock, sdk: SdkVersion) -> None:
+        """Start for a session without messages.
+
+        Args:
+            ids: Mints the ids of rows.
+            clock: The present in epoch ms.
+            sdk: The AI SDK version whose reducer is followed where 6 and 7 disagree.
+        """
+        self.newest_at = 0
+        self._ids, self._clock, self._sdk = ids, clock, sdk
+        self._reserved: set[str] = set()
+
+    def reserve_id(self) -> str:
+        """Return an id that the row of the message with this name will have."""
+        minted = self._ids.mint("msg")
+        self._reserved.add(minted)
+        return minted
+
+    def new(self, name: str | None) -> RecordedMessage:
+        """Return a message without a row; ``name`` is its id in the stream."""
+        row_id = name if name in self._reserved else None
+        self.newest_at = max(self._clock(), self.newest_at + 1)
+        return RecordedMessage(row_id or self._ids.mint("msg"), self.newest_at, self._state())
+
+    def resumed(self, stored: StoredMessage) -> RecordedMessage:
+        """Return a message as it is stored, to go on with."""
+        message = RecordedMessage(stored.id, stored.created_at, self._state())
+        message.resume(stored)
+        return message
+
+    def may_begin(self, chunk: Chunk) -> bool:
+        """Say whether a new message can begin with a chunk, or whether it fits none."""
+        if chunk["type"] == "start":
+            return True
+        state = MessageState(str, self._clock, self._sdk)
+        try:
+            state.apply(chunk)
+        except ProtocolError:
+            return state.begin_missing_block(chunk)
+        return True
+
+    def _state(self) -> MessageState:
+        return MessageState(lambda: self._ids.mint("prt"), self._clock, self._sdk)
 
 
 def _stored_usage(metadata: Mapping[str, object], own: Mapping[str, object]) -> Buckets | None:

@@ -8,11 +8,79 @@ the row to the end of the transcript; cancelling it hides the row and stamps it 
 
 from __future__ import annotations
 
+from functools import partial
+
 from store.engine.database import Database
 from store.errors import NotFound, Refused
 from store.recorder.json_text import storable
+from store.recorder.message import Messages
+from store.recorder.procedures import Operation, Procedure
 from store.recorder.reading import OWN_KEY
+from store.recorder.session_state import SessionState
 from store.recorder.writing import log_change, newest_message_at
+from store.system.clock import Clock
+
+
+class QueuedMessages:
+    """The messages of a session that wait behind its running turn."""
+
+    def __init__(self, session: SessionState, messages: Messages, clock: Clock) -> None:
+        """Set it up.
+
+        Args:
+            session: Its session.
+            messages: Knows when the newest message was made.
+            clock: The present in epoch ms.
+        """
+        self._session, self._messages, self._clock = session, messages, clock
+        self._fire_next: list[str] = []
+
+    @property
+    def some_wait(self) -> bool:
+        """Whether messages came during the running turn, which fire with the next one."""
+        return bool(self._fire_next)
+
+    def fire_with_next(self, message_id: str) -> None:
+        """Note that a message fires when the next answer begins."""
+        self._fire_next.append(message_id)
+
+    def fire(self, name: str | None) -> Procedure[str]:
+        """Make a queued message the last one of the transcript; see ``find``.
+
+        Returns:
+            The id of its row.
+        """
+        found: str = yield Operation(partial(find, session_id=self._session.id, name=name))
+        work = partial(fire, session_id=self._session.id, message_id=found,
+                       at=max(self._clock(), self._messages.newest_at + 1))
+        self._messages.newest_at = yield Operation(work, writes=True)
+        self._forget(found)
+        return found
+
+    def cancel(self, name: str | None) -> Procedure[str]:
+        """Take a queued message out of the queue; see ``find``.
+
+        Returns:
+            The id of its row, which stays, hidden.
+        """
+        found: str = yield Operation(partial(find, session_id=self._session.id, name=name))
+        work = partial(
+            cancel, session_id=self._session.id, message_id=found, at=self._clock())
+        yield Operation(work, writes=True)
+        self._forget(found)
+        return found
+
+    def fire_waiting(self) -> Procedure[None]:
+        """Fire the messages that came during the answer before this one."""
+        while self._fire_next:
+            try:
+                yield from self.fire(self._fire_next[0])
+            except (NotFound, Refused):
+                # Another process has fired, cancelled or removed it meanwhile.
+                del self._fire_next[0]
+
+    def _forget(self, message_id: str) -> None:
+        self._fire_next = [each for each in self._fire_next if each != message_id]
 
 
 def find(db: Database, session_id: str, name: str | None) -> str:

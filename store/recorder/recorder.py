@@ -7,21 +7,24 @@ each chunk of the answer with ``feed``, and close it.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterable, Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from store.errors import BackscrollError, Refused
+from store.recorder.odd_chunks import no_report
 from store.recorder.part_list import Chunk, SdkVersion
 from store.recorder.partial_json import MISSING
 from store.recorder.policy import SavePolicy
 from store.recorder.procedures import Procedure
-from store.recorder.recording import Recording, user_message
-from store.recorder.saving import nothing
+from store.recorder.recording import Recording, delta_size, user_message
 from store.store import Store
 
 T = TypeVar("T")
 _RETRY_S = 1.0
+_EARLY_S = 0.001
+"""A chunk that comes so shortly before a save is due starts it."""
 
 
 class Recorder:
@@ -37,6 +40,7 @@ class Recorder:
         self._recording = recording
         self._lock = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
         self._saving: asyncio.Task[None] | None = None
         self._in_background = False
         self._closed = False
@@ -54,8 +58,8 @@ class Recorder:
         workspace: str | None = None,
         policy: SavePolicy | None = None,
         sdk: SdkVersion = 6,
-        problem: Callable[[str], None] = nothing,
-        unknown: Callable[[str], None] = nothing,
+        problem: Callable[[str], None] = no_report,
+        unknown: Callable[[str], None] = no_report,
     ) -> Self:
         """Make a session and record into it, or go on with one.
 
@@ -209,7 +213,8 @@ class Recorder:
         recording = self._recording
         # Nothing to wait for where no save runs, or one that has its rows already.
         free, now = self._in_background or not self._lock.locked(), False
-        if free and recording.grow(chunk, size):
+        if free and recording.grow(chunk):
+            recording.waiting += size or delta_size(chunk)
             now = recording.waiting >= recording.full
         elif not isinstance(chunk.get("type"), str):
             raise ValueError("a chunk is an object with a type")
@@ -222,8 +227,13 @@ class Recorder:
         if now:
             async with self._lock:
                 await self._save_or_wait()
-        elif self._timer is None and recording.waiting:
-            self._start_timer()
+        elif self._timer is None:
+            if recording.waiting:
+                self._start_timer()
+        elif time.monotonic() >= self._due:
+            # The timer would wake the loop a moment later, for this alone.
+            self._stop_timer()
+            self._on_timer()
 
     async def feed_all(self, chunks: AsyncIterable[Chunk]) -> None:
         """Take a whole stream."""
@@ -325,6 +335,7 @@ class Recorder:
     def _start_timer(self, after_s: float | None = None) -> None:
         seconds = self._timer_s if after_s is None else after_s
         if seconds is not None:
+            self._due = time.monotonic() + seconds - _EARLY_S
             self._timer = asyncio.get_running_loop().call_later(seconds, self._on_timer)
 
     def _stop_timer(self) -> None:

@@ -1,4 +1,9 @@
-"""What a recorder does, without waiting: the same for ``Recorder`` and the command line."""
+"""What a recorder does, whatever runs its database work: ``Recorder`` or the command line.
+
+``Recording`` decides which message a chunk belongs to and when it is saved. Its parts: the
+message's reducer (``message``, ``reducer``), the session's row (``session_state``), odd
+chunks (``odd_chunks``) and queued messages (``queue``).
+"""
 
 from __future__ import annotations
 
@@ -8,37 +13,89 @@ from typing import Any
 
 from store.activity.judgement import activity_of, stored_activity
 from store.errors import NotFound, Refused
+from store.ids import IdMinter
 from store.queries import sessions
-from store.recorder import lookup, queue, writing
-from store.recorder.answers import Answers
+from store.recorder import lookup, writing
+from store.recorder.batch import Batch
 from store.recorder.json_text import dump, storable
-from store.recorder.message import RecordedMessage
-from store.recorder.models import model_of
-from store.recorder.part_list import Chunk, ProtocolError
+from store.recorder.message import Messages, RecordedMessage
+from store.recorder.odd_chunks import OddChunks, Report, no_report
+from store.recorder.part_list import Chunk, ProtocolError, SdkVersion
 from store.recorder.partial_json import MISSING
-from store.recorder.policy import TURN_ENDS
+from store.recorder.policy import TURN_ENDS, SavePolicy
 from store.recorder.procedures import Operation, Procedure
-from store.recorder.reducer import REFUSED, UNKNOWN, MessageState, is_known
+from store.recorder.queue import QueuedMessages
+from store.recorder.reducer import REFUSED, UNKNOWN, is_known
+from store.recorder.session_state import SessionState
+from store.system.clock import Clock, system_clock
 
 TITLE_LENGTH = 80
 _TOUCHES = frozenset(("finish-step", "finish", "abort", "error"))
 _DELTAS = {"text-delta": "delta", "reasoning-delta": "delta", "tool-input-delta": "inputTextDelta"}
 _SMALL = 256
-_MOST_HELD = 64
-"""Odd chunks that wait for the message they come before."""
 _BY_CALL = frozenset((
     "tool-output-available", "tool-output-error", "tool-output-denied", "tool-approval-request",
 ))
 
 
-class Recording(Answers):
+class Recording:
     """One session that is being recorded.
 
     Attributes:
-        session_id: The session's id.
-        message: The message that chunks go to; None between two messages.
+        policy: When what was recorded is saved.
+        session: What is known of the session's row.
         waiting: Bytes that wait to be saved, about; 0 when nothing waits.
+        full: How many may wait.
+        grow: The quick way for deltas: takes one that brings nothing but text for an open
+            block, whose size the caller adds to ``waiting``, and returns False for any
+            other chunk, which ``receive`` takes.
     """
+
+    def __init__(
+        self, *, policy: SavePolicy | None = None, sdk: SdkVersion = 6,
+        clock: Clock = system_clock, ids: IdMinter | None = None, problem: Report = no_report,
+        unknown: Report = no_report,
+    ) -> None:
+        """Set up a recording; ``start`` makes or finds its session.
+
+        Args:
+            policy: When it is saved.
+            sdk: The AI SDK version whose reducer is followed where 6 and 7 disagree.
+            clock: The present in epoch ms.
+            ids: Mints the ids of rows.
+            problem: Called with one line for each chunk that the SDK's reader would refuse.
+            unknown: Called with the type of each chunk that the SDK's reader would ignore.
+        """
+        self.policy = policy or SavePolicy()
+        self._saves_now, self.full = self.policy.saves_now, self.policy.full
+        self._clock, self._ids = clock, ids or IdMinter(clock)
+        self.session = SessionState(clock)
+        self._messages = Messages(self._ids, clock, sdk)
+        self._odd = OddChunks(problem, unknown)
+        self._queued = QueuedMessages(self.session, self._messages, clock)
+        self.message = None
+        self.waiting = 0
+
+    @property
+    def session_id(self) -> str:
+        """The session's id."""
+        return self.session.id
+
+    @property
+    def message(self) -> RecordedMessage | None:
+        """The message that chunks go to; None between two messages."""
+        return self._message
+
+    @message.setter
+    def message(self, message: RecordedMessage | None) -> None:
+        self._message = message
+        self.grow: Callable[[Chunk], bool] = _refuse if message is None else message.state.grow
+
+    def report(self, reason: str) -> None:
+        """Report a problem to the host."""
+        self._odd.report(reason)
+
+    # -- the session
 
     def start(
         self, session: str | None = None, *, agent: str = "unknown", workspace: str | None = None
@@ -60,9 +117,9 @@ class Recording(Answers):
         if session is not None:
             yield from self._continue(session)
             return self.session_id
-        self.session_id = self._ids.mint("ses")
+        self.session.id = self._ids.mint("ses")
         new = writing.NewSession(
-            self.session_id, agent, workspace, dump({"activity": self._activity_json()}),
+            self.session_id, agent, workspace, dump({"activity": self.session.activity_json()}),
             self._clock(),
         )
         yield Operation(partial(writing.insert_session, session=new), writes=True)
@@ -70,27 +127,28 @@ class Recording(Answers):
 
     def _continue(self, name: str) -> Procedure[None]:
         row = yield Operation(partial(sessions.resolve, name=name))
-        self.session_id = row.id
+        self.session.id = row.id
         now = self._clock()
         stored = stored_activity(row.metadata_json) or {}
         activity = activity_of(row, now=now)
         busy = activity.state == "running" and activity.from_ == "stored"
-        if busy and stored.get("pid") not in (None, self._process.pid):
+        if busy and stored.get("pid") not in (None, self.session.process.pid):
             raise Refused(f"session {row.id} is being recorded by process {stored['pid']}")
         # A process that died left "running" behind: whatever comes next is news.
-        self._activity = "" if stored.get("state") == "running" else str(stored.get("state", ""))
+        before = str(stored.get("state", ""))
+        self.session.activity = "" if before == "running" else before
         if activity.state == "interrupted":
             work = partial(writing.mark_interrupted, session_id=row.id, at=now)
             yield Operation(work, writes=True)
-        self._newest_at = yield Operation(
+        self._messages.newest_at = yield Operation(
             partial(writing.newest_message_at, session_id=row.id)
         )
 
     def generate_message_id(self) -> str:
         """Return an id to give to the SDK (``generateMessageId``); the row will have it too."""
-        minted = self._ids.mint("msg")
-        self._reserved.add(minted)
-        return minted
+        return self._messages.reserve_id()
+
+    # -- whole messages
 
     def add_message(self, given: dict[str, Any]) -> Procedure[str]:
         """Store a whole UIMessage at once.
@@ -122,7 +180,7 @@ class Recording(Answers):
             yield from self.end_turn()
         message_id = yield from self._store_whole(given | {"metadata": metadata}, waits or queued)
         if waits:
-            self._fire_next.append(message_id)
+            self._queued.fire_with_next(message_id)
         return message_id
 
     def queue(self, message: dict[str, Any]) -> Procedure[str]:
@@ -157,22 +215,7 @@ class Recording(Answers):
             Refused: The message does not wait.
         """
         yield from self._end_finished()
-        found = yield Operation(
-            partial(queue.find, session_id=self.session_id, name=message_id))
-        work = partial(queue.fire, session_id=self.session_id, message_id=found,
-                       at=max(self._clock(), self._newest_at + 1))
-        self._newest_at = yield Operation(work, writes=True)
-        self._fire_next = [each for each in self._fire_next if each != found]
-        return str(found)
-
-    def _fire_waiting(self) -> Procedure[None]:
-        """Fire the messages that came during the answer before this one."""
-        while self._fire_next:
-            try:
-                yield from self.fire(self._fire_next[0])
-            except (NotFound, Refused):
-                # Someone else has fired, cancelled or removed it meanwhile.
-                del self._fire_next[0]
+        return (yield from self._queued.fire(message_id))
 
     def cancel(self, message_id: str | None = None) -> Procedure[str]:
         """Take a queued message out of the queue, at once; its row stays, hidden.
@@ -187,13 +230,7 @@ class Recording(Answers):
             NotFound: The session has no such message.
             Refused: The message does not wait.
         """
-        found = yield Operation(
-            partial(queue.find, session_id=self.session_id, name=message_id))
-        work = partial(queue.cancel, session_id=self.session_id, message_id=found,
-                       at=self._clock())
-        yield Operation(work, writes=True)
-        self._fire_next = [each for each in self._fire_next if each != found]
-        return str(found)
+        return (yield from self._queued.cancel(message_id))
 
     @property
     def _streams(self) -> bool:
@@ -214,7 +251,7 @@ class Recording(Answers):
             work = partial(lookup.by_name, session_id=self.session_id, name=name)
             if (yield Operation(work)) is not None:
                 raise Refused(f"message {name} is in session {self.session_id} already")
-        message = self._new_message(name)
+        message = self._messages.new(name)
         message.role = storable(given["role"])
         message.state.sdk_id = name
         message.state.metadata = MISSING if given["metadata"] is None else given["metadata"]
@@ -223,25 +260,19 @@ class Recording(Answers):
         said = message.role == "user" and not queued
         if message.role == "assistant" and isinstance(given["metadata"], dict):
             message.report_usage(given["metadata"].get("usage"))
-        self._take_model(given["metadata"])
-        held, waiting, activity = self.message, self.waiting, self._activity
-        self.message, self._touch = message, True
+        self.session.take_model(given["metadata"])
+        self.session.is_stale = True
+        activity = self.session.activity
         if said:
-            self._set_activity("running")
+            self.session.set_activity("running")
         try:
-            yield from self.save(title=_title_of(given["parts"]) if said else None)
+            yield from self.save(message, title=_title_of(given["parts"]) if said else None)
         except BaseException:
-            self._set_activity(activity)
+            self.session.set_activity(activity)
             raise
-        finally:
-            self.message, self.waiting = held, waiting
         return message.id
 
-    def _new_message(self, name: str | None) -> RecordedMessage:
-        row_id = name if name in self._reserved else None
-        self._newest_at = max(self._clock(), self._newest_at + 1)
-        state = MessageState(lambda: self._ids.mint("prt"), self._clock, self._sdk)
-        return RecordedMessage(row_id or self._ids.mint("msg"), self._newest_at, state)
+    # -- chunks
 
     def receive(self, chunk: Chunk, size: int = 0) -> Procedure[bool]:
         """Take one chunk.
@@ -259,7 +290,8 @@ class Recording(Answers):
             return False
         first = self._begins_message(chunk)
         if first and not (yield from self._begin(chunk)):
-            return self._absorb_early(chunk)
+            self._odd.hold(chunk)
+            return False
         return self.absorb(chunk, size) or (first and self.policy.save_on == "chunk")
 
     def needs_store(self, chunk: Chunk) -> bool:
@@ -278,9 +310,9 @@ class Recording(Answers):
             if not message.started and not message.finished:
                 return False  # data may come before the start of its message
             if name is None:
-                return message.finished and bool(self._fire_next)
+                return message.finished and self._queued.some_wait
             other = name not in (message.id, message.state.sdk_id)
-            return other and (message.finished or bool(self._fire_next))
+            return other and (message.finished or self._queued.some_wait)
         return message is None and is_known(kind) and not chunk.get("transient")
 
     def _is_late(self, chunk: Chunk) -> bool:
@@ -306,34 +338,13 @@ class Recording(Answers):
         if found is None or (self.message is not None and found == self.message.id):
             return False
         stored = yield Operation(partial(lookup.load, message_id=found))
-        message = self._resumed(stored)
+        message = self._messages.resumed(stored)
         try:
             message.state.apply(chunk)
         except ProtocolError as error:
-            message.state.keep_odd(chunk, REFUSED, str(error))
-            self._report_odd(str(error))
-        held, waiting = self.message, self.waiting
-        self.message, self._touch = message, True
-        try:
-            yield from self.save()
-        finally:
-            self.message, self.waiting = held, waiting
-        return True
-
-    def growth(self) -> Callable[[Chunk], bool]:
-        """Return the quick way for deltas, good until another call takes a chunk.
-
-        It takes a delta that brings nothing but text for an open block, whose size the
-        caller adds to ``waiting``, and returns False for any other, which ``receive`` takes.
-        """
-        return _refuse if self.message is None else self.message.state.grow
-
-    def grow(self, chunk: Chunk, size: int = 0) -> bool:
-        """Take a chunk the quick way, as ``growth`` does, and count its size."""
-        message = self.message
-        if message is None or not message.state.grow(chunk):
-            return False
-        self.waiting += size or len(chunk[_DELTAS[chunk["type"]]])
+            self._odd.keep(message, chunk, REFUSED, str(error))
+        self.session.is_stale = True
+        yield from self.save(message)
         return True
 
     def absorb(self, chunk: Chunk, size: int = 0) -> bool:
@@ -341,7 +352,8 @@ class Recording(Answers):
         message = self.message
         kind: str = chunk["type"]
         if message is None:
-            return self._absorb_early(chunk)
+            self._odd.hold(chunk)
+            return False
         try:
             known = self._apply(message, chunk)
         except ProtocolError as error:
@@ -361,29 +373,22 @@ class Recording(Answers):
         moved = kind == "tool-output-available" and message.state.changed_state
         return moved and self.policy.save_on == "chunk"
 
-    def _take_model(self, metadata: object) -> None:
-        """Take the model that a message's metadata names, for the session."""
-        model = model_of(metadata)
-        if model is not None and model != self._model:
-            self._model, self._model_moved = model, True
-
     def _note(self, message: RecordedMessage, chunk: Chunk, kind: str) -> None:
         """Keep what a chunk means for the message, the session and its activity."""
+        session = self.session
         message.observe(chunk, self._clock())
-        self._touch = self._touch or kind in _TOUCHES
-        if message.unrolled:
-            self._touch = True
-        metadata = chunk.get("messageMetadata")
-        self._take_model(metadata)
+        if kind in _TOUCHES or message.unrolled:
+            session.is_stale = True
+        session.take_model(chunk.get("messageMetadata"))
         if kind in TURN_ENDS:
-            self._set_activity(self._settled(message))
+            session.set_activity(message.activity_at_end)
         elif kind == "error":
-            self._set_activity("error")
+            session.set_activity("error")
         elif kind.startswith("tool-"):
             waits = message.waits_for == "waiting-approval"
-            self._set_activity("waiting-approval" if waits else "running")
+            session.set_activity("waiting-approval" if waits else "running")
         elif kind in ("start", "start-step"):
-            self._set_activity("running")
+            session.set_activity("running")
 
     def _apply(self, message: RecordedMessage, chunk: Chunk) -> bool:
         """Apply a chunk; the text of a delta whose block never began is kept in a new block."""
@@ -392,53 +397,16 @@ class Recording(Answers):
         except ProtocolError as error:
             if not message.state.begin_missing_block(chunk):
                 raise
-            self._report_odd(str(error))
+            self._odd.refuse(str(error))
             return message.state.apply(chunk)
 
     def _keep_odd(
         self, message: RecordedMessage, chunk: Chunk, name: str, reason: str, size: int
     ) -> bool:
         """Keep a chunk that the SDK refuses or ignores, and go on."""
-        message.state.keep_odd(chunk, name, reason)
-        if name == UNKNOWN:
-            self._unknown(chunk["type"])
-        else:
-            self._report_odd(reason)
+        self._odd.keep(message, chunk, name, reason)
         self.waiting += size or _size_of(chunk)
         return self.waiting >= self.full
-
-    def _report_odd(self, reason: str) -> None:
-        """Report why a chunk is odd, once for a run of chunks with the same fault."""
-        if reason != self._reported:
-            self._reported = reason
-            self._problem(reason)
-
-    def _absorb_early(self, chunk: Chunk) -> bool:
-        """Hold an odd chunk that comes before any message, for the next one."""
-        kind = chunk["type"]
-        if chunk.get("transient"):
-            return False
-        if is_known(kind):
-            self._report_odd(f"{kind} chunk that fits no message")
-            self._held.append((chunk, REFUSED))
-        else:
-            self._unknown(kind)
-            self._held.append((chunk, UNKNOWN))
-        del self._held[:-_MOST_HELD]
-        return False
-
-    def end_turn(self) -> Procedure[None]:
-        """Save what waits and close the message; what comes next is another stream's."""
-        if self.message is None and self._held:
-            self.message = self._new_message(None)
-            self._give_held(self.message)
-        yield from super().end_turn()
-
-    def _give_held(self, message: RecordedMessage) -> None:
-        """Give a message the odd chunks that came before it."""
-        for chunk, name in self._held:
-            message.state.keep_odd(chunk, name, f"{chunk['type']} chunk before any message")
-        self._held = []
 
     def _begin(self, chunk: Chunk) -> Procedure[bool]:
         """Begin or go on with the message that a chunk belongs to.
@@ -448,34 +416,23 @@ class Recording(Answers):
         """
         if self.message is not None:
             yield from self.end_turn()
-        yield from self._fire_waiting()
+        yield from self._queued.fire_waiting()
         broken_off = yield from self._broken_off(chunk)
         found = broken_off or (yield from self._find(chunk))
-        if found is None and not self._may_begin(chunk):
+        if found is None and not self._messages.may_begin(chunk):
             return False
         if found is None:
             name = chunk.get("messageId") if chunk["type"] == "start" else None
-            self.message = self._new_message(name)
+            self.message = self._messages.new(name)
         else:
             stored = yield Operation(partial(lookup.load, message_id=found))
-            self.message = self._resumed(stored)
+            self.message = self._messages.resumed(stored)
             self.message.reopen()
             if broken_off:
                 self.message.go_on()
-        self._give_held(self.message)
-        self._touch = True
-        self._set_activity("running")
-        return True
-
-    def _may_begin(self, chunk: Chunk) -> bool:
-        """Say whether a new message can begin with a chunk, or whether it fits none."""
-        if chunk["type"] == "start":
-            return True
-        state = MessageState(str, self._clock, self._sdk)
-        try:
-            state.apply(chunk)
-        except ProtocolError:
-            return state.begin_missing_block(chunk)
+        self._odd.give_held(self.message)
+        self.session.is_stale = True
+        self.session.set_activity("running")
         return True
 
     def _broken_off(self, chunk: Chunk) -> Procedure[str | None]:
@@ -507,6 +464,160 @@ class Recording(Answers):
         found: str | None = yield Operation(work)
         return found
 
+    # -- what the user answers between two streams
+
+    def respond_approval(
+        self, message_id: str, approval_id: str, approved: bool, reason: str | None = None
+    ) -> Procedure[bool]:
+        """Record the user's answer to a request for approval, at once.
+
+        Args:
+            message_id: The row's id, or the id that the stream gave the message.
+            approval_id: The id of the request.
+            approved: The answer.
+            reason: What the user said to it.
+
+        Returns:
+            Whether a tool call waited for this answer.
+
+        Raises:
+            NotFound: The session has no such message.
+        """
+        message = yield from self._named(message_id)
+        answered = message.state.respond_approval(approval_id, approved, reason)
+        yield from self._answered(message, answered)
+        return answered
+
+    def set_tool_output(
+        self, message_id: str, tool_call_id: str, output: object = MISSING,
+        error_text: str | None = None,
+    ) -> Procedure[bool]:
+        """Record the outcome that the client gave a tool call, at once.
+
+        Args:
+            message_id: The row's id, or the id that the stream gave the message.
+            tool_call_id: The call.
+            output: What it gave.
+            error_text: Why it failed; given, it makes the state ``output-error``.
+
+        Returns:
+            Whether the message has such a call.
+
+        Raises:
+            NotFound: The session has no such message.
+        """
+        message = yield from self._named(message_id)
+        found = message.state.set_tool_output(tool_call_id, output, error_text)
+        yield from self._answered(message, found)
+        return found
+
+    def _named(self, message_id: str) -> Procedure[RecordedMessage]:
+        held = self.message
+        if held is not None and message_id in (held.id, held.state.sdk_id):
+            return held
+        work = partial(lookup.by_name, session_id=self.session_id, name=message_id)
+        found = yield Operation(work)
+        if found is None:
+            raise NotFound(f"no message {message_id} in session {self.session_id}")
+        stored = yield Operation(partial(lookup.load, message_id=found))
+        return self._messages.resumed(stored)
+
+    def _answered(self, message: RecordedMessage, changed: bool) -> Procedure[None]:
+        if not changed:
+            return
+        if message is not self.message or message.finished:
+            message.note(continues=True)
+            self.session.set_activity(message.waits_for or "idle")
+        self.session.is_stale = True
+        yield from self.save(message)
+
+    def report_step_usage(self, usage: object) -> bool:
+        """Take a step's usage from the host, for streams whose metadata bring none.
+
+        Returns:
+            Whether it was a usage and a message is there to count it for.
+        """
+        known = self.message is not None and self.message.report_usage(usage)
+        self.session.is_stale = self.session.is_stale or known
+        return known
+
+    # -- saving
+
+    def end_turn(self) -> Procedure[None]:
+        """Save what waits and close the message; what comes next is another stream's."""
+        if self.message is None and self._odd.are_held:
+            self.message = self._messages.new(None)
+            self._odd.give_held(self.message)
+        message = self.message
+        if message is None:
+            return
+        if not message.finished and self.session.activity in ("running", "waiting-approval"):
+            self.session.set_activity(message.activity_at_end)
+        message.state.touch_streaming()
+        yield from self.save(exact=True)
+        self.message = None
+
+    def close(self) -> Procedure[None]:
+        """Save what waits and note that nobody records any more."""
+        yield from self.end_turn()
+        if self.session.activity == "running":
+            self.session.set_activity("idle")
+        if self.session.activity_moved:
+            batch = Batch(self.session_id, None, self._clock(), session=self.session.take_write())
+            yield Operation(partial(writing.write, batch=batch), writes=True)
+
+    def save(
+        self, message: RecordedMessage | None = None, *, title: str | None = None,
+        exact: bool = False,
+    ) -> Procedure[None]:
+        """Write everything of a message that waits, in one transaction.
+
+        Args:
+            message: The message; None takes the one that chunks go to.
+            title: The title of the session, if it has none.
+            exact: Parse a long tool input that still streams, however lately that was done.
+        """
+        message = message or self.message
+        batch = self.take_batch(message, title=title, exact=exact)
+        if message is None or batch is None:
+            return
+        try:
+            yield Operation(partial(writing.write, batch=batch), writes=True)
+        except BaseException:
+            self.put_back(message, batch)
+            raise
+        message.written(batch.parts)
+
+    def take_batch(
+        self, message: RecordedMessage | None, *, title: str | None = None, exact: bool = False
+    ) -> Batch | None:
+        """Return what of a message waits, and count it as written; None if nothing does.
+
+        ``RecordedMessage.written`` or ``put_back`` must follow.
+
+        Args:
+            message: The message.
+            title: As for ``save``.
+            exact: As for ``save``.
+        """
+        if message is self.message:
+            self.waiting = 0
+        if message is None or not (message.is_stale or self.session.needs_write):
+            return None
+        now = self._clock()
+        session = self.session.take_write(message, title)
+        return Batch(
+            self.session_id, message.id, now, message.take_message(),
+            message.take_parts(None if exact else now), message.take_removed(), session,
+        )
+
+    def put_back(self, message: RecordedMessage, batch: Batch) -> None:
+        """Note that a batch of a message was not written: all of it waits again."""
+        session = batch.session
+        used = session.used if session is not None else {}
+        message.not_written(batch.message, batch.parts, batch.removed, used)
+        self.session.put_back(session)
+
 
 def user_message(
     content: str | list[dict[str, Any]], metadata: dict[str, Any] | None = None
@@ -522,6 +633,11 @@ def _is_time(value: object) -> bool:
 
 def _refuse(_: Chunk) -> bool:
     return False
+
+
+def delta_size(chunk: Chunk) -> int:
+    """Return about how many bytes a delta holds, where the wire did not tell."""
+    return len(chunk[_DELTAS[chunk["type"]]])
 
 
 def _size_of(chunk: Chunk) -> int:
