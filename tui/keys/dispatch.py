@@ -1,75 +1,36 @@
-"""Runs what is typed and clicked in order: each input waits for the one before it.
-
-A key becomes a command in the scope that has the focus when the key's turn comes. Text for
-an input line, keys of Textual's own widgets and the mouse go to their widget. The next input
-is taken when the command has ended, or the widgets have handled what followed.
-"""
+"""An app that runs each key as the command that it stands for where the focus is."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextvars import ContextVar
+from collections.abc import Mapping, Sequence
 from functools import partial
-from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from textual import events
 from textual.app import App
-from textual.dom import DOMNode
-from textual.widget import Widget
 from textual.widgets import Input
+
+from tui.keys.queue import InputQueue, Work, release_key
 
 if TYPE_CHECKING:
     from tui.keys.declaration import AnyCommand, Scope
 
-Work = Callable[[], Awaitable[object] | None]
-"""Something to run in the order of the keys; the next input waits for what it returns."""
-
-SETTLES_WITHIN_S = 3.0
-"""The next input waits no longer than this for widgets to handle the one before."""
-MOST_CLIMBS = 8
-"""A screen whose widgets never stop posting messages is not waited for again after these."""
-
-_released: ContextVar[asyncio.Future[None] | None] = ContextVar("released", default=None)
-
-
-def release_key() -> None:
-    """Let the next key run while the current command goes on.
-
-    For a command that waits for the user or for a busy store. Without effect outside a
-    command, or when the command's key was released before.
-    """
-    released = _released.get()
-    if released is not None and not released.done():
-        released.set_result(None)
-
-
-def holds_key() -> bool:
-    """Return whether the next key waits for the command that calls this."""
-    released = _released.get()
-    return released is not None and not released.done()
-
-
-@runtime_checkable
-class CommandOwner(Protocol):
-    """A widget or screen that the commands of a scope act on; ``CommandPane`` is one."""
-
-    SCOPE: ClassVar[Scope]
-
-    async def run_command(self, command: AnyCommand) -> None:
-        """Run a command, or show why it cannot be run now."""
-        ...
-
 
 class CommandApp(App[None]):
-    """An app that takes keys, pastes and the mouse one after the other."""
+    """Takes keys, pastes and the mouse one after the other.
+
+    A key becomes a command in the scope that has the focus when the key's turn comes. Text
+    for an input line, keys of Textual's own widgets and the mouse go to their widget.
+    """
+
+    changed_keys: Mapping[str, Sequence[str]] = {}
+    """Keys from the config, by command id."""
 
     def __init__(self) -> None:
         """Make the app with an empty queue."""
         super().__init__()
-        self.inputs = InputQueue(self, super().on_event)
+        self.inputs = InputQueue(self, self._resolve, super().on_event)
+        self._commands: dict[Scope, dict[str, AnyCommand]] | None = None
 
     async def on_event(self, event: events.Event) -> None:
         """Put input into the queue; everything else is handled at once."""
@@ -78,10 +39,6 @@ class CommandApp(App[None]):
             self.inputs.put(event)
         else:
             await super().on_event(event)
-
-    def commands_by_key(self) -> Mapping[Scope, Mapping[str, AnyCommand]]:
-        """Return the commands of each scope by the key that runs them; an app overrides it."""
-        return {}
 
     def before_key(self) -> None:
         """Put the focus where it belongs before a key is dispatched; an app overrides it."""
@@ -92,220 +49,27 @@ class CommandApp(App[None]):
         release_key()
         return pushed
 
+    def _resolve(self, event: events.Event) -> Work | None:
+        """Return the command that a key stands for where the focus is.
 
-def enqueue(widget: DOMNode, work: Work) -> None:
-    """Run something after the current input and before the inputs that wait.
-
-    Args:
-        widget: Whose app's queue it is put into.
-        work: Is called when its turn comes; what it returns is awaited.
-    """
-    cast("CommandApp", widget.app).inputs.enqueue(work)
-
-
-class InputQueue:
-    """What was typed and clicked and is still to be run."""
-
-    def __init__(
-        self, app: CommandApp, forward: Callable[[events.Event], Awaitable[None]]
-    ) -> None:
-        """Make an empty queue.
-
-        Args:
-            app: Whose input it is.
-            forward: Gives an input event to the widget that it is for.
+        None for the mouse, for text of an input line, and where the focus has no such command.
         """
-        self._app = app
-        self._forward = forward
-        self._waiting: deque[events.Event] = deque()
-        self._following: deque[Work] = deque()
-        self._task: asyncio.Task[None] | None = None
-        self._paused = False
-        self._released: set[asyncio.Future[object]] = set()
-        self._keys: Mapping[Scope, Mapping[str, AnyCommand]] | None = None
-
-    # What comes in
-
-    def put(self, event: events.Event) -> None:
-        """Add an input event behind all others."""
-        self._waiting.append(event)
-        self._start()
-
-    def enqueue(self, work: Work) -> None:
-        """Add work that the current input asks for, before the inputs that wait."""
-        self._following.append(work)
-        if self._task is None:
-            # From the app's own queue, so that the work runs in the app's context.
-            self._app.call_later(self._start)
-
-    def pause(self) -> None:
-        """Keep input until ``resume``."""
-        self._paused = True
-
-    def resume(self) -> None:
-        """Run what came since ``pause``, in order, and then what comes."""
-        self._paused = False
-        self._app.call_later(self._start)
-
-    async def drained(self) -> None:
-        """Wait until nothing waits and nothing runs."""
-        while self._task is not None or self._following or (self._waiting and not self._paused):
-            if self._task is None:
-                await asyncio.sleep(0)
-            else:
-                await asyncio.wait([self._task])
-
-    def stop(self) -> None:
-        """Drop what waits, and what runs."""
-        self._waiting.clear()
-        self._following.clear()
-        if self._task is not None:
-            self._task.cancel()
-
-    # One after the other
-
-    def _start(self) -> None:
-        if self._task is None and not self._paused and (self._following or self._waiting):
-            self._task = asyncio.create_task(self._drain(), name="input queue")
-
-    async def _drain(self) -> None:
-        try:
-            while not self._paused and (self._following or self._waiting):
-                try:
-                    if self._following:
-                        await self._run_work(self._following.popleft())
-                    else:
-                        await self._take(self._waiting.popleft())
-                except Exception as error:
-                    self._failed(error)
-        finally:
-            self._task = None
-
-    async def _run_work(self, work: Work) -> None:
-        focus = self._focus
-        await self._run(work)
-        await self._settle(focus)
-
-    async def _take(self, event: events.Event) -> None:
-        """Run one input and wait for what follows from it."""
-        if not isinstance(event, events.MouseEvent):
-            self._app.before_key()
-        focus = self._focus
-        if isinstance(event, events.Key) and (found := self.command_for(event.key)) is not None:
-            self._app.app_focus = True
-            owner, command = found
-            await self._run(partial(owner.run_command, command))
-            await self._settle(focus)
-            return
-        at = self._under_mouse(event) if isinstance(event, events.MouseEvent) else focus
-        await self._forward(event)
-        # Moves of the mouse alone are many, and change nothing that a key acts on.
-        if not isinstance(event, events.MouseMove) or self._waiting:
-            await self._settle(at, climbs=2)
-
-    @property
-    def _focus(self) -> Widget:
-        return self._app.focused or self._app.screen
-
-    def _under_mouse(self, event: events.MouseEvent) -> Widget:
-        captured = self._app.mouse_captured
-        if captured is not None:
-            return captured
-        screen = self._app.screen
-        return next((found for found, _ in screen.get_widgets_at(event.x, event.y)), screen)
-
-    def command_for(self, key: str) -> tuple[CommandOwner, AnyCommand] | None:
-        """Return the command that a key stands for where the focus is, with its owner.
-
-        None where the key is text of an input line, or the focus has no such command.
-        """
-        focus = self._focus
-        if isinstance(focus, Input):
+        if isinstance(event, events.MouseEvent):
             return None
-        if self._keys is None:
-            self._keys = self._app.commands_by_key()
+        self.before_key()
+        focus = self.focused or self.screen
+        if not isinstance(event, events.Key) or isinstance(focus, Input):
+            return None
+        # Imported late: the first screen is shown before any command can run.
+        from tui.keys.pane import CommandPane
+        from tui.keys.registry import command_keys
+
+        if self._commands is None:
+            self._commands = command_keys(self.changed_keys)
         for node in focus.ancestors_with_self:
-            if isinstance(node, CommandOwner):
-                command = self._keys.get(node.SCOPE, {}).get(key)
+            if isinstance(node, CommandPane):
+                command = self._commands[node.SCOPE].get(event.key)
                 if command is not None:
-                    return node, command
+                    self.app_focus = True
+                    return partial(node.run_command, command)
         return None
-
-    async def _run(self, work: Work) -> None:
-        """Run something, and wait until it has ended or has released the key."""
-        result = work()
-        if not isawaitable(result):
-            return
-        released = asyncio.get_running_loop().create_future()
-        token = _released.set(released)
-        task: asyncio.Future[object] = asyncio.ensure_future(result)
-        _released.reset(token)
-        try:
-            await asyncio.wait({task, released}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        if task.done():
-            task.result()
-        else:
-            self._released.add(task)
-            task.add_done_callback(self._released_ended)
-
-    def _released_ended(self, task: asyncio.Future[object]) -> None:
-        self._released.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if isinstance(error, Exception):
-            self._failed(error)
-
-    def _failed(self, error: Exception) -> None:
-        """Report an error as the app reports those of its workers; a test's app ends on it."""
-        async def fail() -> None:
-            raise error
-
-        self._app.run_worker(fail(), exit_on_error=self._app.is_headless)
-
-    # What follows from an input
-
-    async def _settle(self, node: Widget, climbs: int = 1) -> None:
-        """Wait until widgets have handled the messages that an input has led to.
-
-        Args:
-            node: Where the input went to; messages go up from there.
-            climbs: How often to wait at least: a message that a widget posts to itself while
-                it handles the input is behind the first wait.
-        """
-        await self._climb(node, climbs)
-        now = self._focus
-        if now is not node:
-            await self._climb(now, climbs)
-
-    async def _climb(self, node: Widget, climbs: int) -> None:
-        pumps = list(_up_from(node, self._app))
-        try:
-            async with asyncio.timeout(SETTLES_WITHIN_S):
-                for number in range(1, MOST_CLIMBS + 1):
-                    for pump in pumps:
-                        await _handled(pump)
-                    if number >= climbs and not any(p.message_queue_size for p in pumps):
-                        return
-        except TimeoutError:
-            pass
-
-
-def _up_from(node: Widget, app: App[None]) -> Iterator[DOMNode]:
-    yield from (each for each in node.ancestors_with_self if each is not app)
-    yield app
-
-
-async def _handled(pump: DOMNode) -> None:
-    """Wait until a node has handled all messages that it has now; not for a node that ended."""
-    if isinstance(pump, Widget) and pump.is_mounted and not pump.is_running:
-        return
-    handled = asyncio.get_running_loop().create_future()
-
-    def done() -> None:
-        if not handled.done():
-            handled.set_result(None)
-
-    if pump.call_later(done):
-        await handled

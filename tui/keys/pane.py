@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual.worker import Worker, WorkerState
 
 from tui.keys.declaration import AnyCommand, Scope
-from tui.keys.dispatch import enqueue
+from tui.keys.queue import enqueue
 from tui.keys.registry import BY_ID
 from tui.messages import ProblemOccurred
 

@@ -21,8 +21,8 @@ from textual.containers import Vertical
 from store.rows import SessionRow
 from store.store import Store
 from tui.keys.declaration import AnyCommand
-from tui.keys.dispatch import enqueue
 from tui.keys.pane import CommandPane
+from tui.keys.queue import enqueue
 from tui.keys.registry import bindings
 from tui.messages import SessionOpened
 from tui.transcript.context import ContextView

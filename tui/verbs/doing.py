@@ -13,7 +13,7 @@ from textual.worker import WorkerError
 
 from store.errors import BackscrollError, NotFound, Refused
 from tui.host import host_of
-from tui.keys.dispatch import holds_key, release_key
+from tui.keys.queue import holds_key, release_key
 from tui.kit.text import fit, one_line
 from tui.messages import SessionOpened
 
