@@ -69,6 +69,10 @@ def _group_value(db: Database, query: ListQuery) -> str:
     return GROUPS[query.group].value(db.form, SORTS[query.sort])
 
 
+def _order(db: Database, query: ListQuery) -> str:
+    return SORTS[query.sort].order.format(title=db.form.title("s"))
+
+
 def all_keys(db: Database, query: ListQuery) -> ListKeys:
     """Read the keys of every session of a list; 1M sessions take about a second.
 
@@ -77,7 +81,7 @@ def all_keys(db: Database, query: ListQuery) -> ListKeys:
     where, values = _where(db, query)
     rows = db.connection.execute(
         f"SELECT s.rowid, {_group_value(db, query)} FROM chat_sessions s WHERE {where} "
-        f"ORDER BY {SORTS[query.sort].order}",
+        f"ORDER BY {_order(db, query)}",
         values,
     )
     keys = _collect(rows, query)
@@ -158,7 +162,7 @@ def first_keys(db: Database, query: ListQuery, limit: int) -> ListKeys | None:
         None where no index serves this order; the whole list must be read then.
     """
     sort, group = SORTS[query.sort], GROUPS[query.group]
-    if not (sort.indexed and group.indexed) or query.workspace is not None:
+    if not (sort.newest_first and group.indexed) or query.workspace is not None:
         return None
     if group.field == "workspace":
         rows = _first_of_workspaces(db, query, limit)
@@ -166,7 +170,7 @@ def first_keys(db: Database, query: ListQuery, limit: int) -> ListKeys | None:
         where, values = _where(db, query)
         rows = db.connection.execute(
             f"SELECT s.rowid FROM chat_sessions s WHERE {where} "
-            f"ORDER BY {sort.order} LIMIT ?", [*values, limit],
+            f"ORDER BY {_order(db, query)} LIMIT ?", [*values, limit],
         ).fetchall()
     rowids = _with_relatives(db, query, [rowid for (rowid,) in rows])
     keys = _collect(_in_order(db, query, rowids), query)
@@ -183,7 +187,7 @@ def _first_of_workspaces(db: Database, query: ListQuery, limit: int) -> list[tup
         unseen = f"AND coalesce(s.workspace_root, '') NOT IN ({','.join('?' * len(seen))})"
         newest = db.connection.execute(
             f"SELECT s.workspace_root FROM chat_sessions s WHERE {where} {unseen if seen else ''} "
-            f"ORDER BY {SORTS[query.sort].order} LIMIT 1", seen,
+            f"ORDER BY {_order(db, query)} LIMIT 1", seen,
         ).fetchone()
         if newest is None:
             break
@@ -215,7 +219,7 @@ def _in_order(db: Database, query: ListQuery, rowids: list[int]) -> list[tuple[i
     marks = ",".join("?" * len(rowids))
     return db.connection.execute(
         f"SELECT s.rowid, {_group_value(db, query)} FROM chat_sessions s "
-        f"WHERE s.rowid IN ({marks}) ORDER BY {SORTS[query.sort].order}",
+        f"WHERE s.rowid IN ({marks}) ORDER BY {_order(db, query)}",
         rowids,
     ).fetchall()
 

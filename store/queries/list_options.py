@@ -2,6 +2,7 @@
 
 The queries, the config, the remembered view, the header of the list and the help of its keys
 are made from these declarations. To add a sort, add a ``Sort`` to ``SORTS``; nothing else.
+A sort by something that ``ListRow`` has no field for needs that field first.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ class Sort(NamedTuple):
         name: In the config and in the remembered view.
         label: In the header of the list; at most 11 cells.
         help: In the help of the key that changes the sort.
-        order: SQL after ``ORDER BY``, of a session ``s``. Its last term decides ties and has
-            to be unique, such as ``s.id DESC``.
-        field: The field of ``ListRow`` that decides the order. When a session's value of it
-            changes, the list is sorted again; a column of that name is shown at any width.
+        order: SQL after ``ORDER BY``, over a row ``s`` of ``chat_sessions``; ``{title}`` is the
+            title. Its last term decides ties and has to be unique, such as ``s.id DESC``.
+        field: The field of ``ListRow`` that decides the order. When it changes, the list is
+            sorted again. A column of ``tui.sessions.columns`` for it is shown at any width.
         date: The field of ``ListRow`` (a column of ``chat_sessions`` too) that tells the age
             of a row, and its day where the list is grouped by day.
-        indexed: Whether an index of the store has this order, so that the first page can be
-            read by itself.
+        newest_first: Whether this is the order of the last change. An index of the store has it,
+            so the first page is read by itself; and the first session stays first as it grows.
         active_first: Whether sessions that wait, run or have failed come before all others.
     """
 
@@ -49,12 +50,13 @@ class Sort(NamedTuple):
     order: str
     field: str
     date: Literal["updated_at", "created_at"] = "updated_at"
-    indexed: bool = False
+    newest_first: bool = False
     active_first: bool = False
 
 
 SORTS: Mapping[str, Sort] = _by_name(
-    Sort("recent", "recent", "recent", "s.updated_at DESC, s.id DESC", "updated_at", indexed=True),
+    Sort("recent", "recent", "recent", "s.updated_at DESC, s.id DESC", "updated_at",
+         newest_first=True),
     Sort("created", "created", "created", "s.created_at DESC, s.id DESC", "created_at",
          date="created_at"),
     Sort("tokens", "tokens", "tokens", "s.total_tokens DESC, s.id DESC", "tokens"),
@@ -78,7 +80,7 @@ class Group(NamedTuple):
         heading: How the name of a group is written: a folder, a day, or as it is.
         unnamed: Heading of the sessions that have no such value.
         field: The field of ``ListRow`` that decides; None where the sort decides.
-        indexed: Whether the first page can be read by itself where the sort is indexed.
+        indexed: Whether the first page can be read by itself where the newest are first.
     """
 
     name: str

@@ -17,15 +17,15 @@ from tui.sessions.header import ListOrder
 async def test_a_sort_needs_nothing_but_its_declaration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agents = Sort("agent", "by agent", "agent", "s.agent ASC, s.id DESC", "agent")
-    monkeypatch.setitem(SORTS, "agent", agents)
-    told = [Told("ses_a", source="pi"), Told("ses_b", source="aider"), Told("ses_c", source="pi")]
-    app = browser(put(tmp_path / "s.db", told), sort="agent", group="none")
+    titles = Sort("title", "by title", "title", "lower({title}), s.id DESC", "title")
+    monkeypatch.setitem(SORTS, "title", titles)
+    told = [Told("ses_a", "pi"), Told("ses_b", "Aider"), Told("ses_c", "pi")]
+    app = browser(put(tmp_path / "s.db", told), sort="title", group="none")
     async with app.run_test(size=(120, 40)) as pilot:
         pane = await settled(app, pilot)
         rows = [pane.view.rows[rowid].id for rowid in pane.view.model.rowids]
         assert rows == ["ses_b", "ses_c", "ses_a"]
-        assert pane.query_one(ListOrder).render_line(0).text.split()[:2] == ["by", "agent"]
+        assert pane.query_one(ListOrder).render_line(0).text.split()[:2] == ["by", "title"]
 
 
 async def test_a_column_needs_nothing_but_its_declaration(

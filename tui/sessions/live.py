@@ -92,9 +92,9 @@ class LiveRows:
             return True
         moved = _differ(old, row, (sort.field,))
         model = self._view.model
-        # The first session of a list by last change stays the first when it grows.
+        # The newest session stays the first when it grows.
         first = (
-            len(model) and model.rowids[0] == row.rowid and sort.field == "updated_at"
+            len(model) and model.rowids[0] == row.rowid and sort.newest_first
             and row.updated_at >= old.updated_at
         )
         return moved and not first

@@ -32,7 +32,6 @@ from tui.sessions.turns import TurnCounter
 from tui.sessions.view import SessionList
 from tui.start.library import Library
 from tui.start.state import ViewState
-from tui.verbs.doing import open_now
 from tui.verbs.sessions import SessionActions
 
 
@@ -350,7 +349,7 @@ class SessionsPane(CommandPane, Vertical):
     def open_selected(self) -> None:
         """Open the selected session in the transcript."""
         if self.selected_id:
-            open_now(self, self.selected_id)
+            host_of(self).open_session(self.selected_id)
 
     async def copy(self) -> None:
         """Copy what is selected with the mouse, else the id of the selected session."""
