@@ -60,7 +60,14 @@ class Ambiguous(NotFound):
     """
 
     def __init__(self, name: str, noun: str, choices: Sequence[Choice], *, more: bool) -> None:
-        """Say what a name fits."""
+        """Say what a name fits.
+
+        Args:
+            name: What was asked for.
+            noun: What it fits, such as "sessions".
+            choices: The newest of them, newest first.
+            more: Whether it fits others too.
+        """
         self.name, self.noun, self.choices, self.more = name, noun, tuple(choices), more
         named = [
             f"{one.id} ({', '.join(one.details)})" if one.details else one.id for one in choices

@@ -36,7 +36,13 @@ def bare_aside(text: str) -> str:
 
 
 def wrapped_file(name: str, media_type: str, text: str) -> str:
-    """Return the text of a file with its name, for an agent that takes no such files."""
+    """Return the text of a file with its name, for an agent that takes no such files.
+
+    Args:
+        name: The file's name.
+        media_type: Its MIME type.
+        text: Its content.
+    """
     return f'<file name="{_NOT_IN_NAME.sub(" ", name)}" type="{media_type}">\n{text}\n</file>'
 
 

@@ -80,7 +80,13 @@ def writer(name: str) -> Writer:
 
 
 def file_name(format: Format, export_id: str, session: Row) -> str:
-    """Return the name of a new file of a format; it never leads out of a folder."""
+    """Return the name of a new file of a format; it never leads out of a folder.
+
+    Args:
+        format: The format.
+        export_id: The id of the session in the new file.
+        session: The session's row.
+    """
     if format.named is not None:
         return str(_loaded(format.named)(export_id, milliseconds(session["created_at"])))
     name = export_id if format.context else plain_name(str(session["id"]))

@@ -38,7 +38,13 @@ def columns_by_key(db: Database, table: str) -> dict[str, Column]:
 
 
 def insert_rows(db: Database, table: str, rows: list[Row]) -> None:
-    """Insert exported rows, inside the caller's transaction."""
+    """Insert exported rows, inside the caller's transaction.
+
+    Args:
+        db: The store, inside a transaction.
+        table: The table.
+        rows: Rows as an export has them.
+    """
     columns = columns_by_key(db, table)
     for row in rows:
         values = fitted(row, columns)
@@ -73,6 +79,11 @@ def same_row(row: Row | None, there: Row, columns: dict[str, Column]) -> bool:
     """Return whether a row of the store says what an imported row says.
 
     A column that the imported row does not name has its default in the store.
+
+    Args:
+        row: The imported row.
+        there: The row of the store.
+        columns: The table's columns, by the key that an exported row has.
     """
     if row is None:
         return False

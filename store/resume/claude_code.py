@@ -68,11 +68,23 @@ class ClaudeCode:
     variables: tuple[str, ...] = ("CLAUDE_CONFIG_DIR",)
 
     def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
-        """Return what resumes its own file, which has to bear the session's id."""
+        """Return what resumes its own file, which has to bear the session's id.
+
+        Args:
+            source_id: The agent's id of the session.
+            path: The agent's file of the session.
+            place: Where the session is resumed.
+        """
         return _resume(source_id) if path.stem == source_id else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> ClaudeFile:
-        """Return the session as a file."""
+        """Return the session as a file.
+
+        Args:
+            db: The store.
+            session: The session.
+            place: Where the session is resumed.
+        """
         return claude_file(read_session(db, session.id, "context"), cwd=place.cwd)
 
     def path(self, file: ClaudeFile, place: Place) -> Path:
@@ -84,7 +96,13 @@ class ClaudeCode:
         """Return nothing: it finds the file."""
 
     def command(self, file: ClaudeFile, path: Path, place: Place) -> CommandLine:
-        """Return what goes on with the file."""
+        """Return what goes on with the file.
+
+        Args:
+            file: The session as the agent's file.
+            path: Where the file is.
+            place: Where the session is resumed.
+        """
         return _resume(file.session_id) if file.lines else CommandLine.of(self.program)
 
     def say(self, command: CommandLine, prompt: str) -> CommandLine:

@@ -41,12 +41,24 @@ class Codex:
     variables: tuple[str, ...] = ("CODEX_HOME",)
 
     def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
-        """Return what resumes its own rollout, where that is none of its archive."""
+        """Return what resumes its own rollout, where that is none of its archive.
+
+        Args:
+            source_id: The agent's id of the session.
+            path: The agent's file of the session.
+            place: Where the session is resumed.
+        """
         sessions = codex_home(place.environment, place.home) / "sessions"
         return _resume(source_id) if real_path(sessions) in real_path(path).parents else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> CodexFile:
-        """Return the session as a rollout."""
+        """Return the session as a rollout.
+
+        Args:
+            db: The store.
+            session: The session.
+            place: Where the session is resumed.
+        """
         return codex_file(read_session(db, session.id, "context"), cwd=place.cwd)
 
     def path(self, file: CodexFile, place: Place) -> Path:
@@ -57,7 +69,13 @@ class Codex:
         """Return nothing: it finds the rollout."""
 
     def command(self, file: CodexFile, path: Path, place: Place) -> CommandLine:
-        """Return what goes on with the rollout."""
+        """Return what goes on with the rollout.
+
+        Args:
+            file: The session as the agent's file.
+            path: Where the file is.
+            place: Where the session is resumed.
+        """
         return _resume(file.session_id) if file.lines else CommandLine.of(self.program)
 
     def say(self, command: CommandLine, prompt: str) -> CommandLine:

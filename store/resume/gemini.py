@@ -77,20 +77,32 @@ class Gemini:
     variables: tuple[str, ...] = ("GEMINI_CLI_HOME",)
 
     def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
-        """Return what resumes its own file, whose name has the beginning of the id."""
+        """Return what resumes its own file, whose name has the beginning of the id.
+
+        Args:
+            source_id: The agent's id of the session.
+            path: The agent's file of the session.
+            place: Where the session is resumed.
+        """
         named = re.fullmatch(r"session-.+-([0-9a-f]{8})\.jsonl?", path.name)
         return _resume(source_id) if named and named[1] == source_id[:8] else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> NamedFile:
-        """Return the session as a file."""
+        """Return the session as a file.
+
+        Args:
+            db: The store.
+            session: The session.
+            place: Where the session is resumed.
+        """
         reading = read_session(db, session.id, "context")
         return gemini_file(reading, cwd=resolved(place.cwd))
 
     def path(self, file: NamedFile, place: Place) -> Path:
-        """Return where the file belongs; a folder of ours where Gemini CLI has none yet.
+        """Return where the file belongs; our cache folder where Gemini CLI has none yet.
 
         Gemini CLI copies what lies there, and names its path in the copy: the file is named
-        by its id alone, by which sync knows what the copy was made of.
+        by its id alone, from which sync knows what the copy was made of.
         """
         chats = self._chats(place)
         if chats is None:
@@ -101,7 +113,13 @@ class Gemini:
         """Return nothing: it finds the file, or is given it."""
 
     def command(self, file: NamedFile, path: Path, place: Place) -> CommandLine:
-        """Return what goes on with the file."""
+        """Return what goes on with the file.
+
+        Args:
+            file: The session as the agent's file.
+            path: Where the file is.
+            place: Where the session is resumed.
+        """
         command = CommandLine.of(self.program)
         if not file.lines:
             return command

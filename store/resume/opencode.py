@@ -43,12 +43,24 @@ class Opencode:
     variables: tuple[str, ...] = ("OPENCODE_DB", "XDG_DATA_HOME")
 
     def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
-        """Return what resumes a session of the database that the program opens."""
+        """Return what resumes a session of the database that the program opens.
+
+        Args:
+            source_id: The agent's id of the session.
+            path: The agent's file of the session.
+            place: Where the session is resumed.
+        """
         in_use = _is_in_use(path, data_folder(place.environment, place.home))
         return _resume(source_id) if in_use else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> OpencodeFile:
-        """Return the session as a file to import."""
+        """Return the session as a file to import.
+
+        Args:
+            db: The store.
+            session: The session.
+            place: Where the session is resumed.
+        """
         reading = read_session(db, session.id, "display")
         return opencode_file(reading, cwd=place.cwd, hand_over_prompt=True)
 
@@ -61,7 +73,13 @@ class Opencode:
         return CommandLine.of(PROGRAM, "import").path(path) if file.lines else None
 
     def command(self, file: OpencodeFile, path: Path, place: Place) -> CommandLine:
-        """Return what goes on with what was imported."""
+        """Return what goes on with what was imported.
+
+        Args:
+            file: The session as the agent's file.
+            path: Where the file is.
+            place: Where the session is resumed.
+        """
         return _resume(file.session_id) if file.lines else CommandLine.of(PROGRAM)
 
     def say(self, command: CommandLine, prompt: str) -> CommandLine:

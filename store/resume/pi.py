@@ -50,11 +50,23 @@ class Pi:
     variables: tuple[str, ...] = ("PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR")
 
     def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
-        """Return what resumes its own file; pi would write to any other that it is given."""
+        """Return what resumes its own file; pi would write to any other that it is given.
+
+        Args:
+            source_id: The agent's id of the session.
+            path: The agent's file of the session.
+            place: Where the session is resumed.
+        """
         return _resume(path) if _begins_with(path, source_id) else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> NamedFile:
-        """Return the session as a file."""
+        """Return the session as a file.
+
+        Args:
+            db: The store.
+            session: The session.
+            place: Where the session is resumed.
+        """
         return pi_file(read_session(db, session.id, "context"), cwd=place.cwd)
 
     def path(self, file: NamedFile, place: Place) -> Path:
@@ -66,7 +78,13 @@ class Pi:
         """Return nothing: it is given the file."""
 
     def command(self, file: NamedFile, path: Path, place: Place) -> CommandLine:
-        """Return what goes on with the file."""
+        """Return what goes on with the file.
+
+        Args:
+            file: The session as the agent's file.
+            path: Where the file is.
+            place: Where the session is resumed.
+        """
         return _resume(path) if file.lines else CommandLine.of(self.program)
 
     def say(self, command: CommandLine, prompt: str) -> CommandLine:

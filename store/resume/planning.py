@@ -51,7 +51,7 @@ class ResumePlan:
     """What going on with a session takes.
 
     Attributes:
-        command: The program and its arguments, what it is told first among them.
+        command: The program and its arguments, with the opening prompt.
         cwd: The folder to start it in: an absolute path.
         file: A session file to write first; None where the session is resumed as it is.
         path: Where that file, or the agent's own, lies.
@@ -143,11 +143,23 @@ class ResumingAgent(Protocol[FileT]):
     variables: tuple[str, ...]
 
     def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
-        """Return what resumes a session of its own; None where it would not find it."""
+        """Return what resumes a session of its own; None where it would not find it.
+
+        Args:
+            source_id: The agent's id of the session.
+            path: The agent's file of the session.
+            place: Where the session is resumed.
+        """
         ...
 
     def file(self, db: Database, session: SessionRow, place: Place) -> FileT:
-        """Return a session as a file that it resumes."""
+        """Return a session as a file that it resumes.
+
+        Args:
+            db: The store.
+            session: The session.
+            place: Where the session is resumed.
+        """
         ...
 
     def path(self, file: FileT, place: Place) -> Path:
@@ -163,14 +175,20 @@ class ResumingAgent(Protocol[FileT]):
         ...
 
     def command(self, file: FileT, path: Path, place: Place) -> CommandLine:
-        """Return what goes on with that file; one without lines begins anew."""
+        """Return what goes on with that file; one without lines begins anew.
+
+        Args:
+            file: The session as the agent's file.
+            path: Where the file is.
+            place: Where the session is resumed.
+        """
         ...
 
     def say(self, command: CommandLine, prompt: str) -> CommandLine:
         """Return a command that tells the agent something first.
 
         Raises:
-            Refused: The agent has no way to be told that.
+            Refused: The agent takes no such prompt.
         """
         ...
 
@@ -183,6 +201,13 @@ def planned(
     home: Path,
 ) -> ResumePlan:
     """Plan how to go on with a session in an agent; writes nothing.
+
+    Args:
+        agent: The agent that goes on.
+        db: The store.
+        session: The session.
+        environment: The environment variables.
+        home: The home folder.
 
     Raises:
         Refused: There is nothing to go on from, or no folder to do it in.
@@ -225,6 +250,11 @@ def folder_of(session: SessionRow, home: Path) -> str:
 
 def opening_prompt(db: Database, session: SessionRow, file: ResumeFile) -> str:
     """Return what is said first: the prompt that ends the session, and a fork's draft.
+
+    Args:
+        db: The store.
+        session: The session.
+        file: The session as the agent's file.
 
     Raises:
         Refused: There is neither that nor anything in the file.
@@ -272,6 +302,11 @@ def unchanged(
 
     None for sessions of other agents, subagents, those whose file is gone or whose id is
     none that the agent gives, and those that a user rewound or restored here.
+
+    Args:
+        db: The store.
+        session: The session.
+        agent: The agent that would resume it.
     """
     source = source_of(session)
     if source.get("kind") != agent.kind or COPY_OF in source:
@@ -321,7 +356,13 @@ def write_file(plan: ResumePlan) -> None:
 
 
 def note_exported(db: Database, session_id: str, plan: ResumePlan) -> None:
-    """Remember which session an exported file came from, so that sync links what follows."""
+    """Remember which session an exported file came from, so that sync links what follows.
+
+    Args:
+        db: The store, open for writing.
+        session_id: The session that was exported.
+        plan: How it is resumed.
+    """
     if plan.file is not None:
         note_export(db, plan.kind, plan.file.session_id, session_id)
 

@@ -68,9 +68,9 @@ class CommandLine(tuple[str, ...]):
 
     @classmethod
     def python(cls, module: str, *words: str) -> CommandLine:
-        """Return a module of ours, to be run by this Python.
+        """Return the command that runs one of our own modules in this Python.
 
-        ``-P`` keeps modules of the folder that it runs in from taking the place of ours.
+        ``-P`` keeps modules of the folder that it runs in from being imported instead.
         """
         return cls._of_words((sys.executable, "-P", "-m", _word(module), *map(_word, words)))
 
@@ -146,7 +146,7 @@ class CommandLine(tuple[str, ...]):
 
     @property
     def _is_ours(self) -> bool:
-        """Whether a module of ours runs, which gets the user's own paths whatever is in them."""
+        """Whether it runs one of our own modules, which gets any path as it is."""
         return self[1:3] == ("-P", "-m")
 
     def shown(self) -> str:
@@ -325,7 +325,7 @@ def start(
     stdout: int | IO[bytes] | None = None,
     stderr: int | IO[bytes] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a process of ours (``CommandLine.python``) and return it.
+    """Start one of our own modules (``CommandLine.python``) and return its process.
 
     Args:
         command: What to run.
@@ -342,7 +342,7 @@ def start(
 async def start_piped(
     command: CommandLine, *, environment: Mapping[str, str], limit: int
 ) -> asyncio.subprocess.Process:
-    """Start a process of ours with three pipes.
+    """Start one of our own modules with three pipes.
 
     Args:
         command: What to run.

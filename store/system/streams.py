@@ -20,7 +20,7 @@ NAMES = {"stdin": "standard input", "stdout": "standard output", "stderr": "stan
 
 
 class Painted(str):
-    """Neutral text with escape sequences of ours; the writer passes it on as it is.
+    """Neutral text with our own escape sequences, which the writer passes on unchanged.
 
     Make one with ``paint`` or ``joined``, which neutralise what they are given.
     """

@@ -1,7 +1,7 @@
-"""Hides passwords of URLs in text that a person or a log gets to read.
+"""Hides passwords of URLs in text for people and logs.
 
-Also where one stands in a place that is not its own: as the port, in the query, with
-characters that end it early, or in a URL where another thing was expected.
+Misplaced ones too: as the port, in the query, with characters that end the URL early, or in a
+URL where something else was expected.
 """
 
 from __future__ import annotations

@@ -45,7 +45,13 @@ class TranscriptText:
     def __init__(
         self, printer: Printer, workspace: str | None = None, *, full: bool = False
     ) -> None:
-        """Draw with a printer."""
+        """Draw with a printer.
+
+        Args:
+            printer: Writes the lines.
+            workspace: The session's folder; paths below it are printed without it.
+            full: Whether outputs, reasoning and long lines are printed whole.
+        """
         self.printer = printer
         self.workspace = workspace
         self.full = full

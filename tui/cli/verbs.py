@@ -66,7 +66,13 @@ class Work:
     def do(
         self, verb: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a verb in one transaction."""
+        """Run a verb in one transaction.
+
+        Args:
+            verb: Takes the store first.
+            args: What else it takes.
+            kwargs: What else it takes, by name.
+        """
         return in_transaction(self.database, verb, *args, **kwargs)
 
 
@@ -78,7 +84,13 @@ def working(options: argparse.Namespace) -> Iterator[Work]:
 
 
 def answer(options: argparse.Namespace, value: object, *words: str) -> None:
-    """Print what was done: as JSON where that is wanted, else as lines of text."""
+    """Print what was done: as JSON where that is wanted, else as lines of text.
+
+    Args:
+        options: The command's options.
+        value: What ``--json`` prints.
+        words: The lines that are printed otherwise.
+    """
     if options.json:
         print_json(value)
         return

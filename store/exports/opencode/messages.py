@@ -30,7 +30,13 @@ class Messages:
     """
 
     def __init__(self, ids: Ids, session: Row, kept: KeptRecords) -> None:
-        """Start without messages."""
+        """Start without messages.
+
+        Args:
+            ids: Makes the ids of what is new.
+            session: The session's row.
+            kept: The original records that the store has.
+        """
         self.messages: list[Data] = []
         self._ids, self._kept = ids, kept
         self._new: dict[str, str] = {}

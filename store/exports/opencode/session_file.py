@@ -72,7 +72,7 @@ def opencode_file(
     """Turn a session into one that opencode imports.
 
     Its own time is the time of the export, as a fork's is: what it holds is older than it,
-    which is how copies are told from what is added later.
+    which is how copies differ from what is added later.
 
     Args:
         reading: The session.
