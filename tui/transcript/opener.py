@@ -45,7 +45,7 @@ class Place(TypedDict, total=False):
     at_end: bool
 
 
-def read_place(value: Any) -> Place | None:
+def read_place(value: object) -> Place | None:
     """Return a place that was read from a file, None where it is damaged."""
     if not isinstance(value, dict) or not isinstance(value.get("message"), str):
         return None
@@ -103,7 +103,7 @@ class Opener:
         self._warmed = False
 
     async def open(
-        self, store: Store, row: SessionRow, *, message_id: str | None = None, place: Any = None
+        self, store: Store, row: SessionRow, *, message_id: str | None = None, place: object = None
     ) -> None:
         """Show a session: first a window, and once that is painted all the rest.
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.worker import WorkType
 
 from store.rows import SessionRow
 from store.store import Store
@@ -117,7 +118,7 @@ class TranscriptPane(CommandPane, Vertical):
         return self.view.cursor
 
     async def open_session(
-        self, store: Store, row: SessionRow, *, message_id: str | None = None, place: Any = None
+        self, store: Store, row: SessionRow, *, message_id: str | None = None, place: object = None
     ) -> None:
         """Show a session.
 
@@ -153,8 +154,9 @@ class TranscriptPane(CommandPane, Vertical):
 
     def background(self, work: Callable[[], Coroutine[Any, Any, None]], group: str) -> None:
         """Run work beside the keys; newer work of a group cancels the older."""
-        # A coroutine that is made here would never be awaited if newer work came first.
-        self.run_worker(cast(Any, work), group=group, exclusive=True, exit_on_error=False)
+        # Not a coroutine: one would never be awaited if newer work came first.
+        called: WorkType[None] = work
+        self.run_worker(called, group=group, exclusive=True, exit_on_error=False)
 
     def cancel(self, group: str) -> None:
         """Cancel the work of a group."""

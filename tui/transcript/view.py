@@ -334,12 +334,16 @@ class TranscriptView(Widget, can_focus=True):
         assert isinstance(self.parent, Widget)
         self.parent.post_message(message)
 
-    def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Ask the pane for lines below: a widget by itself would scroll its own content."""
         event.stop()
+        event.prevent_default()
         self._post_above(self.Wheeled(WHEEL_LINES))
 
-    def _on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Ask the pane for lines above."""
         event.stop()
+        event.prevent_default()
         self._post_above(self.Wheeled(-WHEEL_LINES))
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
