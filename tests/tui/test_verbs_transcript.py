@@ -169,7 +169,7 @@ async def test_a_rewind_that_a_hosts_write_undoes_is_told_and_done_again(tmp_pat
         await written_anew(run)
         assert len(run.told) == told
         await run.press("ctrl+r")
-        assert run.last.startswith("Hidden again: 4 messages")
+        assert run.last.startswith("Hid 4 messages again")
         assert visible(path, SESSION) == kept
         await written_anew(run)
         await told_of_it(run, 2)
@@ -278,7 +278,7 @@ async def test_labels_are_set_listed_jumped_to_and_taken_off(tmp_path: Path) -> 
         await run.press("j", "enter")
         assert run.transcript.shown.message_id == message_id(6)
         await run.press("l", "ctrl+u", "enter")
-        assert run.last == "Took “end” off · U undoes"
+        assert run.last == "Removed label “end” · U undoes"
         assert "“end”" not in drawn(run.app.screen).replace(run.last, "")
 
 
