@@ -12,7 +12,7 @@ import pytest
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.values import epoch_ms
 from store.sources.copilot import CopilotSource
-from store.sources.copilot.workspace import parse_workspace
+from store.sources.copilot.source import parse_workspace
 from tests.sources.grown import (
     at,
     call,

@@ -9,14 +9,152 @@ output. The first versions write items alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from store.sources.base.drafts import ApiAnswer, MessageDraft
-from store.sources.base.values import string
+from store.sources.base.drafts import ApiAnswer, MessageDraft, Role
+from store.sources.base.values import mapping, number, string
 from store.sources.codex.lineage import Entry
-from store.sources.codex.message_list import MessageList
+from store.sources.codex.rollout import Line
 from store.sources.codex.setting import Setting
-from store.sources.codex.usage import Counting, Usage
 from store.sources.codex.words import Words
+
+# Source: the Codex format page, section 3.4. The API's ``input_tokens`` holds the cached
+# ones, its ``output_tokens`` the reasoning. Versions up to 0.98 write only ``token_count``,
+# and repeat it; where ``token_usage_record`` is written, that alone counts.
+Usage = dict[str, int]
+
+
+def usage_of(raw: dict[str, Any]) -> Usage:
+    """Return an API response's usage."""
+    given, cached = number(raw.get("input_tokens")), number(raw.get("cached_input_tokens"))
+    written = number(raw.get("cache_write_input_tokens"))
+    output, reasoning = number(raw.get("output_tokens")), number(raw.get("reasoning_output_tokens"))
+    cached = min(cached, given)
+    written = min(written, given - cached)
+    reasoning = min(reasoning, output)
+    return {
+        "input": given - cached - written,
+        "output": output - reasoning,
+        "reasoning": reasoning,
+        "cache_read": cached,
+        "cache_write": written,
+    }
+
+
+@dataclass(slots=True)
+class Counting:
+    """Tells which of a thread's token lines count.
+
+    Attributes:
+        total: What the last visible ``token_count`` says about the whole thread.
+        context: Tokens of the last request and its answer.
+    """
+
+    total: dict[str, Any] | None = None
+    context: int | None = None
+    _last: dict[str, Any] | None = None
+    _has_records: bool = False
+    _seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def take_record(self, payload: dict[str, Any]) -> Usage | None:
+        """Return the usage of a ``token_usage_record``; None where it was counted before."""
+        self._has_records = True
+        thread, response = string(payload.get("thread_id")), string(payload.get("response_id"))
+        if thread and response:
+            if (thread, response) in self._seen:
+                return None
+            self._seen.add((thread, response))
+        return usage_of(mapping(payload.get("usage")))
+
+    def take_count(self, payload: dict[str, Any], *, hidden: bool) -> Usage | None:
+        """Return the usage of a ``token_count``; None unless it is a response's only count."""
+        info = mapping(payload.get("info"))
+        total, last = info.get("total_token_usage"), mapping(info.get("last_token_usage"))
+        if not isinstance(total, dict):
+            return None
+        moved, self._last = total != self._last, total
+        self.total = self.total if hidden else total
+        context = last.get("total_tokens")
+        self.context = context if type(context) is int else self.context
+        return usage_of(last) if moved and last and not self._has_records else None
+
+
+@dataclass(slots=True)
+class MessageList:
+    """Messages in display order, each with a name of its own and the records it is made of.
+
+    Attributes:
+        first_record: By path where a file's records begin among those of the session.
+        answers: How many there were so far.
+        messages: The drafts.
+        quiet: Numbers of records that wait for the message that they go with.
+        state: Whether the last line was inherited, and when it was rewound.
+    """
+
+    first_record: dict[str, int]
+    answers: int = 0
+    messages: list[MessageDraft] = field(default_factory=list)
+    quiet: list[int] = field(default_factory=list)
+    state: tuple[bool, int | None] = (False, None)
+    _names: set[str] = field(default_factory=set)
+    _parted: bool = False
+
+    def part(self, state: tuple[bool, int | None]) -> None:
+        """Begin lines that are inherited or rewound otherwise than those before."""
+        self.flush_quiet()
+        self.state, self._parted = state, True
+
+    def record(self, entry: Entry) -> tuple[int, ...]:
+        """Return the number of an entry's record in the session, where it is the session's."""
+        first = self.first_record.get(entry.file.path)
+        return () if first is None else (first + entry.line.number,)
+
+    def keep(self, entry: Entry) -> None:
+        """Keep a line as a record only: it goes with the message before."""
+        self.quiet.extend(self.record(entry))
+
+    def flush_quiet(self) -> None:
+        """Give the records that wait to the last message."""
+        if self.quiet and self.messages:
+            last = self.messages[-1]
+            last.records = (*last.records, *self.quiet)
+            self.quiet.clear()
+
+    def add(self, entry: Entry, role: Role, metadata: dict[str, Any]) -> MessageDraft:
+        """Append a message that begins with this line.
+
+        Args:
+            entry: The line.
+            role: Who says it.
+            metadata: The message's metadata.
+        """
+        line = entry.line
+        name = self._name(line)
+        message = MessageDraft(name, role, line.at, line.at, metadata)
+        if entry.inherited:
+            message.inherited_from = name
+        message.gone = entry.file.gone and not entry.inherited
+        if role == "assistant":
+            # Until its count of tokens names the response; older versions never do.
+            self.answers += 1
+            message.answer = ApiAnswer(f"{line.place[0]}:{self.answers}")
+        if entry.hidden_at is not None:
+            metadata["hidden_at"] = entry.hidden_at
+        if not self._parted:
+            self.flush_quiet()
+        self.messages.append(message)
+        self.flush_quiet()
+        self._parted = False
+        return message
+
+    def _name(self, line: Line) -> str:
+        """Return the item's own id; the place of a line that has none, or not for itself."""
+        placed = f"{line.place[0]}:{line.place[1]}"
+        name = string(line.payload.get("id")) or placed
+        if name in self._names:
+            name = f"{name}:{placed}"
+        self._names.add(name)
+        return name
 
 
 @dataclass(slots=True)

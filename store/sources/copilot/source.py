@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
@@ -21,8 +22,40 @@ from store.sources.base.protocol import FileStamp, Follower, Problem, Reading, U
 from store.sources.base.values import string
 from store.sources.copilot.index import NAME, indexed_drafts, is_index
 from store.sources.copilot.session import KIND, Session, session_drafts
-from store.sources.copilot.workspace import parse_workspace
 from store.system.paths import expanded
+
+_BLOCKS = ("|", "|-", "|+", ">", ">-", ">+")
+
+
+def parse_workspace(body: bytes) -> dict[str, str]:
+    """Return the keys of the file; lines that are none are left out."""
+    found: dict[str, str] = {}
+    block: str | None = None
+    for line in body.decode("utf-8", "replace").splitlines():
+        if block is not None and (line.startswith((" ", "\t")) or not line.strip()):
+            found[block] = f"{found[block]}\n{line.strip()}".strip("\n")
+            continue
+        block = None
+        key, colon, value = line.partition(":")
+        if not colon or not key.strip() or line.startswith((" ", "#", "-")):
+            continue
+        name, value = key.strip(), value.strip()
+        if value in _BLOCKS:
+            block, value = name, ""
+        found[name] = _scalar(value)
+    return found
+
+
+def _scalar(value: str) -> str:
+    if len(value) > 1 and value[0] == value[-1] == "'":
+        return value[1:-1].replace("''", "'")
+    if len(value) > 1 and value[0] == value[-1] == '"':
+        try:
+            return str(json.loads(value))
+        except ValueError:
+            return value[1:-1]
+    return "" if value in ("null", "~") else value
+
 
 EVENTS = "events.jsonl"
 WORKSPACE = "workspace.yaml"

@@ -12,12 +12,9 @@ from typing import Any
 from store.sources.base.drafts import MessageDraft, PartDraft
 from store.sources.base.early_results import EarlyResults
 from store.sources.base.plain_parts import data_part, text_part
-from store.sources.base.values import mapping, string
-from store.sources.copilot import shell
-from store.sources.copilot.compaction import compaction_messages
+from store.sources.base.values import mapping, number, string
 from store.sources.copilot.event import QUIET_STARTS, Event
 from store.sources.copilot.legacy import legacy_events
-from store.sources.copilot.parts import error_part
 from store.sources.copilot.tools import (
     answer_approval,
     ask_approval,
@@ -27,7 +24,66 @@ from store.sources.copilot.tools import (
     is_settled,
     settle,
 )
-from store.sources.copilot.usage import Spent
+from store.sources.copilot.usage import Spent, compaction_usage, unanswered
+
+
+# A line for the shell is a call that the user requested: ``tool.user_requested``, then
+# ``tool.execution_complete`` with ``isUserRequested``.
+def typed_line(event: Event) -> MessageDraft:
+    """Return the line that was typed."""
+    given = mapping(event.data.get("arguments"))
+    command = string(given.get("command")) or string(event.data.get("toolName")) or ""
+    metadata = {"origin": "shell", "backscroll": {"shell": command}}
+    part = text_part(command, event.at, event.number)
+    return MessageDraft(event.id, "user", event.at, event.at, metadata, [part])
+
+
+def printed_text(event: Event, typed_id: str) -> MessageDraft:
+    """Return what a line printed; a line that failed has it as its error."""
+    data = event.data
+    error = mapping(data.get("error"))
+    text = string(mapping(data.get("result")).get("content")) or string(error.get("message")) or ""
+    extra: dict[str, Any] = {"output": True}
+    code = mapping(data.get("shellExecution")).get("exitCode")
+    if isinstance(code, int):
+        extra["exit_code"] = code
+    metadata = {"origin": "shell", "backscroll": extra}
+    name = f"{typed_id}:output"
+    part = text_part(text, event.at, event.number)
+    return MessageDraft(name, "user", event.at, event.at, metadata, [part])
+
+
+def error_part(event: Event) -> PartDraft:
+    """Return what went wrong in a request or a compaction."""
+    data = event.data
+    found = {
+        "message": data.get("message") or data.get("error"),
+        "status": data.get("statusCode"),
+        "error_type": data.get("errorType"),
+    }
+    told = {key: value for key, value in found.items() if value is not None}
+    return data_part("error", told, event.at, event.number)
+
+
+def compaction_messages(event: Event) -> list[MessageDraft]:
+    """Return the marker of a compaction, and what its request used where that is reported."""
+    data = event.data
+    body: dict[str, Any] = {
+        "summary": string(data.get("summaryContent")) or "",
+        "tail_start_id": None,
+        "auto": data.get("trigger") != "manual",
+    }
+    for name, key in (("pre_tokens", "preCompactionTokens"),
+                      ("post_tokens", "postCompactionTokens")):  # fmt: skip
+        if number(data.get(key)):
+            body[name] = number(data[key])
+    part = data_part("compaction", body, event.at, event.number)
+    marker = MessageDraft(event.id, "system", event.at, event.at, {"compaction": True}, [part])
+    used = compaction_usage(event)
+    if used is None:
+        return [marker]
+    return [marker, unanswered(f"{event.id}:usage", used, {"initiator": "compaction"})]
+
 
 _NOTICES = ("session.info", "session.warning", "session.truncation", "session.handoff")
 
@@ -228,7 +284,7 @@ class Thread:
         """Add a line that a person typed for the shell; what it prints comes later."""
         self._typed[string(event.data.get("toolCallId")) or event.id] = event.id
         self._assistant = None
-        self._add(shell.typed(event), event)
+        self._add(typed_line(event), event)
 
     def _take_permission_requested(self, event: Event) -> None:
         call_id = string(mapping(event.data.get("permissionRequest")).get("toolCallId"))
@@ -257,7 +313,7 @@ class Thread:
         call_id = string(event.data.get("toolCallId")) or event.id
         typed = self._typed.get(call_id)
         if typed is not None:
-            self._add(shell.printed(event, typed), event)
+            self._add(printed_text(event, typed), event)
             return
         part = self.calls.get(call_id)
         if part is None:

@@ -7,6 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+import orjson
 
 from store.sources.base.drafts import LineageDraft, SessionDraft
 from store.sources.base.file_source import FileSource
@@ -18,7 +21,9 @@ from store.sources.base.growing import (
     stamp_of,
 )
 from store.sources.base.json_lines import LINE_LIMIT
+from store.sources.base.json_values import LineError, parse_json
 from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Unit
+from store.sources.base.values import string
 from store.sources.gemini import places
 from store.sources.gemini.checkpoints import (
     POINTS,
@@ -28,7 +33,6 @@ from store.sources.gemini.checkpoints import (
 )
 from store.sources.gemini.heads import Heads
 from store.sources.gemini.imports import imported_from, original_of, told
-from store.sources.gemini.legacy import NoSession, legacy_log
 from store.sources.gemini.places import CHATS, OUTPUTS, SessionFiles
 from store.sources.gemini.session import (
     KIND,
@@ -42,6 +46,31 @@ from store.sources.gemini.session import (
     link_agent,
 )
 from store.system.paths import expanded
+
+
+class NoSession(Exception):
+    """A file that holds no session; the message is the reason."""
+
+
+def legacy_log(path: str, body: bytes) -> tuple[Log, str | None]:
+    """Return the older single object as the lines that it would be.
+
+    Returns:
+        The lines, and what had to be repaired to read the object, if anything.
+
+    Raises:
+        NoSession: It is none.
+    """
+    try:
+        data, repaired = parse_json(body)
+    except LineError as error:
+        raise NoSession(str(error)) from error
+    if not isinstance(data, dict) or not string(data.get("sessionId")):
+        raise NoSession("no session of Gemini CLI")
+    messages = data.pop("messages", None)
+    rows: list[dict[str, Any]] = [data]
+    rows += [row for row in messages if isinstance(row, dict)] if isinstance(messages, list) else []
+    return Log(path, [orjson.dumps(row) for row in rows], list(enumerate(rows))), repaired
 
 
 class GeminiSource(FileSource):

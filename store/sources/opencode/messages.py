@@ -11,10 +11,52 @@ from typing import Any
 
 from store.conversation.wrapping import unwrapped_file
 from store.sources.base.drafts import MessageDraft, PartDraft, Role
-from store.sources.base.values import mapping, ms_or_0, string
+from store.sources.base.values import mapping, ms_or_0, number, string
 from store.sources.opencode.parts import data_part, part_of
 from store.sources.opencode.stored import StoredMessage, StoredPart
-from store.sources.opencode.usage import usage_of
+
+# ``input`` is without what came from or went to the cache, ``output`` as the program counts
+# it (opencode format page, section 2.7). A message's own numbers are those of its last step,
+# so they count only where no step was written.
+Usage = dict[str, int]
+
+
+def usage_of(message: StoredMessage) -> tuple[Usage | None, float | None]:
+    """Return the tokens and the cost in dollars; None where there are none."""
+    steps = [part.data for part in message.parts if part.data.get("type") == "step-finish"]
+    if not steps:
+        return _own(message.data)
+    usage: Usage = {}
+    for step in steps:
+        for name, count in buckets(step.get("tokens")).items():
+            usage[name] = usage.get(name, 0) + count
+    costs = [cost for step in steps if (cost := _cost(step)) is not None]
+    return usage, sum(costs) if costs else None
+
+
+def _own(data: dict[str, Any]) -> tuple[Usage | None, float | None]:
+    usage, cost = buckets(data.get("tokens")), _cost(data)
+    return (usage if any(usage.values()) else None), (cost or None)
+
+
+def buckets(tokens: Any) -> Usage:
+    """Return the program's token counts as the five buckets."""
+    counts = mapping(tokens)
+    cache = mapping(counts.get("cache"))
+    return {
+        "input": number(counts.get("input")),
+        "output": number(counts.get("output")),
+        "reasoning": number(counts.get("reasoning")),
+        "cache_read": number(cache.get("read")),
+        "cache_write": number(cache.get("write")),
+    }
+
+
+def _cost(data: dict[str, Any]) -> float | None:
+    cost = data.get("cost")
+    known = isinstance(cost, int | float) and not isinstance(cost, bool)
+    return float(cost) if known and cost is not None else None
+
 
 _ASSISTANT = {
     "finish": "finish_reason",

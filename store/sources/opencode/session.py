@@ -8,13 +8,108 @@ from typing import Any
 
 from store.sources.base.drafts import AttachmentDraft, LineageDraft, MessageDraft, SessionDraft
 from store.sources.base.values import mapping, ms_or_0, number, string
-from store.sources.opencode.compaction import mark_compactions
 from store.sources.opencode.forks import Origin, copies_of
-from store.sources.opencode.hiding import hide_reverted
 from store.sources.opencode.messages import digest_of, message_draft, model_of
 from store.sources.opencode.relatives import Call
 from store.sources.opencode.stored import StoredMessage, StoredSession
 from store.system.paths import read_regular
+
+
+# Source: the opencode format page, section 2.6. The model is sent what follows the newest
+# such pair, so the answer becomes the marker: its text is the summary. A compaction that
+# has no answer yet, or failed, cuts nothing off and stays an event.
+def mark_compactions(messages: list[StoredMessage], drafts: list[MessageDraft]) -> None:
+    """Turn the answers that sum up into ``data-compaction`` messages.
+
+    Args:
+        messages: All of a session.
+        drafts: What was made of each of them.
+    """
+    asked: dict[str, dict[str, Any]] = {}
+    for message in messages:
+        for part in message.parts:
+            if part.data.get("type") == "compaction":
+                asked[message.id] = part.data
+    known = {draft.source_id for draft in drafts}
+    for message, draft in zip(messages, drafts, strict=True):
+        if message.data.get("summary") is True and draft.role == "assistant":
+            request = asked.get(str(message.data.get("parentID")), {})
+            _mark(message, draft, request, known)
+
+
+def _mark(
+    message: StoredMessage, draft: MessageDraft, request: dict[str, Any], known: set[str]
+) -> None:
+    texts = [part for part in draft.parts if part.type == "text" and part.data["text"].strip()]
+    if not texts or message.data.get("error"):
+        return
+    tail = string(request.get("tail_start_id"))
+    reason = message.data.get("compaction")
+    data: dict[str, Any] = {
+        "summary": "\n\n".join(part.data["text"] for part in texts),
+        "tail_start_id": tail if tail in known else None,
+        "auto": bool(request.get("auto", reason == "auto")),
+    }
+    if request.get("overflow"):
+        data["overflow"] = True
+    usage = mapping(draft.metadata.get("usage"))
+    if usage.get("output"):
+        data["summary_tokens"] = usage["output"]
+    first = texts[0]
+    first.type, first.data = "data-compaction", {"type": "data-compaction", "data": data}
+    first.records = tuple(record for part in texts for record in part.records)
+    draft.parts = [part for part in draft.parts if part is first or part not in texts]
+    draft.metadata["compaction"] = True
+
+
+# Source: the opencode format page, section 2.6. The rows stay until the next prompt; it is
+# their place that counts, not their ids, which have wrapped.
+def hide_reverted(stored: StoredSession, drafts: list[MessageDraft]) -> list[MessageDraft]:
+    """Return the messages with those hidden that a pending revert hides.
+
+    Where it points into a message, that one is cut in two: its parts before the place
+    stay visible, the rest becomes a hidden message of its own.
+    """
+    revert = mapping(stored.info.get("revert"))
+    target, part_id = string(revert.get("messageID")), string(revert.get("partID"))
+    names = [draft.source_id for draft in drafts]
+    if target not in names:
+        return drafts
+    start = names.index(target)
+    if part_id is not None and _cut(stored, drafts, start, part_id):
+        start += 1
+    at = _reverted_at(stored, drafts)
+    for draft in drafts[start:]:
+        draft.metadata["hidden_at"] = at
+    return drafts
+
+
+def _reverted_at(stored: StoredSession, drafts: list[MessageDraft]) -> int:
+    """Return when: the revert moves the session's time; never before what it hides."""
+    updated = ms_or_0(mapping(stored.info.get("time")).get("updated"))
+    return max(updated, max(draft.created_at for draft in drafts) + 1)
+
+
+def _cut(stored: StoredSession, drafts: list[MessageDraft], at: int, part_id: str) -> bool:
+    """Cut a message before a part; return whether something of it stays visible."""
+    message, draft = stored.messages[at], drafts[at]
+    ids = [part.id for part in message.parts]
+    if part_id not in ids:
+        return False
+    hidden = {part.record for part in message.parts[ids.index(part_id) :]}
+    kept = [part for part in draft.parts if not hidden.intersection(part.records)]
+    if all(part.type == "step-start" for part in kept):
+        return False
+    rest = MessageDraft(
+        f"{draft.source_id}:reverted", draft.role, draft.created_at, draft.updated_at,
+        {key: draft.metadata[key] for key in ("model", "agent", "origin") if key in draft.metadata},
+        [part for part in draft.parts if hidden.intersection(part.records)],
+        records=message.records,
+    )  # fmt: skip
+    draft.parts = kept
+    drafts.insert(at + 1, rest)
+    return True
+
 
 KIND = "opencode"
 _PLACEHOLDER = re.compile(r"(?:New|Child) [Ss]ession - \d{4}-\d\d-\d\dT")

@@ -14,7 +14,31 @@ from store.sources.base.values import mapping, number, string
 from store.sources.pi.content import blocks_of, part_of, settle, text_of
 from store.sources.pi.prompts import Prompts
 from store.sources.pi.tree import Entry, Tree
-from store.sources.pi.usage import cost_of, usage_of
+
+
+# Source: the pi section of the format page, and pi's own description of its messages:
+# ``input`` is without what came from the cache, ``output`` holds what was reasoned.
+def usage_of(usage: object) -> dict[str, int] | None:
+    """Return pi's counts as our five disjoint buckets; None where there are none."""
+    bag = mapping(usage)
+    if not bag:
+        return None
+    output = number(bag.get("output"))
+    reasoning = min(number(bag.get("reasoning")), output)
+    return {
+        "input": number(bag.get("input")),
+        "output": output - reasoning,
+        "reasoning": reasoning,
+        "cache_read": number(bag.get("cacheRead")),
+        "cache_write": number(bag.get("cacheWrite")),
+    }
+
+
+def cost_of(usage: object) -> float | None:
+    """Return what a request cost, in dollars; None where it is not recorded, or it was free."""
+    cost = mapping(mapping(usage).get("cost")).get("total")
+    return cost if isinstance(cost, int | float) and cost else None
+
 
 QUIET = frozenset(
     ["model_change", "thinking_level_change", "label", "session_info", "custom", "leaf"]

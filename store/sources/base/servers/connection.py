@@ -10,18 +10,101 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import re
 import threading
 import weakref
 from collections import Counter
 from collections.abc import Coroutine, Iterator
 from contextlib import AbstractContextManager
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
 from importlib import import_module
 from typing import Any, TypeVar
 
+import orjson
+
 from store.engine.server_url import ServerTrouble, ServerUrl
 from store.sources.base.databases import Row
-from store.sources.base.servers.reasons import is_of_password, reason
-from store.sources.base.servers.values import plain
+
+_WORDS = {
+    "28P01": "refuses the login",
+    "28000": "refuses the login",
+    "3D000": "cannot be opened",
+    "57P03": "is starting up or shutting down",
+    "57P01": "closed the connection",
+    "57P02": "closed the connection",
+    "42501": "may not be read by this user",
+    "57014": "took too long to answer",
+    "55P03": "is locked by another program",
+    "53300": "takes no more connections",
+}
+"""By SQLSTATE (PostgreSQL's manual, appendix A)."""
+_NUMBER = re.compile(r"\[Errno (\d+)\]")
+
+
+def reason(error: BaseException) -> str:
+    """Return one line; the server's own words are part of it where they help."""
+    state = getattr(error, "sqlstate", None)
+    said = _first_line(str(error))
+    if isinstance(state, str):
+        if state.startswith("08"):
+            return f"closed the connection: {said}"
+        return f"{_WORDS.get(state, 'cannot be read')}: {said}"
+    if isinstance(error, TimeoutError):
+        return "does not answer"
+    if isinstance(error, OSError):
+        return f"cannot be reached: {_of_system(error)}"
+    return f"cannot be read: {said or type(error).__name__}"
+
+
+def is_of_password(error: BaseException) -> bool:
+    """Return whether the server wanted another password, or one at all."""
+    return getattr(error, "sqlstate", None) == "28P01"
+
+
+def _of_system(error: OSError) -> str:
+    found = _NUMBER.search(str(error))
+    number = error.errno if error.errno is not None else int(found[1]) if found else None
+    if number is not None and number > 0:
+        return os.strerror(number)
+    return _first_line(error.strerror or str(error)) or type(error).__name__
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
+_MS = 1000
+
+
+def plain(value: object) -> object:
+    """Return a value of the driver's as text, number, bytes or None.
+
+    Times become ISO text in UTC with milliseconds, with microseconds where there are any;
+    arrays and rows become JSON. The driver gives JSON as text already.
+    """
+    if value is None or isinstance(value, str | int | float | bytes):
+        return value
+    if isinstance(value, datetime):
+        return _time(value)
+    if isinstance(value, Decimal):
+        return int(value) if value.is_finite() and value == value.to_integral() else float(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return orjson.dumps([plain(one) for one in value], default=str).decode()
+    return str(value)
+
+
+def _time(value: datetime) -> str:
+    try:
+        utc = value.astimezone(UTC) if value.tzinfo is not None else value
+    except OverflowError:
+        return value.isoformat()
+    fine = "milliseconds" if utc.microsecond % _MS == 0 else "microseconds"
+    return f"{utc.replace(tzinfo=None).isoformat(timespec=fine)}Z"
+
 
 APPLICATION = "backscroll"
 CONNECT_S = 5.0
