@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.segment import Segment
 from textual import events
 from textual.geometry import Region
 from textual.message import Message
@@ -18,8 +17,8 @@ from store.rows import SessionRow
 from tui.kit import figures
 from tui.kit.glyphs import glyphs
 from tui.kit.guard import filtered
-from tui.kit.lines import Line, Run, cut, width_of
-from tui.kit.paint import Paint, paint_of
+from tui.kit.lines import Line, Run
+from tui.kit.paint import Paint, paint_of, row_of
 from tui.kit.text import cells, fit, one_line
 from tui.sessions.wording import folder, model_name
 from tui.transcript.calls import describe
@@ -79,7 +78,8 @@ class FactLines(Widget):
         if known is None or known[0] is not self._lines or known[1:3] != (width, paint) \
                 or len(known[3]) < height:
             lines = [*self._lines, *[Line([])] * (height - len(self._lines))]
-            known = self._lines, width, paint, [_fact_strip(a, width, paint) for a in lines]
+            strips = [row_of(line, width, paint, ground="background") for line in lines]
+            known = self._lines, width, paint, strips
             self._painted = known
         strips = filtered(self, known[3][crop.y:crop.bottom])
         return [strip.crop(crop.x, crop.right) for strip in strips]
@@ -96,19 +96,6 @@ class FactLines(Widget):
             if low <= event.x < high:
                 share = (event.x - low + 0.5) / (high - low)
         self.post_message(self.Pressed(share))
-
-
-def _fact_strip(line: Line, width: int, paint: Paint) -> Strip:
-    right = width_of(line.right)
-    runs = cut(line.runs, max(0, width - 2 - (right + 2 if right else 0)))
-    right_runs = cut(line.right, max(0, width - 2 - width_of(runs)))
-    fill = max(0, width - 2 - width_of(runs) - width_of(right_runs))
-    segments = [Segment(" ", paint.style("text"))]
-    segments += [Segment(text, paint.style(ink)) for text, ink in runs]
-    segments.append(Segment(" " * fill, paint.style("text")))
-    segments += [Segment(text, paint.style(ink)) for text, ink in right_runs]
-    segments.append(Segment(" ", paint.style("text")))
-    return Strip(segments).adjust_cell_length(width, paint.style("text"))
 
 
 def state_runs(state: str, elapsed: str = "", *, guessed: bool = False) -> list[Run]:
