@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rich.segment import Segment
 from textual import events
 from textual.message import Message
 from textual.reactive import reactive
@@ -12,9 +11,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.keys.names import key_label, key_name
+from tui.kit.lines import Line, Run
+from tui.kit.paint import paint_of, strip_of
 from tui.kit.text import cells
-from tui.kit.theme import palette_of
-from tui.sessions.painter import style
 
 
 class Hint(NamedTuple):
@@ -69,21 +68,15 @@ class BottomLine(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw the line."""
-        palette = palette_of(self.app)
-        ground = palette.raised
-        plain = style(palette.text, ground)
-        segments: list[Segment] = []
+        runs: list[Run] = []
         at = 0
         for column, hint in self._placed():
             key = key_label(key_name(hint.key))
-            segments += [
-                Segment(" " * (column - at), plain),
-                Segment(key, style(palette.text, ground, bold=True)),
-                Segment(f" {hint.label}", style(palette.muted, ground)),
+            runs += [
+                (" " * (column - at), "blank"), (key, "text bold"), (f" {hint.label}", "muted"),
             ]
             at = column + cells(hint.words)
-        segments.append(Segment(" " * max(0, self.size.width - at), plain))
-        return Strip(segments).crop(0, self.size.width)
+        return strip_of(Line(runs), self.size.width, paint_of(self.app), ground="raised")
 
     def on_click(self, event: events.Click) -> None:
         """Do what the key does."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
 from textual.geometry import Size
@@ -16,10 +15,10 @@ from tui.keys.declaration import AnyCommand, Command, Scope
 from tui.keys.names import key_label, key_name
 from tui.keys.registry import SCOPE_NAMES, commands, keys_of
 from tui.kit.glyphs import glyphs
+from tui.kit.lines import Line
+from tui.kit.paint import paint_of, strip_of
 from tui.kit.scrollbar import ThinScrollBar
 from tui.kit.text import cells, fit, wrap
-from tui.kit.theme import palette_of
-from tui.sessions.painter import style
 
 MOST_KEY_COLUMNS = 32
 
@@ -84,23 +83,16 @@ class KeyTable(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """Draw a line of the table."""
-        palette, width = palette_of(self.app), self.size.width
-        ground = palette.panel
+        paint, width = paint_of(self.app), self.size.width
         number = y + self.scroll_offset.y
         keys, words = self._rows[number] if number < len(self._rows) else (None, "")
         if keys is None:
             rule = glyphs().rule * max(0, width - cells(words) - 4) if words else ""
-            return Strip([
-                Segment(f"  {words} ", style(palette.muted, ground, bold=True)),
-                Segment(rule, style(palette.rule, ground)),
-            ]).adjust_cell_length(width, style(palette.text, ground))
+            return strip_of(Line(((f"  {words} ", "muted bold"), (rule, "rule"))), width, paint)
         columns = self._columns
         keys = fit(keys, columns)
-        return Strip([
-            Segment(f"  {keys}{' ' * (columns - cells(keys))}  ",
-                    style(palette.user, ground, bold=True)),
-            Segment(words.strip(), style(palette.text, ground)),
-        ]).adjust_cell_length(width, style(palette.text, ground))
+        column = f"  {keys}{' ' * (columns - cells(keys))}  "
+        return strip_of(Line(((column, "user bold"), (words.strip(), "text"))), width, paint)
 
 
 class HelpScreen(ModalScreen[None]):

@@ -2,9 +2,9 @@
 
 A run is a piece of text with an *ink*. An ink is a role of the palette, then any of
 ``bold``, ``italic``, ``underline``, ``strike`` and ``reverse``, and ``on:<role>`` for another
-ground: ``"user bold"``, ``"text on:added"``. The role ``blank`` is for padding,
-``thumb`` for a scroll bar. Inks are resolved when a line is painted (``tui.kit.paint``), so
-lines outlive a change of theme or focus.
+ground: ``"user bold"``, ``"text on:added"``. The role ``blank`` is for padding, ``thumb`` for a
+scroll bar, ``mark`` for a faint bar on any ground. Inks are resolved when a line is painted
+(``tui.kit.paint``), so lines outlive a change of theme or focus.
 
 Text in a run is drawable: it went through ``tui.kit.text`` and holds no newline.
 """

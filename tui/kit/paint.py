@@ -20,7 +20,7 @@ from tui.kit.theme import MARKED_GROUNDS, RAISED_GROUNDS, palette_of
 _FAINTER = {"text": "muted", "muted": "faint"}
 _BRIGHTER_GROUNDS = frozenset({*RAISED_GROUNDS, *MARKED_GROUNDS})
 _ASCII_BLOCKS = str.maketrans("█▉▊▋▌▍▎▏■▪", "#########*")
-_ALIASES = {"blank": "text", "thumb": "rule"}
+_ALIASES = {"blank": "text", "thumb": "rule", "mark": "faint"}
 MARGIN = 1
 """Blank cells at both edges of a row."""
 HIT, CURRENT_HIT = "text bold on:hit", "tool bold reverse on:hit"
@@ -158,6 +158,11 @@ def row_of(
     inner = max(1, width - 2 * MARGIN)
     strip = strip_of(line, inner, paint, ground=ground, needle=needle)
     return between_margins(strip, width, paint.style("blank", ground))
+
+
+def blank(width: int, paint: Paint, ground: str) -> Strip:
+    """Return an empty row of a width on a ground."""
+    return Strip([Segment(" " * width, paint.style("blank", ground))], width)
 
 
 def between_margins(strip: Strip, width: int, style: Style) -> Strip:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from rich.segment import Segment
-from rich.style import Style
 from textual.geometry import Size
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -13,36 +9,14 @@ from textual.widget import Widget
 
 from tui.kit.figures import count_of
 from tui.kit.glyphs import glyphs
-from tui.kit.text import cells, fit, wrap
-from tui.kit.theme import palette_of
+from tui.kit.lines import Line, Run, width_of
+from tui.kit.paint import paint_of, strip_of
+from tui.kit.text import wrap
 from tui.live.summary import Summary
-from tui.sessions.painter import style
-
-if TYPE_CHECKING:
-    from tui.kit.palette import Palette
-
 
 WITHIN = "(24 h)"
 """Of which time waiting sessions are counted, where there is room to say it; what runs is
 known of all."""
-
-
-def join(left: list[Segment], right: list[Segment], width: int, ground: Style) -> Strip:
-    """Set segments at both edges of a line; the left ones are cut where room ends."""
-    room = width - _width(right)
-    segments, used = [], 0
-    for segment in left:
-        text = fit(segment.text, max(0, room - used - (1 if right else 0)))
-        segments.append(Segment(text, segment.style))
-        used += cells(text)
-        if len(text) < len(segment.text):
-            break
-    gap = Segment(" " * max(0, room - used), ground)
-    return Strip([*segments, gap, *right]).crop(0, width)
-
-
-def _width(pieces: list[Segment]) -> int:
-    return sum(cells(piece.text) for piece in pieces)
 
 
 class TopLine(Widget):
@@ -53,26 +27,22 @@ class TopLine(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw the line."""
-        palette = palette_of(self.app)
-        ground = palette.raised
-        left = [
-            Segment(" backscroll", style(palette.text, ground, bold=True)),
-            Segment(f"  {self.summary.store}", style(palette.text, ground)),
-        ]
+        left: list[Run] = [
+            (" backscroll", "text bold"), (f"  {self.summary.store}", "text")]
         if self.summary.read_only:
-            left.append(Segment("  read only", style(palette.tool, ground)))
-        counts = [Segment(f"  {words}", style(palette.muted, ground)) for words in self._counts()]
-        right = self._right(palette)
-        if _width([*left, *counts[:1], *right]) >= self.size.width:
-            right = self._right(palette, short=True)
-        while len(right) > 1 and _width(right) > self.size.width:
+            left.append(("  read only", "tool"))
+        counts: list[Run] = [(f"  {words}", "muted") for words in self._counts()]
+        right = self._right()
+        if width_of([*left, *counts[:1], *right]) >= self.size.width:
+            right = self._right(short=True)
+        while len(right) > 1 and width_of(right) > self.size.width:
             right.pop()
         for piece in counts:
             # What comes later tells less, and would be taken for what is missing before it.
-            if _width([*left, piece, *right]) >= self.size.width:
+            if width_of([*left, piece, *right]) >= self.size.width:
                 break
             left.append(piece)
-        return join(left, right, self.size.width, style(palette.text, ground))
+        return strip_of(Line(left, right), self.size.width, paint_of(self.app), ground="raised")
 
     def _counts(self) -> list[str]:
         summary, counts = self.summary, []
@@ -84,21 +54,21 @@ class TopLine(Widget):
             counts.append(count_of(summary.sources, "source"))
         return counts
 
-    def _right(self, palette: Palette, *, short: bool = False) -> list[Segment]:
-        summary, ground = self.summary, palette.raised
-        right = []
+    def _right(self, *, short: bool = False) -> list[Run]:
+        summary = self.summary
+        right: list[Run] = []
         if summary.running:
             words = f"{glyphs().running} {summary.running} running  "
-            right.append(Segment(words, style(palette.ok, ground)))
+            right.append((words, "ok"))
         if summary.waiting:
             within = "" if short else f" {WITHIN}"
             words = f"{glyphs().waiting} {summary.waiting} waiting{within}  "
-            right.append(Segment(words, style(palette.tool, ground)))
+            right.append((words, "tool"))
         if summary.trouble:
             words = f"{glyphs().failed} {summary.trouble} "
-            right.append(Segment(words, style(palette.error, ground, bold=True)))
+            right.append((words, "error bold"))
         else:
-            right.append(Segment(f"{summary.freshness} ", style(palette.muted, ground)))
+            right.append((f"{summary.freshness} ", "muted"))
         return right
 
 
@@ -129,7 +99,7 @@ class Headline(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw a line."""
-        palette, lines = palette_of(self.app), self._lines(self.size.width)
-        look = style(palette.tool, palette.background)
+        lines = self._lines(self.size.width)
         words = lines[y] if y < len(lines) else ""
-        return join([Segment(f" {words}", look)], [], self.size.width, look)
+        line = Line(((f" {words}", "tool"),))
+        return strip_of(line, self.size.width, paint_of(self.app), ground="background")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.message import Message
 from textual.reactive import reactive
@@ -17,8 +15,8 @@ from tui.keys.declaration import Scope
 from tui.keys.footer import Hint
 from tui.keys.registry import footer_commands, keys_of
 from tui.kit.glyphs import glyphs
-from tui.kit.text import fit
-from tui.kit.theme import palette_of
+from tui.kit.lines import Line
+from tui.kit.paint import blank, paint_of, strip_of
 from tui.main.layout import (
     PANES,
     THREE_PANES,
@@ -28,7 +26,6 @@ from tui.main.layout import (
     PaneName,
     arrange,
 )
-from tui.sessions.painter import blank, style
 from tui.sessions.pane import SessionsPane
 from tui.start.state import ViewState
 
@@ -58,14 +55,13 @@ class PaneSlot(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw the title and that it is being opened."""
-        palette, width = palette_of(self.app), self.size.width
+        paint, width = paint_of(self.app), self.size.width
         name = self._name_of() if self._name_of is not None and y < 2 else None
         if name is None:
-            return blank(width, palette.background if self._name_of else palette.panel)
-        ink = style(palette.faint if y else palette.text, palette.background, bold=not y)
+            return blank(width, paint, "background" if self._name_of else "panel")
         words = f" opening{glyphs().more}" if y else f" {name}"
-        return Strip([Segment(fit(words, width), ink)]).adjust_cell_length(
-            width, style(palette.text, palette.background))
+        line = Line(((words, "faint" if y else "text bold"),))
+        return strip_of(line, width, paint, ground="background")
 
 
 class Splitter(Widget):
@@ -97,10 +93,8 @@ class Splitter(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw the border: the transcript's ground, or a rule while the mouse is on it."""
-        palette = palette_of(self.app)
-        colour = palette.muted if self.lit else palette.background
-        glyph = "│" if self.lit else " "
-        return Strip([Segment(glyph, Style(color=colour, bgcolor=palette.background))], 1)
+        line = Line((("│" if self.lit else " ", "muted"),))
+        return strip_of(line, 1, paint_of(self.app), ground="background")
 
     def on_enter(self) -> None:
         """Show the rule."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.segment import Segment
 from textual.strip import Strip
 
 from store.queries.list_options import SHELVES
@@ -12,9 +11,9 @@ from store.queries.listing import ListQuery
 from store.queries.summary import Totals
 from tui.kit.figures import count_of
 from tui.kit.glyphs import glyphs
-from tui.kit.palette import Palette
+from tui.kit.lines import Line
+from tui.kit.paint import Paint, blank, strip_of
 from tui.kit.text import fit_path, one_line, wrap
-from tui.sessions.painter import blank, style
 from tui.sessions.wording import folder
 
 MOST_PATH = 60
@@ -57,21 +56,20 @@ def making_words(words: str) -> list[str]:
     return [words + glyphs().more]
 
 
-def message(words: Sequence[str], y: int, width: int, palette: Palette) -> Strip:
+def message(words: Sequence[str], y: int, width: int, paint: Paint) -> Strip:
     """Draw a line of an empty list; its first paragraph is brighter.
 
     Args:
         words: Paragraphs; each takes as many lines as it needs.
         y: The line that is wanted.
         width: Columns.
-        palette: Of the theme.
+        paint: Resolves the inks.
     """
     at = 1
     for number, text in enumerate(words):
         for start, end in wrap(text, width - 1):
             if at == y:
-                look = style(palette.muted if number else palette.text, palette.panel)
-                piece = Segment(f" {text[start:end].strip()}", look)
-                return Strip([piece]).adjust_cell_length(width, look)
+                run = f" {text[start:end].strip()}", "muted" if number else "text"
+                return strip_of(Line((run,)), width, paint)
             at += 1
-    return blank(width, palette.panel)
+    return blank(width, paint, "panel")

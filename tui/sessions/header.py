@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -19,10 +18,10 @@ from tui.host import host_of
 from tui.keys.names import key_label, key_name
 from tui.keys.registry import BY_ID, keys_of
 from tui.kit.glyphs import glyphs
+from tui.kit.lines import Line
+from tui.kit.paint import paint_of, strip_of
 from tui.kit.text import cells, fit, fit_path
 from tui.kit.text_line import TextLine
-from tui.kit.theme import palette_of
-from tui.sessions.painter import style
 from tui.sessions.wording import FILTER_WORDS, folder
 
 ONLY, ALL_FOLDERS = " only ", "all folders"
@@ -81,20 +80,16 @@ class ListTitle(HeaderPart):
 
     def render_line(self, y: int) -> Strip:
         """Draw the line."""
-        palette = palette_of(self.app)
         name = SHELVES[self.list_query.shelf].label
         group = GROUPS[self.list_query.group].label + " "
-        width, ground = self.size.width, palette.panel
+        width = self.size.width
         words = "  " + self.tally.words()
         if cells(name) + cells(words) + cells(group) + 2 > width:
             group = " "  # A number that is cut is a wrong one.
         words = fit(words, width - cells(name) - cells(group) - 1)
         gap = " " * max(0, width - 1 - cells(name) - cells(words) - cells(group))
-        return Strip([
-            Segment(f" {name}", style(palette.text, ground, bold=True)),
-            Segment(words + gap, style(palette.muted, ground)),
-            Segment(group, style(palette.faint, ground)),
-        ]).crop(0, width)
+        runs = (f" {name}", "text bold"), (words + gap, "muted"), (group, "faint")
+        return strip_of(Line(runs), width, paint_of(self.app))
 
     def on_click(self, event: events.Click) -> None:
         """Change the grouping, or which sessions are shown."""
@@ -110,10 +105,9 @@ class ListOrder(HeaderPart):
 
     def render_line(self, y: int) -> Strip:
         """Draw the order at the right edge."""
-        palette = palette_of(self.app)
         words = f"{SORTS[self.list_query.sort].label} {glyphs().down} "
         pad = " " * max(0, self.size.width - cells(words))
-        return Strip([Segment(pad + words, style(palette.faint, palette.panel))])
+        return strip_of(Line(((pad + words, "faint"),)), self.size.width, paint_of(self.app))
 
     def on_click(self) -> None:
         """Change the sort."""
@@ -153,10 +147,9 @@ class _Slash(Widget):
     DEFAULT_CSS = "_Slash { height: 1; width: 3; }"
 
     def render_line(self, y: int) -> Strip:
-        palette = palette_of(self.app)
         lit = isinstance(self.parent, Widget) and self.parent.has_focus_within
-        colour = palette.user if lit else palette.faint
-        return Strip([Segment(" / ", style(colour, palette.panel, bold=lit))])
+        run = " / ", "user bold" if lit else "faint"
+        return strip_of(Line((run,)), 3, paint_of(self.app))
 
 
 class ListLimit(HeaderPart):
@@ -167,19 +160,18 @@ class ListLimit(HeaderPart):
 
     def render_line(self, y: int) -> Strip:
         """Draw the folder, and the key that shows all of them at the right edge."""
-        palette, width = palette_of(self.app), self.size.width
+        width = self.size.width
         keys = keys_of(BY_ID["list.folder"], host_of(self).settings.keys)
         key = f"{key_label(key_name(keys[0]))} " if keys else ""
         right = cells(key) + cells(ALL_FOLDERS) + 1
         room = max(0, width - cells(ONLY) - right - 2)
         where = fit_path(folder(self.workspace or ""), room)
         gap = " " * max(1, width - cells(ONLY) - cells(where) - right)
-        return Strip([
-            Segment(ONLY, style(palette.tool, palette.panel)),
-            Segment(where + gap, style(palette.tool, palette.panel, bold=True)),
-            Segment(key, style(palette.text, palette.panel, bold=True)),
-            Segment(ALL_FOLDERS + " ", style(palette.muted, palette.panel)),
-        ]).crop(0, width)
+        runs = (
+            (ONLY, "tool"), (where + gap, "tool bold"), (key, "text bold"),
+            (ALL_FOLDERS + " ", "muted"),
+        )
+        return strip_of(Line(runs), width, paint_of(self.app))
 
     def on_click(self) -> None:
         """Show all folders again."""

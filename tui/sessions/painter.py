@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
-from functools import lru_cache
 from typing import NamedTuple
 
-from rich.segment import Segment
-from rich.style import Style
 from textual.strip import Strip
 
 from store.queries.list_options import GROUPS, SORTS
 from store.queries.listing import ListQuery, ListRow
 from tui.kit import figures
 from tui.kit.glyphs import Glyphs
-from tui.kit.palette import Palette
+from tui.kit.lines import Line, Run
+from tui.kit.paint import Paint, blank, strip_of
 from tui.kit.text import cells, fit, fit_path, one_line
 from tui.sessions.columns import figures_of, shown_columns
 from tui.sessions.model import GroupSpan, ListModel
 from tui.sessions.wording import STATE_WORDS, age, folder, heading, model_name, short_kind
 
-Piece = tuple[str, Style]
 GUTTER = 3
 """Columns of the bar, the state's glyph and a space."""
 ONE_LINE_FROM = 72
@@ -31,19 +29,6 @@ TALL_FROM = 14
 LEAST_ORIGIN = 5
 """Columns below which the origin is left out beside a state's word."""
 ORIGIN_COLUMNS = 26
-
-
-@lru_cache(maxsize=256)
-def style(colour: str, ground: str, bold: bool = False, italic: bool = False) -> Style:
-    """Return a cached rich style.
-
-    Args:
-        colour: Of the text, as ``#rrggbb``.
-        ground: The background likewise.
-        bold: Whether the text is bold.
-        italic: Whether it is italic.
-    """
-    return Style(color=colour, bgcolor=ground, bold=bold, italic=italic)
 
 
 class Entry(NamedTuple):
@@ -96,7 +81,7 @@ class RowPainter(NamedTuple):
 
     width: int
     height: int
-    palette: Palette
+    paint: Paint
     glyphs: Glyphs
     query: ListQuery
     focused: bool
@@ -104,24 +89,23 @@ class RowPainter(NamedTuple):
 
     def heading(self, span: GroupSpan, line: int) -> Strip:
         """Draw a line of a group's heading; its last line has the name."""
-        palette = self.palette
         if line == 0:
-            return blank(self.width, palette.panel)
+            return blank(self.width, self.paint, "panel")
         noun = figures.count_of(span.sessions, "session")
         group = GROUPS[self.query.group]
         name = heading(span.name, group, date.fromtimestamp(self.now / 1000))
         room = self.width - cells(noun) - 3
         cut = fit_path(name, room) if group.heading == "folder" else fit(name, room)
         return self._line(
-            [(f" {cut}", style(palette.muted, palette.panel, bold=True))],
-            [(noun + " ", style(palette.faint, palette.panel))], palette.panel,
+            [(f" {cut}", "muted bold")],
+            [(noun + " ", "faint")], "panel",
         )
 
     def missing(self, entry: Entry, line: int) -> Strip:
         """Draw a row whose session is still being read."""
         ground = self._ground(entry)
         text = " " * GUTTER + self.glyphs.more if line == 0 else ""
-        return self._line([(text, style(self._faint(entry), ground))], [], ground)
+        return self._line([(text, "faint")], [], ground)
 
     def session(self, row: ListRow, entry: Entry, line: int) -> Strip:
         """Draw a line of a session.
@@ -138,61 +122,48 @@ class RowPainter(NamedTuple):
             left, right = self._title(row, entry), [self._age(row, entry)]
         else:
             left, right = self._facts(row, entry), [self._figures(row, entry)]
-        return self._line(left, [*right, (" ", style(self.palette.text, ground))], ground)
+        return self._line(left, [*right, (" ", "text")], ground)
 
     def _ground(self, entry: Entry) -> str:
         if not entry.selected:
-            return self.palette.panel
-        return self.palette.focus if self.focused else self.palette.raised
+            return "panel"
+        return "focus" if self.focused else "raised"
 
-    def _faint(self, entry: Entry) -> str:
-        return self.palette.muted if entry.selected else self.palette.faint
+    def _line(self, left: Sequence[Run], right: Sequence[Run], ground: str) -> Strip:
+        """Set runs at both edges; the left ones are cut where the room ends."""
+        return strip_of(Line(left, right), self.width, self.paint, ground=ground)
 
-    def _line(self, left: list[Piece], right: list[Piece], ground: str) -> Strip:
-        """Set pieces at both edges; the left ones are cut where the room ends."""
-        room = self.width - sum(cells(text) for text, _ in right)
-        segments, used = [], 0
-        for text, look in left:
-            text = fit(text, room - used - (1 if right and text.strip() else 0))
-            used += cells(text)
-            segments.append(Segment(text, look))
-        segments.append(Segment(" " * (room - used), style(self.palette.text, ground)))
-        segments += [Segment(text, look) for text, look in right]
-        return Strip(segments, self.width)
-
-    def _bar(self, entry: Entry) -> Piece:
-        palette = self.palette
+    def _bar(self, entry: Entry) -> Run:
         if entry.selected:
-            colour = palette.user if self.focused else palette.faint
-            return self.glyphs.thick_bar, style(colour, self._ground(entry))
-        return " ", style(palette.text, palette.panel)
+            return self.glyphs.thick_bar, "user" if self.focused else "mark"
+        return " ", "text"
 
-    def _state(self, row: ListRow, entry: Entry) -> Piece:
-        palette, glyphs, ground = self.palette, self.glyphs, self._ground(entry)
+    def _state(self, row: ListRow, entry: Entry) -> Run:
+        glyphs = self.glyphs
         if entry.marked:
-            return glyphs.mark, style(palette.fork, ground, bold=True)
-        glyph, colour = self._activity(row, entry)
+            return glyphs.mark, "fork bold"
+        glyph, ink = self._activity(row)
         if row.lineage is not None and entry.depth:
             glyph = glyphs.subagent if row.lineage == "subagent" else glyphs.fork
-            if colour == self._faint(entry):
-                colour = palette.fork
-        return glyph, style(colour, ground)
+            if ink == "faint":
+                ink = "fork"
+        return glyph, ink
 
-    def _activity(self, row: ListRow, entry: Entry) -> tuple[str, str]:
-        palette, glyphs = self.palette, self.glyphs
+    def _activity(self, row: ListRow) -> Run:
+        glyphs = self.glyphs
         state = row.activity or "idle"
         if state in ("running", "retrying"):
-            return glyphs.running, palette.ok
+            return glyphs.running, "ok"
         if state.startswith("waiting") or state == "queued":
-            return glyphs.waiting, palette.tool
+            return glyphs.waiting, "tool"
         if state in ("error", "interrupted"):
-            return glyphs.failed, palette.error
-        return glyphs.idle, self._faint(entry)
+            return glyphs.failed, "error"
+        return glyphs.idle, "faint"
 
-    def _tree(self, entry: Entry, line: int) -> Piece:
+    def _tree(self, entry: Entry, line: int) -> Run:
         """Draw the lines that hang a session under its parent."""
         if not entry.depth:
-            return "", style(self.palette.text, self._ground(entry))
+            return "", "text"
         glyphs = self.glyphs
         rails = "".join(
             f"{glyphs.rail} " if entry.rails >> depth & 1 else "  "
@@ -202,74 +173,67 @@ class RowPainter(NamedTuple):
             own = (glyphs.last_branch if entry.last else glyphs.branch) + glyphs.rule
         else:
             own = "  " if entry.last else f"{glyphs.rail} "
-        ground = self._ground(entry)
-        colour = self.palette.muted if entry.selected else self.palette.rule
-        return rails + own, style(colour, ground)
+        return rails + own, "rule"
 
-    def _title(self, row: ListRow, entry: Entry) -> list[Piece]:
-        palette, ground = self.palette, self._ground(entry)
-        blank = (" ", style(palette.text, ground))
+    def _title(self, row: ListRow, entry: Entry) -> list[Run]:
+        blank = (" ", "text")
         plain = row.archived_at is not None
         words = one_line(row.title or "", 400)
-        look = style(
-            palette.muted if plain or not words else palette.text, ground,
-            bold=entry.selected, italic=not words,
-        )
-        tail: list[Piece] = []
+        ink = "muted" if plain or not words else "text"
+        ink += " bold" if entry.selected else ""
+        ink += "" if words else " italic"
+        tail: list[Run] = []
         if row.star:
-            tail.append((f" {self.glyphs.star}", style(palette.tool, ground)))
+            tail.append((f" {self.glyphs.star}", "tool"))
         if entry.children and entry.folded:
-            tail.append((f" {self.glyphs.folded}{entry.children}", style(palette.fork, ground)))
+            tail.append((f" {self.glyphs.folded}{entry.children}", "fork"))
         head = [self._bar(entry)]
         head += [self._tree_gutter(entry, 0), self._state(row, entry), blank] if entry.depth else [
             self._state(row, entry), blank]
         facts = self._one_line_facts(row, entry) if self.height == 1 else [self._age(row, entry)]
         room = self.width - sum(cells(text) for text, _ in (*head, *tail, *facts)) - 2
-        return [*head, (fit(words or "untitled", room), look), *tail]
+        return [*head, (fit(words or "untitled", room), ink), *tail]
 
-    def _tree_gutter(self, entry: Entry, line: int) -> Piece:
-        tree, look = self._tree(entry, line)
-        return "  " + tree, look
+    def _tree_gutter(self, entry: Entry, line: int) -> Run:
+        tree, ink = self._tree(entry, line)
+        return "  " + tree, ink
 
-    def _age(self, row: ListRow, entry: Entry) -> Piece:
-        palette, ground = self.palette, self._ground(entry)
+    def _age(self, row: ListRow, entry: Entry) -> Run:
         running = row.activity in ("running", "retrying")
         at: int = getattr(row, SORTS[self.query.sort].date)
         words = age(at, self.now)
-        colour = palette.ok if running else self._faint(entry)
-        return words, style(colour, ground)
+        return words, "ok" if running else "faint"
 
-    def _word(self, row: ListRow, entry: Entry) -> list[Piece]:
+    def _word(self, row: ListRow, entry: Entry) -> list[Run]:
         """Return the state as a word, where it is worth one."""
-        ground, dot = self._ground(entry), f" {self.glyphs.dot} "
-        pieces: list[Piece] = []
+        dot = f" {self.glyphs.dot} "
+        pieces: list[Run] = []
         word = STATE_WORDS.get(row.activity or "")
         if row.activity == "unknown" and row.said and isinstance(row.said.get("word"), str):
             # The word of the source, which has no meaning here.
             word = one_line(row.said["word"], 24)
         if row.prompts_only:
-            pieces += [("prompts only", style(self.palette.muted, ground)),
-                       (dot, style(self._faint(entry), ground))]
+            pieces += [("prompts only", "muted"),
+                       (dot, "faint")]
         if word:
             word = f"~{word}" if row.activity_from == "guessed" else word
-            pieces += [(word, style(self._activity(row, entry)[1], ground)),
-                       (dot, style(self._faint(entry), ground))]
+            pieces += [(word, self._activity(row)[1]),
+                       (dot, "faint")]
         if row.archived_at is not None:
-            pieces += [("archived", style(self.palette.muted, ground)),
-                       (dot, style(self._faint(entry), ground))]
+            pieces += [("archived", "muted"),
+                       (dot, "faint")]
         return pieces
 
-    def _facts(self, row: ListRow, entry: Entry) -> list[Piece]:
-        ground = self._ground(entry)
+    def _facts(self, row: ListRow, entry: Entry) -> list[Run]:
         head = [self._bar(entry)]
         if entry.depth:
             head.append(self._tree_gutter(entry, 1))
-        head.append(("  ", style(self.palette.text, ground)))
+        head.append(("  ", "text"))
         words, figures_width = self._word(row, entry), cells(self._figures(row, entry)[0])
         room = self.width - figures_width - 2 - sum(cells(text) for text, _ in (*head, *words))
         if words and room < LEAST_ORIGIN:
             return [*head, *words[:-1]]
-        origin = self._origin(row, room), style(self._faint(entry), ground)
+        origin = self._origin(row, room), "faint"
         return [*head, *words, origin]
 
     def _origin(self, row: ListRow, room: int) -> str:
@@ -284,24 +248,17 @@ class RowPainter(NamedTuple):
         )
         return long if cells(long) <= room else fit(short, room)
 
-    def _figures(self, row: ListRow, entry: Entry) -> Piece:
+    def _figures(self, row: ListRow, entry: Entry) -> Run:
         columns = shown_columns(self.width, self.height, SORTS[self.query.sort])
-        look = style(self._faint(entry), self._ground(entry))
-        return figures_of(row, columns, self.height), look
+        return figures_of(row, columns, self.height), "faint"
 
-    def _one_line_facts(self, row: ListRow, entry: Entry) -> list[Piece]:
-        look = style(self._faint(entry), self._ground(entry))
-        when, when_look = self._age(row, entry)
+    def _one_line_facts(self, row: ListRow, entry: Entry) -> list[Run]:
+        when, when_ink = self._age(row, entry)
         if self.width < ONE_LINE_FROM:
             spent = figures.tokens(row.tokens) if row.tokens else ""
-            return [(f"{spent:>6} ", look), (f"{when:>4}", when_look)]
+            return [(f"{spent:>6} ", "faint"), (f"{when:>4}", when_ink)]
         words = self._word(row, entry)
         room = ORIGIN_COLUMNS - sum(cells(text) for text, _ in words)
         origin = self._origin(row, max(0, room - 1))
-        return [*words, (origin + " " * (room - cells(origin)), look),
-                self._figures(row, entry), (f"{when:>5}", when_look)]
-
-
-def blank(width: int, ground: str) -> Strip:
-    """Return an empty line."""
-    return Strip([Segment(" " * width, style("#000000", ground))], width)
+        return [*words, (origin + " " * (room - cells(origin)), "faint"),
+                self._figures(row, entry), (f"{when:>5}", when_ink)]

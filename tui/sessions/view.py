@@ -15,12 +15,12 @@ from textual.widget import Widget
 from store.queries.listing import ListQuery, ListRow
 from tui.kit.glyphs import glyphs
 from tui.kit.guard import filtered
+from tui.kit.paint import blank, paint_of
 from tui.kit.scrollbar import ThinScrollBar
-from tui.kit.theme import palette_of
 from tui.sessions.empty import message
 from tui.sessions.first_page import FirstPage
 from tui.sessions.model import HEADING_LINES, ListModel
-from tui.sessions.painter import Entry, RowPainter, blank, row_height
+from tui.sessions.painter import Entry, RowPainter, row_height
 
 CACHED_ROWS = 4_096
 DRAWN_FOR_MS = 1_000
@@ -344,7 +344,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         """Return the painter of this moment; the cache of another one is dropped."""
         moment = self._clock() // DRAWN_FOR_MS * DRAWN_FOR_MS
         painter = RowPainter(
-            self.size.width, self.row_height, palette_of(self.app), glyphs(), self.list_query,
+            self.size.width, self.row_height, paint_of(self.app), glyphs(), self.list_query,
             self._has_focus(), moment,
         )
         if painter != self._drawn_by or len(self._drawn) > CACHED_ROWS:
@@ -354,11 +354,11 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _line(self, painter: RowPainter, y: int) -> Strip:
         line = y + self.scroll_offset.y
-        width, ground = painter.width, painter.palette.panel
+        width = painter.width
         if not len(self.model):
-            return message(self.when_empty, y, width, painter.palette)
+            return message(self.when_empty, y, width, painter.paint)
         if line >= self.model.lines(painter.height):
-            return blank(width, ground)
+            return blank(width, painter.paint, "panel")
         number, entry, part = self.model.at_line(line, painter.height)
         if entry is None:
             return painter.heading(self.model.groups[number], part)

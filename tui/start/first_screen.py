@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from rich.segment import Segment
 from textual.screen import Screen
 from textual.strip import Strip
 
 from store.queries.list_options import GROUPS, SHELVES, SORTS
 from tui.kit.glyphs import glyphs
-from tui.kit.text import cells, fit
-from tui.kit.theme import palette_of
+from tui.kit.lines import Line
+from tui.kit.paint import blank, paint_of, strip_of
+from tui.kit.text import cells
 from tui.main.layout import arrange
 from tui.sessions.first_page import FirstPage
-from tui.sessions.painter import Entry, RowPainter, blank, row_height, style
+from tui.sessions.painter import Entry, RowPainter, row_height
 from tui.sessions.wording import FILTER_WORDS
 from tui.start.library import Library
 from tui.start.state import ViewState
@@ -46,14 +46,14 @@ class FirstScreen(Screen[None]):
 
     def render_line(self, y: int) -> Strip:
         """Draw a line of the screen."""
-        palette, (width, height) = palette_of(self.app), self.size
+        paint, (width, height) = paint_of(self.app), self.size
         if y == 0:
             return self._top_line(width)
         if y >= height - BELOW:
-            return blank(width, palette.raised)
+            return blank(width, paint, "raised")
         own = self._list_width(width)
         drawn = self._header(own, y) if y < ABOVE else self._list_line(y - ABOVE, own)
-        return Strip.join([drawn.crop(0, own), blank(width - own, palette.background)])
+        return Strip.join([drawn.crop(0, own), blank(width - own, paint, "background")])
 
     def _list_width(self, width: int) -> int:
         layout = self._state.layout
@@ -61,38 +61,32 @@ class FirstScreen(Screen[None]):
         return arrange(layout, width).widths["sessions"] or width
 
     def _top_line(self, width: int) -> Strip:
-        palette = palette_of(self.app)
-        name, ground = f"  {self._library.name}", style(palette.text, palette.raised)
-        return Strip([
-            Segment(" backscroll", style(palette.text, palette.raised, bold=True)),
-            Segment(fit(name, width - 12), ground),
-        ]).adjust_cell_length(width, ground)
+        line = Line(((" backscroll", "text bold"), (f"  {self._library.name}", "text")))
+        return strip_of(line, width, paint_of(self.app), ground="raised")
 
     def _header(self, width: int, y: int) -> Strip:
         """Draw a line of the list's header, without what is still to be counted."""
-        palette, query = palette_of(self.app), self._page.query
-        faint = style(palette.faint, palette.panel)
+        query = self._page.query
         if y == 1:
             left, right = SHELVES[query.shelf].label, GROUPS[query.group].label
-            look = style(palette.text, palette.panel, bold=True)
+            ink = "text bold"
         else:
             left, right = f"/ {FILTER_WORDS}", f"{SORTS[query.sort].label} {glyphs().down}"
-            look = faint
+            ink = "faint"
         gap = " " * max(1, width - cells(left) - cells(right) - 2)
-        return Strip([
-            Segment(f" {left}", look), Segment(f"{gap}{right} ", faint),
-        ]).adjust_cell_length(width, faint)
+        line = Line(((f" {left}", ink), (f"{gap}{right} ", "faint")))
+        return strip_of(line, width, paint_of(self.app))
 
     def _list_line(self, y: int, width: int) -> Strip:
         page, height = self._page, self.size.height - ABOVE - BELOW
         tall = row_height(width, height)
         painter = RowPainter(
-            width, tall, palette_of(self.app), glyphs(), page.query, focused=True, now=self._now)
+            width, tall, paint_of(self.app), glyphs(), page.query, focused=True, now=self._now)
         # As far down as the selection needs.
         cursor = page.cursor or 0
         line = y + max(0, page.model.top(cursor, tall) + tall - height)
         if line >= page.model.lines(tall):
-            return blank(width, painter.palette.panel)
+            return blank(width, painter.paint, "panel")
         number, at, part = page.model.at_line(line, tall)
         if at is None:
             return painter.heading(page.model.groups[number], part)
