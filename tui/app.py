@@ -7,7 +7,7 @@ import contextlib
 import gc
 import sqlite3
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
@@ -23,6 +23,7 @@ from store.activity.judgement import leave_to_watcher
 from store.engine.transactions import explained
 from store.errors import BackscrollError
 from tui.keys.dispatch import CommandApp
+from tui.keys.names import key_name
 from tui.kit.guard import Guard
 from tui.kit.text import clean
 from tui.kit.theme import OWN_THEMES, default_theme
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
     from store.config import Config, Settings
     from tui.host import Host, Rewound
-    from tui.keys.declaration import AnyCommand, Scope
+    from tui.keys.table import CommandTable
     from tui.main.screen import MainScreen
     from tui.start.making import Making
 
@@ -90,6 +91,7 @@ class BackscrollApp(CommandApp):
         self._rows_first = rows_first
         self.library = library
         self.settings = settings
+        self._commands: CommandTable | None = None
         self.rewinds: dict[str, Rewound] = {}
         self._uncaught = 0
         self.failure = ""
@@ -158,11 +160,9 @@ class BackscrollApp(CommandApp):
         return self._make_main()
 
     def _make_main(self) -> MainScreen:
-        from tui.keys.registry import keymap
         from tui.live.watcher import Pace
         from tui.main.screen import MainScreen
 
-        self.set_keymap(keymap(self.settings.keys))
         live = self.settings.live
         pace = Pace(self._poll_ms, live.unfocused_poll_ms, live.repaint_ms)
         self._main = MainScreen(self, self.view_state, pace)
@@ -238,11 +238,15 @@ class BackscrollApp(CommandApp):
     def _watch_app_focus(self, focus: bool) -> None:
         """Keep the focus where it is when the terminal's window loses it."""
 
-    def commands_by_key(self) -> Mapping[Scope, Mapping[str, AnyCommand]]:
-        """Return the commands of each scope by the key that runs them."""
-        from tui.keys.registry import command_keys
+    @property
+    def commands(self) -> CommandTable:
+        """The commands with the keys that they have now; made when they are first wanted."""
+        if self._commands is None:
+            from tui.keys.registry import COMMANDS
+            from tui.keys.table import CommandTable
 
-        return command_keys(self.settings.keys)
+            self._commands = CommandTable(COMMANDS, self.settings.keys)
+        return self._commands
 
     def before_key(self) -> None:
         """Give keys to the filter while it is open, even where it has lost the focus."""
@@ -315,12 +319,17 @@ class BackscrollApp(CommandApp):
         """List every command of ours, and the themes."""
         from tui.keys.palette import palette_commands
 
-        yield from palette_commands(self)
+        main = self.main
+        yield from palette_commands(self.commands, main.panes.scope, main.owners)
+        yield SystemCommand(
+            "Choose a theme", "All themes, ours and Textual's", self.action_change_theme)
 
     def action_help_quit(self) -> None:
         """Say which keys quit, as ctrl+c copies and breaks off elsewhere."""
-        keys = [key for key, bound in self.active_bindings.items() if key.isascii()
-                and ("app.quit" in bound.binding.action or bound.binding.action == "quit")]
+        own = map(key_name, self.commands.keys_of(self.commands.by_id["app.quit"]))
+        textual = (key for key, active in self.active_bindings.items()
+                   if active.binding.action in ("quit", "app.quit"))
+        keys = dict.fromkeys([*own, *textual])
         self.notify(f"{' or '.join(keys) or 'The palette'} quits Backscroll")
 
     async def action_quit(self) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from store.config import Settings
+    from tui.keys.table import CommandTable
     from tui.start.library import Library
 
 T = TypeVar("T")
@@ -82,6 +83,11 @@ class Host(Terminal, Protocol):
     @property
     def settings(self) -> Settings:
         """The config: keys, theme, pace."""
+        ...
+
+    @property
+    def commands(self) -> CommandTable:
+        """The commands with the keys that they have now."""
         ...
 
     @property

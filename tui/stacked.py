@@ -9,7 +9,6 @@ from textual.screen import Screen
 from tui.host import Host, host_of
 from tui.keys.footer import BottomLine, Hint
 from tui.keys.pane import CommandPane
-from tui.keys.registry import commands, keys_of
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
 
@@ -48,13 +47,10 @@ class StackedScreen(CommandPane, Screen[None]):
 
     def show_hints(self) -> None:
         """Fill the line of keys."""
-        changed = self.host.settings.keys
-        wanted = sorted(
-            (c for c in commands(self.SCOPE) if c.footer is not None), key=lambda c: c.footer or 0
-        )
+        table = self.host.commands
         hints = [
             Hint(command.id, keys[0], command.label)
-            for command in wanted if (keys := keys_of(command, changed))
+            for command in table.footer(self.SCOPE) if (keys := table.keys_of(command))
         ]
         line = self.query_one(BottomLine)
         help_id = f"{self.SCOPE}.help"
@@ -80,4 +76,4 @@ class StackedScreen(CommandPane, Screen[None]):
         """Show the keys."""
         from tui.keys.help import HelpScreen
 
-        self.host.push_screen(HelpScreen(self.SCOPE, self.host.settings.keys))
+        self.host.push_screen(HelpScreen(self.SCOPE, self.host.commands))

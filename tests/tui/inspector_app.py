@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,9 +13,9 @@ from textual.pilot import Pilot
 from store.store import Store
 from tests.tui.inspected import Talk, part_id
 from tui.inspector.pane import InspectorPane
-from tui.keys.declaration import AnyCommand, Scope
 from tui.keys.dispatch import CommandApp
-from tui.keys.registry import command_keys
+from tui.keys.registry import COMMANDS
+from tui.keys.table import CommandTable
 from tui.kit.theme import OWN_THEMES
 from tui.messages import SessionOpened
 
@@ -23,8 +23,9 @@ from tui.messages import SessionOpened
 class InspectorApp(CommandApp):
     CSS = "InspectorPane { width: 1fr; }"
 
-    def commands_by_key(self) -> Mapping[Scope, Mapping[str, AnyCommand]]:
-        return command_keys({})
+    @property
+    def commands(self) -> CommandTable:
+        return CommandTable(COMMANDS, {})
 
     def __init__(self) -> None:
         super().__init__()

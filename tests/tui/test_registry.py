@@ -12,12 +12,14 @@ from tui.keys import registry
 from tui.keys.declaration import AnyCommand, Scope
 from tui.keys.layouts import TWINS, with_twins
 from tui.keys.names import key_label, key_name
+from tui.keys.pane import CommandPane
+from tui.keys.table import CommandTable
 from tui.main.screen import MainScreen
 from tui.sessions.pane import SessionsPane
 from tui.transcript.pane import TranscriptPane
 from tui.tree.screen import TreeScreen
 
-OWNERS: dict[Scope, type] = {
+OWNERS: dict[Scope, type[CommandPane]] = {
     "app": MainScreen, "list": SessionsPane, "transcript": TranscriptPane,
     "inspector": InspectorPane, "tree": TreeScreen, "compare": CompareScreen,
 }
@@ -32,8 +34,8 @@ def test_ids_are_unique_and_name_their_scope() -> None:
 
 @pytest.mark.parametrize("command", registry.COMMANDS, ids=lambda command: command.id)
 def test_its_owner_does_it(command: AnyCommand) -> None:
-    run = command.run or getattr(OWNERS[command.scope], command.method, None)
-    assert callable(run), command.method
+    assert callable(command.run)
+    assert command.scope == OWNERS[command.scope].SCOPE
 
 
 @pytest.mark.parametrize("scope", ["app", "list", "transcript", "inspector", "tree", "compare"])
@@ -74,8 +76,13 @@ def test_table_names_each_command() -> None:
 
 
 def test_keymap_replaces_takes_away_and_ignores() -> None:
-    made = registry.keymap({"list.down": ["n", "?"], "list.up": [], "no.such": ["x"]})
-    assert made == {"list.down": "n,question_mark,т,ν", "list.up": "no-key-list.up"}
+    changed = {"list.down": ["n", "?"], "list.up": [], "no.such": ["x"]}
+    made = CommandTable(registry.COMMANDS, changed)
+    for key in ("n", "question_mark", "т", "ν"):
+        found = made.for_key("list", key)
+        assert found is not None and found.id == "list.down"
+    for command in (made.by_id["list.down"], made.by_id["list.up"]):
+        assert all(made.for_key("list", key_name(key)) is None for key in command.keys)
 
 
 @pytest.mark.parametrize("key", ["j", "о", "ξ", "down"])

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from store.queries.sessions import get
 from store.store import Store
 from tests.tui.seeded import SESSION, Said, long_talk, make_store, message_id, text, tool
 from tests.tui.workers import workers_done
-from tui.keys.declaration import AnyCommand, Scope
 from tui.keys.dispatch import CommandApp
-from tui.keys.registry import command_keys
+from tui.keys.registry import COMMANDS
+from tui.keys.table import CommandTable
 from tui.kit.theme import OWN_THEMES
 from tui.messages import InspectRequested, PartSelected, ProblemOccurred, SessionOpened
 from tui.transcript.pane import TranscriptPane
@@ -30,8 +30,9 @@ NOW = 1_796_000_000_000
 class Harness(CommandApp):
     ENABLE_COMMAND_PALETTE = False
 
-    def commands_by_key(self) -> Mapping[Scope, Mapping[str, AnyCommand]]:
-        return command_keys({})
+    @property
+    def commands(self) -> CommandTable:
+        return CommandTable(COMMANDS, {})
 
     def __init__(self, store: Store, opened: dict[str, Any]) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ def _command(
     run: Callable[[CompareScreen], Awaitable[object] | None], *,
     footer: int | None = None, available: Callable[[CompareScreen], str | None] = always,
 ) -> Command[CompareScreen]:
-    return Command(f"compare.{verb}", keys, label, help, "compare", available, footer, group, run)
+    return Command(f"compare.{verb}", keys, label, help, "compare", run, available, footer, group)
 
 
 COMPARE_COMMANDS: tuple[Command[CompareScreen], ...] = (

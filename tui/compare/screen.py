@@ -10,7 +10,6 @@ from store.engine.database import Database
 from store.queries.compare import BranchTurn, Comparison, compare
 from store.queries.sessions import get
 from tui.compare.turns import turn_blocks
-from tui.keys.registry import bindings
 from tui.kit import figures
 from tui.kit.blocks import Block, Columns, Fixed
 from tui.kit.glyphs import glyphs
@@ -43,7 +42,6 @@ class CompareScreen(StackedScreen):
     """Shows two branches; one side of them is chosen."""
 
     SCOPE = "compare"
-    BINDINGS = bindings("compare")
     side: int
 
     def __init__(self, left: str, right: str) -> None:

@@ -40,7 +40,7 @@ def _command(
     footer: int | None = None, available: Callable[[InspectorPane], str | None] = always,
 ) -> Command[InspectorPane]:
     return Command(
-        f"inspector.{verb}", keys, label, help, "inspector", available, footer, group, run)
+        f"inspector.{verb}", keys, label, help, "inspector", run, available, footer, group)
 
 
 INSPECTOR_COMMANDS: tuple[Command[InspectorPane], ...] = (

@@ -21,7 +21,6 @@ from tui.inspector.meta import json_blocks, meta_blocks
 from tui.inspector.records import Records, raw_blocks, read_records
 from tui.inspector.subject import Subject
 from tui.keys.pane import CommandPane
-from tui.keys.registry import bindings
 from tui.kit.blocks import Block, Fixed
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
@@ -102,7 +101,6 @@ class InspectorPane(CommandPane, Vertical):
     """
 
     SCOPE = "inspector"
-    BINDINGS = bindings("inspector")
     DEFAULT_CSS = """
     InspectorPane { padding: 0; }
     InspectorPane > LineView { height: 1fr; }

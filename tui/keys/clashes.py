@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tui.keys.declaration import AnyCommand, Scope
+from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Scope
 from tui.keys.names import key_label, key_name
-from tui.keys.registry import BY_ID, SCOPE_NAMES, commands, keys_of
+from tui.keys.registry import BY_ID, commands
+from tui.keys.table import keys_of
 
 PANES: tuple[Scope, ...] = ("list", "transcript", "inspector")
 """Where the keys of the whole app work too, unless the pane has them for itself."""

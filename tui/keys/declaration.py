@@ -7,6 +7,15 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 Scope = Literal["app", "list", "transcript", "inspector", "tree", "compare"]
 
+SCOPE_NAMES: dict[Scope, str] = {
+    "app": "Everywhere",
+    "list": "Sessions",
+    "transcript": "Transcript",
+    "inspector": "Inspector",
+    "tree": "Tree",
+    "compare": "Compare",
+}
+
 Owner = TypeVar("Owner")
 """The pane or screen that the commands of a scope act on."""
 
@@ -25,11 +34,10 @@ class Command(NamedTuple, Generic[Owner]):
         label: One or two words for the footer and the palette.
         help: One sentence for help, palette and README.
         scope: Where its keys act.
+        run: Takes the owner and runs the command; the next key waits for what it returns.
         available: Takes the owner; returns why it cannot be run now, or None.
         footer: Rank in the footer, lower first; None keeps it out.
         group: Heading in the help.
-        run: Takes the owner and runs the command; the next key waits for what it returns.
-            Without it the owner's method ``do_<verb>`` is called.
     """
 
     id: str
@@ -37,15 +45,10 @@ class Command(NamedTuple, Generic[Owner]):
     label: str
     help: str
     scope: Scope
+    run: Callable[[Owner], Awaitable[object] | None]
     available: Callable[[Owner], str | None] = always
     footer: int | None = None
     group: str = "General"
-    run: Callable[[Owner], Awaitable[object] | None] | None = None
-
-    @property
-    def method(self) -> str:
-        """The name of the owner's method that runs it where ``run`` is None."""
-        return "do_" + self.id.split(".", 1)[1].replace("-", "_").replace(".", "_")
 
 
 AnyCommand = Command[Any]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual import events
 from textual.app import App
 from textual.widgets import Input
 
+from tui.keys.pane import CommandPane
 from tui.keys.queue import InputQueue, Work, release_key
-
-if TYPE_CHECKING:
-    from tui.keys.declaration import AnyCommand, Scope
+from tui.keys.table import CommandTable
 
 
 class CommandApp(App[None]):
@@ -23,22 +21,31 @@ class CommandApp(App[None]):
     for an input line, keys of Textual's own widgets and the mouse go to their widget.
     """
 
-    changed_keys: Mapping[str, Sequence[str]] = {}
-    """Keys from the config, by command id."""
-
     def __init__(self) -> None:
         """Make the app with an empty queue."""
         super().__init__()
         self.inputs = InputQueue(self, self._resolve, super().on_event)
-        self._commands: dict[Scope, dict[str, AnyCommand]] | None = None
+
+    @property
+    def commands(self) -> CommandTable:
+        """The commands with their keys; an app overrides it."""
+        return CommandTable((), {})
 
     async def on_event(self, event: events.Event) -> None:
         """Put input into the queue; everything else is handled at once."""
         typed = isinstance(event, (events.Key, events.Paste, events.MouseEvent))
         if typed and not event.is_forwarded:
             self.inputs.put(event)
+        elif isinstance(event, events.Key) and (work := self._unused(event.key)) is not None:
+            self.inputs.enqueue(work)
         else:
             await super().on_event(event)
+
+    def _unused(self, key: str) -> Work | None:
+        """Return the command of a key that an input line did not use, or None."""
+        binding = self.active_bindings.get(key)
+        bound = binding is not None and binding.node is self.focused
+        return None if bound else self._command(key)
 
     def before_key(self) -> None:
         """Put the focus where it belongs before a key is dispatched; an app overrides it."""
@@ -60,15 +67,13 @@ class CommandApp(App[None]):
         focus = self.focused or self.screen
         if not isinstance(event, events.Key) or isinstance(focus, Input):
             return None
-        # Imported late: the first screen is shown before any command can run.
-        from tui.keys.pane import CommandPane
-        from tui.keys.registry import command_keys
+        return self._command(event.key)
 
-        if self._commands is None:
-            self._commands = command_keys(self.changed_keys)
-        for node in focus.ancestors_with_self:
+    def _command(self, key: str) -> Work | None:
+        """Return the command that a key runs where the focus is, or None."""
+        for node in (self.focused or self.screen).ancestors_with_self:
             if isinstance(node, CommandPane):
-                command = self._commands[node.SCOPE].get(event.key)
+                command = self.commands.for_key(node.SCOPE, key)
                 if command is not None:
                     self.app_focus = True
                     return partial(node.run_command, command)

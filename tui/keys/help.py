@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from textual import events
 from textual.app import ComposeResult
 from textual.geometry import Size
@@ -11,9 +9,9 @@ from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.keys.declaration import AnyCommand, Command, Scope
+from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Command, Scope
 from tui.keys.names import key_label, key_name
-from tui.keys.registry import SCOPE_NAMES, commands, keys_of
+from tui.keys.table import CommandTable
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line
 from tui.kit.paint import paint_of, strip_of
@@ -29,15 +27,15 @@ class KeyTable(ScrollView, can_focus=True):
     DEFAULT_CSS = """KeyTable { height: auto; max-height: 100%; background: $surface;
         scrollbar-size-vertical: 1; }"""
 
-    def __init__(self, scope: Scope, changed: Mapping[str, list[str]]) -> None:
+    def __init__(self, scope: Scope, table: CommandTable) -> None:
         """Collect the keys of a scope and of everywhere.
 
         Args:
             scope: The focused pane's.
-            changed: Keys from the config, by command id.
+            table: The commands with their keys.
         """
         super().__init__()
-        self._changed = changed
+        self._table = table
         self._lines: list[AnyCommand | str] = []
         alone = scope in ("tree", "compare")
         for name in (scope,) if alone else dict.fromkeys((scope, "app")):
@@ -47,11 +45,11 @@ class KeyTable(ScrollView, can_focus=True):
         self._rows: list[tuple[str | None, str]] = []
 
     def _keys(self, command: AnyCommand) -> str:
-        keys = (key_label(key_name(key)) for key in keys_of(command, self._changed))
+        keys = (key_label(key_name(key)) for key in self._table.keys_of(command))
         return "  ".join(keys) or "no key"
 
     def _add(self, scope: Scope) -> None:
-        found = commands(scope)
+        found = self._table.of(scope)
         for group in dict.fromkeys(command.group for command in found):
             self._lines += ["", f"{SCOPE_NAMES[scope]}: {group}"]
             self._lines += [command for command in found if command.group == group]
@@ -103,10 +101,10 @@ class HelpScreen(ModalScreen[None]):
     HelpScreen > KeyTable { width: 88; max-width: 96%; height: auto; max-height: 92%; }
     """
 
-    def __init__(self, scope: Scope, changed: Mapping[str, list[str]]) -> None:
-        """Take the scope of the focused pane and the changed keys."""
+    def __init__(self, scope: Scope, table: CommandTable) -> None:
+        """Take the scope of the focused pane and the commands."""
         super().__init__()
-        self._table = KeyTable(scope, changed)
+        self._table = KeyTable(scope, table)
 
     def compose(self) -> ComposeResult:
         """Make the table."""

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from textual.app import SystemCommand
 from textual.command import DiscoveryHit, Hit, Hits
 from textual.system_commands import SystemCommandsProvider
 
-from tui.keys.declaration import AnyCommand, Scope
+from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Scope
 from tui.keys.names import key_label, key_name
-from tui.keys.registry import COMMANDS, SCOPE_NAMES, keys_of
-
-if TYPE_CHECKING:
-    from tui.app import BackscrollApp
-
+from tui.keys.pane import CommandPane
+from tui.keys.table import CommandTable
 
 HELP_WORTH = 0.6
 """How much a match in a command's help counts beside one in its name."""
@@ -43,25 +39,26 @@ class CommandProvider(SystemCommandsProvider):
                 yield Hit(score, matcher.highlight(name), callback, help=help_text)
 
 
-def palette_commands(app: BackscrollApp) -> Iterator[SystemCommand]:
-    """Yield what the palette lists: the focused pane's commands first, ways to move last."""
-    main = app.main
-    focused = main.panes.scope
+def palette_commands(
+    table: CommandTable, focused: Scope, owners: Mapping[Scope, CommandPane | None]
+) -> Iterator[SystemCommand]:
+    """Yield what the palette lists: the focused pane's commands first, ways to move last.
+
+    Args:
+        table: The commands with their keys.
+        focused: The focused pane's scope.
+        owners: What runs the commands of each scope; None where that is not loaded.
+    """
     ranked = sorted(
-        COMMANDS, key=lambda c: (c.scope != focused, c.scope != "app", c.group == "Move")
+        table.commands, key=lambda c: (c.scope != focused, c.scope != "app", c.group == "Move")
     )
-    owners: dict[Scope, Any] = {
-        "app": main, "list": main.sessions, "transcript": main.transcript,
-        "inspector": main.inspector,
-    }
     for command in ranked:
-        if command.id == "app.palette" or owners.get(command.scope) is None:
-            continue
-        yield SystemCommand(
-            _title(command), _help(command, owners[command.scope], app.settings.keys),
-            partial(main.run_by_id, command.id),
-        )
-    yield SystemCommand("Choose a theme", "All themes, ours and Textual's", app.action_change_theme)
+        owner = owners.get(command.scope)
+        if command.id != "app.palette" and owner is not None:
+            yield SystemCommand(
+                _title(command), _help(command, owner, table.keys_of(command)),
+                partial(owner.request_command, command.id),
+            )
 
 
 def _title(command: AnyCommand) -> str:
@@ -69,9 +66,9 @@ def _title(command: AnyCommand) -> str:
     return words if command.scope == "app" else f"{SCOPE_NAMES[command.scope]}: {words}"
 
 
-def _help(command: AnyCommand, owner: Any, changed: Any) -> str:
+def _help(command: AnyCommand, owner: CommandPane, keys: Sequence[str]) -> str:
     reason = command.available(owner)
     if reason is not None:
         return f"Not now: {reason}"
-    keys = "  ".join(key_label(key_name(key)) for key in keys_of(command, changed))
-    return f"{command.help}  ({keys})" if keys else command.help
+    named = "  ".join(key_label(key_name(key)) for key in keys)
+    return f"{command.help}  ({named})" if named else command.help

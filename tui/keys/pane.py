@@ -10,7 +10,7 @@ from textual.worker import Worker, WorkerState
 
 from tui.keys.declaration import AnyCommand, Scope
 from tui.keys.queue import enqueue
-from tui.keys.registry import BY_ID
+from tui.keys.table import commands_of
 from tui.messages import ProblemOccurred
 
 if TYPE_CHECKING:
@@ -21,19 +21,15 @@ if TYPE_CHECKING:
 class CommandPane:
     """Mixin for a widget or screen that owns the commands of one scope.
 
-    The owner sets ``SCOPE`` and ``BINDINGS = bindings(SCOPE)`` and has a method
-    ``do_<verb>`` for each command; it may be a coroutine.
+    The owner sets ``SCOPE``; the app's queue finds the commands of that scope by their keys.
     """
 
     SCOPE: ClassVar[Scope]
 
-    def action_command(self, command_id: str) -> None:
-        """Run a command of this pane after the current input."""
-        self.request_command(command_id)
-
     def request_command(self, command_id: str) -> None:
-        """Run a command after the current input: for the mouse, the palette and bindings."""
-        enqueue(cast("Widget", self), partial(self.run_command, BY_ID[command_id]))
+        """Run a command after the current input: for the mouse and the palette."""
+        widget = cast("Widget", self)
+        enqueue(widget, partial(self.run_command, commands_of(widget).by_id[command_id]))
 
     async def catch_up(self, command: AnyCommand) -> None:
         """Wait for what earlier commands began and this one acts on; a pane overrides it."""
@@ -46,8 +42,7 @@ class CommandPane:
             app = cast("App[None]", self.app)  # type: ignore[attr-defined]
             app.notify(reason, severity="warning", markup=False)
             return
-        run = command.run
-        result = getattr(self, command.method)() if run is None else run(self)
+        result = command.run(self)
         if isawaitable(result):
             await result
 

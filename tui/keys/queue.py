@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast
 
 from textual import events
 from textual.app import App
 from textual.dom import DOMNode
 from textual.widget import Widget
-
-if TYPE_CHECKING:
-    from tui.keys.declaration import AnyCommand, Scope
 
 Work = Callable[[], Awaitable[object] | None]
 """Something to run in the order of the keys; the next input waits for what it returns."""
@@ -47,17 +44,6 @@ def holds_key() -> bool:
     """Return whether the next key waits for the command that calls this."""
     released = _released.get()
     return released is not None and not released.done()
-
-
-@runtime_checkable
-class CommandOwner(Protocol):
-    """A widget or screen that the commands of a scope act on; ``CommandPane`` is one."""
-
-    SCOPE: ClassVar[Scope]
-
-    async def run_command(self, command: AnyCommand) -> None:
-        """Run a command, or show why it cannot be run now."""
-        ...
 
 
 class HasQueue(Protocol):
@@ -98,7 +84,6 @@ class InputQueue:
         self._task: asyncio.Task[None] | None = None
         self._paused = False
         self._released: set[asyncio.Future[object]] = set()
-        self._keys: Mapping[Scope, Mapping[str, AnyCommand]] | None = None
 
     # What comes in
 

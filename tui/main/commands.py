@@ -20,9 +20,9 @@ def _has_session(screen: MainScreen) -> str | None:
 def _command(
     verb: str, keys: tuple[str, ...], label: str, help: str, group: str = "General", *,
     footer: int | None = None, available: Callable[[MainScreen], str | None] = always,
-    run: Callable[[MainScreen], Awaitable[object] | None] | None = None,
+    run: Callable[[MainScreen], Awaitable[object] | None],
 ) -> Command[MainScreen]:
-    return Command(f"app.{verb}", keys, label, help, "app", available, footer, group, run)
+    return Command(f"app.{verb}", keys, label, help, "app", run, available, footer, group)
 
 
 APP_COMMANDS: tuple[Command[MainScreen], ...] = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from textual import events
 from textual.message import Message
@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from tui.keys.declaration import Scope
 from tui.keys.footer import Hint
-from tui.keys.registry import footer_commands, keys_of
+from tui.keys.table import CommandTable
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line
 from tui.kit.paint import blank, paint_of, strip_of
@@ -270,17 +270,13 @@ class Panes:
 
     # Footer
 
-    def hints(self, changed: Mapping[str, list[str]]) -> tuple[Hint, ...]:
-        """Return the keys that matter in the focused pane.
-
-        Args:
-            changed: Keys from the config, by command id.
-        """
+    def hints(self, table: CommandTable) -> tuple[Hint, ...]:
+        """Return the keys that matter in the focused pane."""
         if self._sessions.filter_has_focus:
             return Hint("list.open", "enter", "keep"), Hint("app.back", "escape", "clear")
         hints = [
             Hint(command.id, keys[0], command.label)
-            for command in footer_commands(self.scope) if (keys := keys_of(command, changed))
+            for command in table.footer(self.scope, "app") if (keys := table.keys_of(command))
         ]
         if self._screen.size.width < TWO_PANES and self.focused != "sessions":
             hints.insert(0, Hint("app.back", "escape", "back"))

@@ -18,7 +18,6 @@ from tui.host import FollowsStore, Host
 from tui.keys.declaration import Scope
 from tui.keys.footer import BottomLine, Hint
 from tui.keys.pane import CommandPane
-from tui.keys.registry import BY_ID, bindings, keys_of
 from tui.kit.text import one_line
 from tui.live.notifying import Notifier
 from tui.live.summary import StoreCounter
@@ -66,7 +65,6 @@ class MainScreen(CommandPane, Screen[None]):
     """
 
     SCOPE = "app"
-    BINDINGS = bindings("app")
     AUTO_FOCUS = ""
     DEFAULT_CSS = """
     MainScreen { background: $background; layers: base overlay; }
@@ -151,10 +149,10 @@ class MainScreen(CommandPane, Screen[None]):
     def _arranged(self) -> None:
         """Bring the inspector, which may have come into sight, and the footer up to date."""
         self.feed.came_into_sight()
-        changed = self.host.settings.keys
+        table = self.host.commands
         line = self.query_one(BottomLine)
-        line.hints = self.panes.hints(changed)
-        help_keys = keys_of(BY_ID["app.help"], changed)
+        line.hints = self.panes.hints(table)
+        help_keys = table.keys_of(table.by_id["app.help"])
         line.last = Hint("app.help", help_keys[0], "keys") if help_keys else None
 
     @on(Splitter.Dragged)
@@ -267,14 +265,17 @@ class MainScreen(CommandPane, Screen[None]):
     def _pressed(self, event: BottomLine.Pressed) -> None:
         self.run_by_id(event.command)
 
-    def run_by_id(self, command_id: str) -> None:
-        """Run a command by its id, on the pane that owns it."""
-        command = BY_ID[command_id]
-        owners: dict[Scope, CommandPane | None] = {
+    @property
+    def owners(self) -> dict[Scope, CommandPane | None]:
+        """What runs the commands of each scope; None where that is not loaded."""
+        return {
             "app": self, "list": self.sessions, "transcript": self.transcript,
             "inspector": self.inspector,
         }
-        owner = owners[command.scope]
+
+    def run_by_id(self, command_id: str) -> None:
+        """Run a command by its id, on the pane that owns it."""
+        owner = self.owners.get(self.host.commands.by_id[command_id].scope)
         if owner is not None:
             owner.request_command(command_id)
 
@@ -282,7 +283,7 @@ class MainScreen(CommandPane, Screen[None]):
         """Show the keys of the focused pane."""
         from tui.keys.help import HelpScreen
 
-        self.host.push_screen(HelpScreen(self.panes.scope, self.host.settings.keys))
+        self.host.push_screen(HelpScreen(self.panes.scope, self.host.commands))
 
     def switch_theme(self) -> None:
         """Switch between the dark and the light theme."""

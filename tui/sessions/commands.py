@@ -42,7 +42,7 @@ def _command(
     run: Callable[[SessionsPane], Awaitable[object] | None], *,
     footer: int | None = None, available: Callable[[SessionsPane], str | None] = always,
 ) -> Command[SessionsPane]:
-    return Command(f"list.{verb}", keys, label, help, "list", available, footer, group, run)
+    return Command(f"list.{verb}", keys, label, help, "list", run, available, footer, group)
 
 
 SESSION_COMMANDS: tuple[Command[SessionsPane], ...] = (

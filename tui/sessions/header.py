@@ -16,7 +16,6 @@ from store.queries.list_options import GROUPS, SHELVES, SORTS
 from store.queries.listing import ListQuery
 from tui.host import host_of
 from tui.keys.names import key_label, key_name
-from tui.keys.registry import BY_ID, keys_of
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line
 from tui.kit.paint import paint_of, strip_of
@@ -160,8 +159,8 @@ class ListLimit(HeaderPart):
 
     def render_line(self, y: int) -> Strip:
         """Draw the folder, and the key that shows all of them at the right edge."""
-        width = self.size.width
-        keys = keys_of(BY_ID["list.folder"], host_of(self).settings.keys)
+        width, table = self.size.width, host_of(self).commands
+        keys = table.keys_of(table.by_id["list.folder"])
         key = f"{key_label(key_name(keys[0]))} " if keys else ""
         right = cells(key) + cells(ALL_FOLDERS) + 1
         room = max(0, width - cells(ONLY) - right - 2)

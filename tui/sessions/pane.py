@@ -16,7 +16,6 @@ from store.queries.listing import ListQuery
 from tui.host import host_of
 from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane
-from tui.keys.registry import bindings
 from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
 from tui.sessions.contents import ListContents
 from tui.sessions.filter import ListFilter
@@ -50,7 +49,6 @@ class SessionsPane(CommandPane, Vertical):
     """
 
     SCOPE = "list"
-    BINDINGS = bindings("list")
     DEFAULT_CSS = "SessionsPane { background: $surface; height: 1fr; }"
     view: SessionList
     filter: ListFilter

@@ -42,7 +42,7 @@ def _command(
     available: Callable[[TranscriptPane], str | None] = _has_session,
 ) -> Command[TranscriptPane]:
     return Command(
-        f"transcript.{verb}", keys, label, help, "transcript", available, footer, group, run)
+        f"transcript.{verb}", keys, label, help, "transcript", run, available, footer, group)
 
 
 TRANSCRIPT_COMMANDS: tuple[Command[TranscriptPane], ...] = (

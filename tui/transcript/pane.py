@@ -24,7 +24,6 @@ from store.store import Store
 from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane
 from tui.keys.queue import enqueue
-from tui.keys.registry import bindings
 from tui.messages import SessionOpened
 from tui.transcript.context import ContextView
 from tui.transcript.copy_actions import CopyActions
@@ -50,7 +49,6 @@ class TranscriptPane(CommandPane, Vertical):
     """Shows one session; its commands are in ``tui.transcript.commands``."""
 
     SCOPE = "transcript"
-    BINDINGS = bindings("transcript")
     DEFAULT_CSS = """
     TranscriptPane { width: 1fr; height: 1fr; background: $background; }
     TranscriptPane > #transcript-header { margin-bottom: 0; }

@@ -35,7 +35,7 @@ def _command(
     run: Callable[[TreeScreen], Awaitable[object] | None], *,
     footer: int | None = None, available: Callable[[TreeScreen], str | None] = always,
 ) -> Command[TreeScreen]:
-    return Command(f"tree.{verb}", keys, label, help, "tree", available, footer, group, run)
+    return Command(f"tree.{verb}", keys, label, help, "tree", run, available, footer, group)
 
 
 TREE_COMMANDS: tuple[Command[TreeScreen], ...] = (

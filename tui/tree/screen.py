@@ -13,7 +13,6 @@ from store.engine.database import Database
 from store.queries.lineage import FamilyNode, family
 from store.queries.tree_facts import NodeFacts, labels_of, last_message, node_facts
 from tui.keys.footer import BottomLine
-from tui.keys.registry import bindings
 from tui.kit.blocks import Fixed
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
@@ -109,7 +108,6 @@ class TreeScreen(StackedScreen):
     """Shows one family with its own keys."""
 
     SCOPE = "tree"
-    BINDINGS = bindings("tree")
     actions: SessionActions
 
     def __init__(self, session_id: str) -> None:

@@ -1,0 +1,85 @@
+"""The commands with the keys that they have now: what a key runs, and which keys are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Protocol, cast
+
+from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Scope
+from tui.keys.layouts import with_twins
+from tui.keys.names import key_name
+
+if TYPE_CHECKING:
+    from textual.dom import DOMNode
+
+
+def keys_of(command: AnyCommand, changed: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
+    """Return the keys that a command has now."""
+    return tuple(changed[command.id]) if command.id in changed else command.keys
+
+
+class CommandTable:
+    """Finds commands by id, by scope and by key.
+
+    Attributes:
+        commands: All commands, in the order of their declaration.
+        by_id: The same by id.
+    """
+
+    def __init__(
+        self, commands: Iterable[AnyCommand], changed: Mapping[str, Iterable[str]]
+    ) -> None:
+        """Take the commands.
+
+        Args:
+            commands: All that there are.
+            changed: Keys from the config, by command id; an empty list takes a command's keys
+                away, and ids that no command has are ignored.
+        """
+        self.commands = tuple(commands)
+        self.by_id = {command.id: command for command in self.commands}
+        self._changed = changed
+        self._by_key = self._bound()
+
+    def _bound(self) -> dict[Scope, dict[str, AnyCommand]]:
+        """Return the commands by key.
+
+        A key from the config goes before another command's own key; of two commands that the
+        config gives the same key, the one that is declared first has it.
+        """
+        found: dict[Scope, dict[str, AnyCommand]] = {scope: {} for scope in SCOPE_NAMES}
+        for command in sorted(self.commands, key=lambda each: each.id not in self._changed):
+            for key in with_twins(self.keys_of(command)):
+                found[command.scope].setdefault(key_name(key), command)
+        return found
+
+    def of(self, scope: Scope) -> tuple[AnyCommand, ...]:
+        """Return the commands of a scope, in the order of their declaration."""
+        return tuple(command for command in self.commands if command.scope == scope)
+
+    def for_key(self, scope: Scope, key: str) -> AnyCommand | None:
+        """Return the command that a key runs in a scope; the key as Textual names it."""
+        return self._by_key[scope].get(key)
+
+    def keys_of(self, command: AnyCommand) -> tuple[str, ...]:
+        """Return the keys that a command has now."""
+        return keys_of(command, self._changed)
+
+    def footer(self, *scopes: Scope) -> list[AnyCommand]:
+        """Return the commands of some scopes for the footer, the most wanted first."""
+        shown = [c for c in self.commands if c.scope in scopes and c.footer is not None]
+        return sorted(shown, key=lambda command: command.footer or 0)
+
+
+class HasCommands(Protocol):
+    """An app that runs commands."""
+
+    @property
+    def commands(self) -> CommandTable:
+        """The commands with their keys."""
+        ...
+
+
+def commands_of(widget: DOMNode) -> CommandTable:
+    """Return the commands of a widget's app."""
+    return cast("HasCommands", widget.app).commands
