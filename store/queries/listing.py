@@ -50,7 +50,7 @@ def _column(sql: str, read: Callable[[Column], Any]) -> Any:
 
 def _metadata(read: Callable[[dict[str, Any]], Any]) -> Any:
     """Declare a field that is in the decoded ``metadata_json``."""
-    return field(metadata={"from_metadata": read})
+    return field(metadata={"read": read})
 
 
 def _required(value: Column) -> str:
@@ -119,9 +119,13 @@ class ListRow:
     live: Mapping[str, Any] | None = None
 
 
-_READ = [each for each in fields(ListRow) if each.metadata]
-_COLUMNS = [each for each in _READ if "sql" in each.metadata]
-_FROM_METADATA = [each for each in _READ if "from_metadata" in each.metadata]
+_READ = [each.metadata for each in fields(ListRow) if each.metadata]
+_COLUMNS = [each["sql"] for each in _READ if "sql" in each]
+# Of each field, where its value is among the decoded metadata (0) and the columns, and how it
+# is read.
+_READERS: list[tuple[int, Callable[[Any], Any]]] = [
+    (1 + _COLUMNS.index(each["sql"]) if "sql" in each else 0, each["read"]) for each in _READ
+]
 
 
 def upper_bound(db: Database) -> int:
@@ -133,31 +137,26 @@ def upper_bound(db: Database) -> int:
 def rows_of(db: Database, rowids: Sequence[int]) -> dict[int, ListRow]:
     """Read what the list draws of some sessions, by rowid; those that are gone are missing."""
     marks = ",".join("?" * len(rowids))
-    names = ", ".join(["s.metadata_json", *(each.metadata["sql"] for each in _COLUMNS)])
+    names = ", ".join(["s.metadata_json", *_COLUMNS])
     rows = db.connection.execute(
         f"SELECT {names.format(title=db.form.title('s'))} FROM chat_sessions s"
         f" WHERE s.rowid IN ({marks})",
         list(rowids),
     ).fetchall()
-    found = [_list_row(metadata, values) for metadata, *values in rows]
+    found = [_list_row(row) for row in rows]
     live = live_activities(db, [row.id for row in found])
     for row in found:
         row.live = live.get(row.id)
     return {row.rowid: row for row in found}
 
 
-def _list_row(metadata_json: Column, columns: Sequence[Column]) -> ListRow:
-    metadata = decoded(text(metadata_json))
-    values = {
-        each.name: each.metadata["read"](value)
-        for each, value in zip(_COLUMNS, columns, strict=True)
-    }
-    for each in _FROM_METADATA:
-        values[each.name] = each.metadata["from_metadata"](metadata)
-    row = ListRow(**values)
-    row.title = _text(_part(metadata, "user").get("title")) or row.title
-    row.lineage = (row.lineage or "unknown") if row.parent_id else None
-    return row
+def _list_row(row: tuple[Column, ...]) -> ListRow:
+    metadata = decoded(text(row[0]))
+    read_from = (metadata, *row[1:])
+    found = ListRow(*[read(read_from[at]) for at, read in _READERS])
+    found.title = _text(_part(metadata, "user").get("title")) or found.title
+    found.lineage = (found.lineage or "unknown") if found.parent_id else None
+    return found
 
 
 def rowid_of(db: Database, session_id: str) -> int | None:
