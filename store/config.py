@@ -370,7 +370,7 @@ def load_config(path: Path | None = None) -> Config:
     except NotToml as error:
         line = re.search(r"line (\d+)", str(error))
         at = int(line[1]) if line else text.count("\n") + 1
-        return Config(path=path, mistakes=[Mistake(path, at, f"is no TOML: {error}")])
+        return Config(path=path, mistakes=[Mistake(path, at, f"is not valid TOML: {error}")])
     return _checked(path, text, decoded)
 
 
@@ -412,7 +412,7 @@ def _reason(location: tuple[str, ...], item: Mapping[str, Any]) -> str:
     if item["type"] == "extra_forbidden":
         return f"there is no setting {name}"
     message = str(item["msg"])
-    return f"{name}: {message[:1].lower()}{message[1:]}; its default holds"
+    return f"{name}: {message[:1].lower()}{message[1:]}; the default is used"
 
 
 def with_flat_keys(decoded: dict[str, Any]) -> dict[str, Any]:

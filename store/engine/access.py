@@ -78,9 +78,9 @@ def read_header(path: Path) -> Header:
     except OSError as error:
         raise StoreError(f"{path} cannot be opened: {error.strerror or error}") from error
     if stat.S_ISDIR(status.st_mode):
-        raise StoreError(f"{path} is a folder, no store; name the database file in it")
+        raise StoreError(f"{path} is a folder, not a store; name the database file in it")
     if not stat.S_ISREG(status.st_mode):
-        raise StoreError(f"{path} is no regular file, so it cannot be a store; name a SQLite file")
+        raise StoreError(f"{path} is not a regular file; name a SQLite file")
     try:
         start = _start_of(path, (status.st_dev, status.st_ino))
     except OSError as error:
@@ -120,14 +120,14 @@ def _start_of(path: Path, inode: tuple[int, int]) -> bytes:
 def _parse_header(path: Path, start: bytes, size: int) -> Header:
     if not start:
         raise StoreError(
-            f"{path} is an empty file, no store yet; delete it, or let `backscroll sync --store`"
+            f"{path} is an empty file, not a store; delete it, or let `backscroll sync --store`"
             " make a store there"
         )
     if not start.startswith(MAGIC):
         looks = "a text file" if _is_text(start) else "a binary file"
         raise StoreError(
-            f"{path} is {looks} and no SQLite database, so it cannot be opened as a store;"
-            " `backscroll import` reads an export, and a known source opens by its own name"
+            f"{path} is {looks}, not a SQLite database;"
+            " use `backscroll import` for an export, or name the folder of an agent"
         )
     if len(start) < _HEADER_BYTES:
         raise StoreError(damaged(path, f"it ends after {size} bytes"))

@@ -38,7 +38,7 @@ __all__ = ["Database", "Form", "FormName", "detect_form", "in_transaction", "ope
 P = ParamSpec("P")
 T = TypeVar("T")
 
-READING = "opened for reading only"
+READING = "opened read only"
 
 
 @dataclass(slots=True)
@@ -176,7 +176,7 @@ def _open_reading(path: Path, header: Header) -> Database:
     if damage:
         reason = f"the schema of {path} is damaged ({damage[-1]}), so it is {READING}"
     elif form.name != "own" and (odd := not_ordinary(opened.connection)):
-        reason = f"{', '.join(odd)} of {path}: no ordinary table, so the file is {READING}"
+        reason = f"{', '.join(odd)} of {path}: not an ordinary table, so the file is {READING}"
         opened.close()
         opened = open_rebuilt(real)
         schema.apply_pragmas(opened.connection)
@@ -207,11 +207,11 @@ def _bring_up_to_date(database: Database, header: Header) -> Database:
     if database.file_read_only:
         database.close()
         way_out = "" if database.opened and database.opened.no_space else (
-            "; copy it to a folder of yours and open the copy"
+            "; open a copy in a folder that you can write to"
         )
         raise StoreError(
-            f"{path} is a store of the older version {version} and cannot be brought up to"
-            f" date: {database.file_read_only}{way_out}"
+            f"{path} has the older version {version} and cannot be"
+            f" migrated: {database.file_read_only}{way_out}"
         )
     database.close()
     _on_connection(path, schema.migrate)
@@ -283,13 +283,13 @@ def _why_read_only(path: Path, form: Form) -> str | None:
         newer = "a newer Backscroll" if form.name == "own" else "a newer Grida"
         return (
             f"{path} was written by {newer} (version {form.version}, known up to"
-            f" {form.newest_known}), so it is opened for reading only; update Backscroll to"
+            f" {form.newest_known}), so it is opened read only; update Backscroll to"
             " write to it"
         )
     if not os.access(path, os.W_OK):
-        return f"{path} may not be written by you, so it is opened for reading only"
+        return f"{path} is not writable, so it is opened read only"
     if not os.access(real_path(path).parent, os.W_OK):
-        return f"the folder of {path} may not be written by you, so it is opened for reading only"
+        return f"the folder of {path} is not writable, so it is opened read only"
     return None
 
 

@@ -140,8 +140,8 @@ def detect_form(connection: sqlite3.Connection, path: Path) -> Form:
     for table, required in schema.REQUIRED_COLUMNS.items():
         if missing := [name for name in required if name not in columns[table]]:
             raise StoreError(
-                f"{path} is no session store: its table {table} has no {', '.join(missing)};"
-                " perhaps another program's, which can be opened if it is a known source"
+                f"{path} is not a session store: its table {table} has no {', '.join(missing)};"
+                " if an agent wrote it, open it as a source"
             )
     title, hidden = "title" in columns["chat_sessions"], "hidden_at" in columns["chat_messages"]
     name: FormName = (
@@ -173,7 +173,7 @@ def _require_tables(
     there = [str(row[0]) for row in connection.execute(query).fetchall()]
     shown = ", ".join(there[:6]) + (", ..." if len(there) > 6 else "")
     raise StoreError(
-        f"{path} is a SQLite file but no session store: it has no table {', '.join(missing)}"
+        f"{path} is a SQLite file, not a session store: it has no table {', '.join(missing)}"
         + (f" (it has {shown}); open it as a source if a known agent wrote it" if there else
            " and no other; delete it, or let `backscroll sync --store` make a store there")
     )  # fmt: skip

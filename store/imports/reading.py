@@ -156,8 +156,8 @@ def _pending_sessions(path: Path, name: str) -> Iterator[_Pending]:
                 raise Refused(f"{name} is empty")
             if start.startswith(b"["):
                 raise Refused(
-                    f"{name} holds messages without their session (export --to ui-messages);"
-                    " only --to jsonl and --to json can be imported"
+                    f"{name} has messages without a session (export --to ui-messages);"
+                    " import --to jsonl or --to json"
                 )
             if start.startswith(b'{"session"'):
                 yield _whole_document(name, file.read())
@@ -177,7 +177,7 @@ def _whole_document(name: str, text: bytes) -> _Pending:
     except (NotJson, UnicodeDecodeError) as error:
         raise Refused(f"{name} is damaged: {error}") from error
     except (KeyError, TypeError) as error:
-        raise Refused(f"{name} is no export of a session: {error!r}") from error
+        raise Refused(f"{name} is not a session export: {error!r}") from error
     _check(pending, "session", pending.session, name)
     for kind, rows in (("message", pending.messages), ("part", pending.parts)):
         for number, row in enumerate(rows):
@@ -205,7 +205,7 @@ def _by_line(name: str, file: BinaryIO) -> Iterator[_Pending]:
             current.parts.append(row)
     if not seen_session:
         reason = f" ({current.problems[0]})" if current.problems else ""
-        raise Refused(f"{name} holds no session{reason}")
+        raise Refused(f"{name} has no session{reason}")
     yield current
 
 
@@ -269,7 +269,7 @@ def _store(db: Database, pending: _Pending, result: Imported, now: int) -> Outco
         with transaction(db.connection):
             return _insert(db, pending, result, now)
     except _UNFIT as error:
-        result.problems.append(f"the store does not take it: {_meaning(error)}")
+        result.problems.append(f"cannot be stored: {_meaning(error)}")
         return "refused"
 
 

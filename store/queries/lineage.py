@@ -249,7 +249,7 @@ def _own_kind(db: Database, session_id: str) -> tuple[LineageKind, str | None]:
         {"1": session_id},
     ).fetchone()
     if row is None:
-        raise NotFound(f"there is no session {session_id}")
+        raise NotFound(f"no session with id {session_id!r}")
     parent = text(row[1])
     return _kind(db, text(row[0]), parent, bool(row[2])), parent
 

@@ -189,7 +189,7 @@ def resolve_message(db: Database, session_id: str, name: str) -> MessageRow:
         Ambiguous: Several have it.
     """
     if not name:
-        raise NotFound("a message is named by its id, its source id, or the beginning of one")
+        raise NotFound("no message given; name its id, its source id, or the start of one")
     source_id = db.form.fact("m", "source.id")
     for condition in (
         "m.id = $2",
@@ -210,7 +210,7 @@ def resolve_message(db: Database, session_id: str, name: str) -> MessageRow:
             raise Ambiguous(name, "messages", choices, more=len(found) > MOST_CHOICES)
         if found:
             return found[0]
-    raise NotFound(f"no message of {session_id} has the id or source id {name!r}, or begins so")
+    raise NotFound(f"no message with id {name!r} in session {session_id}")
 
 
 def _beginnings(db: Database, rows: Sequence[MessageRow]) -> list[tuple[str, ...]]:

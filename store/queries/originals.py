@@ -91,7 +91,7 @@ def attachment(database: Database, session_id: str, name: str) -> bytes:
             {"1": session_id, "2": name},
         ).fetchone()
     if row is None:
-        raise NotFound(f"the store has no file {name} of session {session_id}")
+        raise NotFound(f"no file {name} stored for session {session_id}")
     try:
         return unpack_frame(row[0])
     except DamagedFrame as error:

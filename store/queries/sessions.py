@@ -170,7 +170,7 @@ def resolve(db: Database, name: str) -> SessionRow:
         Ambiguous: Several have it.
     """
     if not name:
-        raise NotFound("a session is named by its id, its source id, or the beginning of one")
+        raise NotFound("no session given; name its id, its source id, or the start of one")
     source_id = db.form.source_id("s")
     until = name + LAST_CODE_POINT
     for condition in (
@@ -189,7 +189,7 @@ def resolve(db: Database, name: str) -> SessionRow:
             raise Ambiguous(name, "sessions", choices, more=len(found) > MOST_CHOICES)
         if found and (row := get(db, found[0])):
             return row
-    raise NotFound(f"no session has the id, the source id or the beginning of one {name!r}")
+    raise NotFound(f"no session with id {name!r}; run `backscroll sessions` to list them")
 
 
 def _choice(db: Database, row: SessionRow) -> Choice:

@@ -178,10 +178,10 @@ def take_line(recording: Recording, value: dict[str, Any]) -> Procedure[str]:
                 if isinstance(given, str):
                     given = user_message(given)
                 if not isinstance(given, dict):
-                    raise Refused("queue takes a message or a text")
+                    raise Refused("queue: must be a message or a text")
                 return recording.queue({"role": "user"} | given)
             if given is not None and not isinstance(given, str):
-                raise Refused(f"{order} takes the id of a queued message, or null")
+                raise Refused(f"{order}: must be the id of a queued message, or null")
             return recording.fire(given) if order == "fire" else recording.cancel(given)
     return recording.add_message(value)
 

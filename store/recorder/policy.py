@@ -41,10 +41,10 @@ class SavePolicy:
             ValueError: One is out of range; the message names it.
         """
         if self.save_on not in ("chunk", "step", "turn"):
-            raise ValueError(f"save_on is chunk, step or turn, not {self.save_on}")
+            raise ValueError(f"save_on must be chunk, step or turn, not {self.save_on}")
         for name in ("save_buffer_size", "save_buffer_ms"):
             if getattr(self, name) < 0:
-                raise ValueError(f"{name} is not negative")
+                raise ValueError(f"{name} must not be negative")
 
     @property
     def saves_now(self) -> frozenset[str]:

@@ -114,7 +114,7 @@ def find(db: Database, session_id: str, name: str | None) -> str:
             {"1": session_id, "2": storable(name)},
         ).fetchone()
         if found is None:
-            raise NotFound(f"session {session_id} has no message {name}")
+            raise NotFound(f"no message with id {name!r} in session {session_id}")
     if not found[1]:
         raise Refused(f"message {name} is not queued")
     return str(found[0])

@@ -217,7 +217,7 @@ class Recorder:
             recording.waiting += size or delta_size(chunk)
             now = recording.waiting >= recording.full
         elif not isinstance(chunk.get("type"), str):
-            raise ValueError("a chunk is an object with a type")
+            raise ValueError("a chunk must be an object with a type")
         elif free and not recording.needs_store(chunk):
             now = recording.absorb(chunk, size)
         else:

@@ -167,10 +167,10 @@ class Recording:
         """
         parts, metadata = given.get("parts"), given.get("metadata")
         if not isinstance(given.get("role"), str) or not isinstance(parts, list):
-            raise Refused("a message is an object with a role and parts")
+            raise Refused("a message must be an object with a role and parts")
         if not all(isinstance(part, dict) and isinstance(part.get("type"), str)
                    for part in parts):
-            raise Refused("a part of a message is an object with a type")
+            raise Refused("a part of a message must be an object with a type")
         queued = isinstance(metadata, dict) and _is_time(metadata.get("queued_at"))
         waits = given["role"] == "user" and self._streams and not queued
         if waits:
@@ -246,11 +246,11 @@ class Recording:
         """Write a message that no chunk built; the one that streams stays what it is."""
         name = given.get("id") or None
         if name is not None and not isinstance(name, str):
-            raise Refused("the id of a message is a text")
+            raise Refused("the id of a message must be a text")
         if name is not None:
             work = partial(lookup.by_name, session_id=self.session_id, name=name)
             if (yield Operation(work)) is not None:
-                raise Refused(f"message {name} is in session {self.session_id} already")
+                raise Refused(f"message {name!r} is already in session {self.session_id}")
         message = self._messages.new(name)
         message.role = storable(given["role"])
         message.state.sdk_id = name
@@ -518,7 +518,7 @@ class Recording:
         work = partial(lookup.by_name, session_id=self.session_id, name=message_id)
         found = yield Operation(work)
         if found is None:
-            raise NotFound(f"no message {message_id} in session {self.session_id}")
+            raise NotFound(f"no message with id {message_id!r} in session {self.session_id}")
         stored = yield Operation(partial(lookup.load, message_id=found))
         return self._messages.resumed(stored)
 

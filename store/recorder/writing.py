@@ -118,7 +118,7 @@ def _write_message(db: Database, session_id: str, message: MessageWrite, at: int
         _UPDATE_MESSAGE, {"1": message.id, "2": message.metadata_json, "3": at}
     ).rowcount
     if not changed:
-        raise NotFound(f"message {message.id} is not in the store any more")
+        raise NotFound(f"message {message.id} is no longer in the store")
 
 
 _ADD_USED = ", ".join(
@@ -139,7 +139,7 @@ def _write_session(db: Database, session_id: str, session: SessionWrite, at: int
     parameters = (session_id, at, *used, sum(used), session.model_json, session.activity_json)
     numbered = {str(place): value for place, value in enumerate(parameters, 1)}
     if not db.connection.execute(_UPDATE_SESSION, numbered).rowcount:
-        raise NotFound(f"session {session_id} is not in the store any more")
+        raise NotFound(f"session {session_id} is no longer in the store")
     if session.title is not None:
         _set_title(db, session_id, session.title)
 

@@ -68,7 +68,7 @@ def _read(db: Database, table: Table, row_id: str, column: str) -> Any:
         f"SELECT {column} FROM {table} WHERE id = $1", {"1": row_id}
     ).fetchone()
     if row is None:
-        raise Refused(f"{row_id} is gone from {table}")
+        raise Refused(f"{row_id} is no longer in {table}")
     return row[0]
 
 

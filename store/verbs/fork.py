@@ -119,16 +119,16 @@ def preview_fork(
     require_session(db, session_id)
     role = require_visible_message(db, session_id, message_id)
     if before and role != "user":
-        raise Refused(f"a fork before a message needs a user message; {message_id} is {role}'s")
+        raise Refused(f"cannot fork before {message_id}: it is the {role}'s; choose a user message")
     if before and not _is_a_persons(db, message_id):
-        raise Refused("a fork before a message needs one of yours; a program wrote this one")
+        raise Refused("cannot fork before this message: a program wrote it; choose one of yours")
     _select_messages(db, session_id, message_id, before)
     messages, parts, calls = db.connection.execute(
         "SELECT count(DISTINCT f.position), count(p.id), count(p.tool_call_id)"
         " FROM temp.fork_messages f LEFT JOIN chat_parts p ON p.message_id = f.old_id"
     ).fetchone()
     if not messages:
-        raise Refused("nothing stands before the first message; start a new session with its text")
+        raise Refused("nothing comes before the first message; start a new session with its text")
     (last,) = db.connection.execute(
         "SELECT old_id FROM temp.fork_messages ORDER BY position DESC LIMIT 1"
     ).fetchone()

@@ -21,7 +21,7 @@ def require_session(db: Database, session_id: str) -> None:
         "SELECT 1 FROM chat_sessions WHERE id = $1", {"1": session_id}
     ).fetchone()
     if found is None:
-        raise NotFound(f"there is no session {session_id}")
+        raise NotFound(f"no session with id {session_id!r}")
 
 
 def require_visible_message(db: Database, session_id: str, message_id: str) -> str:
@@ -38,7 +38,7 @@ def require_visible_message(db: Database, session_id: str, message_id: str) -> s
         {"1": message_id},
     ).fetchone()
     if row is None:
-        raise NotFound(f"there is no message {message_id}")
+        raise NotFound(f"no message with id {message_id!r}")
     owner, role, hidden, queued, cancelled = row
     if owner != session_id:
         raise Refused(f"message {message_id} belongs to session {owner}, not to {session_id}")
@@ -47,7 +47,7 @@ def require_visible_message(db: Database, session_id: str, message_id: str) -> s
     if hidden is not None:
         raise Refused(f"message {message_id} is hidden by a rewind; restore it first")
     if queued:
-        raise Refused(f"message {message_id} is queued and not part of the talk yet")
+        raise Refused(f"message {message_id} is queued and not sent yet")
     return str(role)
 
 
@@ -68,11 +68,11 @@ def refuse_while_running(db: Database, session_id: str, now: int) -> None:
         return
     if activity.state in WAITING_STATES:
         what = "an approval" if activity.state == "waiting-approval" else "an answer"
-        raise Refused(f"the session is running (it waits for {what}); try again when it rests")
+        raise Refused(f"the session is running (it waits for {what}); try again when it is idle")
     end = unsettled_of(db, [session_id]).get(session_id, Unsettled())
     because = ""
     if end.tool_state in OPEN_CALLS:
         because = f" ({end.tool_type.removeprefix('tool-')} has no result yet)"
     elif end.tool_state in ("streaming", "growing"):
         because = " (its answer is still being written)"
-    raise Refused(f"the session is running{because}; try again when it rests")
+    raise Refused(f"the session is running{because}; try again when it is idle")

@@ -21,7 +21,7 @@ from store.verbs.log import note_change, record
 def _one_line(text: str, what: str) -> str:
     line = " ".join("".join(" " if unicodedata.category(c) == "Cc" else c for c in text).split())
     if not line:
-        raise Refused(f"an empty {what} is no {what}")
+        raise Refused(f"the {what} is empty")
     return line
 
 
@@ -45,7 +45,7 @@ def rename(db: Database, session_id: str, title: str, *, now: int) -> str:
         f"SELECT {db.form.title('s')} FROM chat_sessions s WHERE s.id = $1", {"1": session_id}
     ).fetchone()
     if current == title:
-        raise Refused(f"the session is called “{title}” already")
+        raise Refused(f"the session is already called “{title}”")
     edits = (
         [set_column(db, "chat_sessions", session_id, "title", title)]
         if (db.form.title_column)
@@ -73,9 +73,9 @@ def star(db: Database, session_id: str, *, on: bool | None = None, now: int) -> 
     has = user_marks(db, session_id).get("star") is True
     wanted = not has if on is None else on
     if wanted == has:
-        raise Refused("the session has a star already" if has else "the session has no star")
+        raise Refused("the session is already starred" if has else "the session is not starred")
     edit = set_metadata(db, "chat_sessions", session_id, "$.user.star", True if wanted else None)
-    _finish(db, "star", session_id, "starred" if wanted else "took the star off", [edit], now)
+    _finish(db, "star", session_id, "starred" if wanted else "removed the star", [edit], now)
     return wanted
 
 
@@ -101,7 +101,7 @@ def tag(
         if (line := _one_line(name, "tag")) not in after:
             after.append(line)
     if after == before:
-        raise Refused("the session's tags are that way already")
+        raise Refused("the session's tags are already so")
     edit = set_metadata(db, "chat_sessions", session_id, "$.user.tags", after or None)
     summary = f"tagged {', '.join(after)}" if after else "removed all tags"
     _finish(db, "tag", session_id, summary, [edit], now)
@@ -129,11 +129,11 @@ def star_all(
     targets = [name for name in names if (name in starred) != wanted]
     if not targets:
         one = len(names) == 1
-        has = "a star already" if wanted else "no star"
-        raise Refused(f"the session has {has}" if one else f"each of these sessions has {has}")
+        state = "already starred" if wanted else "not starred"
+        raise Refused(f"the session is {state}" if one else f"all of these sessions are {state}")
     value = True if wanted else None
     edits = [set_metadata(db, "chat_sessions", name, "$.user.star", value) for name in targets]
-    summary = "starred" if wanted else "took the star off"
+    summary = "starred" if wanted else "removed the star"
     _finish_all(db, "star", targets, summary, edits, now)
     return wanted, targets
 
@@ -159,7 +159,7 @@ def tag_all(
             tags = after or None
             edits.append(set_metadata(db, "chat_sessions", session_id, "$.user.tags", tags))
     if not targets:
-        raise Refused("the tags of these sessions are that way already")
+        raise Refused("the tags of these sessions are already so")
     _finish_all(db, "tag", targets, "changed the tags", edits, now)
     return targets
 
@@ -169,7 +169,7 @@ def _all_there(db: Database, session_ids: Sequence[str]) -> list[str]:
     for name in names:
         require_session(db, name)
     if not names:
-        raise Refused("no session was named")
+        raise Refused("no session given")
     return names
 
 
@@ -203,7 +203,7 @@ def label(db: Database, session_id: str, message_id: str, text: str | None, *, n
         require_visible_message(db, session_id, message_id)
         labels[message_id] = _one_line(text, "label")
     if labels.get(message_id) == before:
-        raise Refused(f"the message is labelled “{before}” already")
+        raise Refused(f"the message is already labelled “{before}”")
     edit = set_metadata(db, "chat_sessions", session_id, "$.user.labels", labels or None)
     summary = "removed a label" if text is None else f"labelled “{labels[message_id]}”"
     _finish(db, "label", session_id, summary, [edit], now)

@@ -211,7 +211,7 @@ def restore(db: Database, session_id: str, *, batch: int | None = None, now: int
         raise Refused("nothing is hidden in this session")
     chosen = known[0] if batch is None else next((b for b in known if b.hidden_at == batch), None)
     if chosen is None:
-        raise Refused(f"no rewind of this session has the time {batch}")
+        raise Refused(f"this session has no rewind at {batch}")
     rows = db.connection.execute(
         f"SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND {db.form.hidden_at('m')}"
         f" = $2 AND NOT {db.form.cancelled('m')}",

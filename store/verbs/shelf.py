@@ -29,7 +29,7 @@ def _shelve(db: Database, session_ids: Sequence[str], value: int | None, now: in
     ]
     if not targets:
         which = session_ids[0] if len(session_ids) == 1 else "every one of these sessions"
-        raise Refused(f"{which} is already {state}" if session_ids else "no session was named")
+        raise Refused(f"{which} is already {state}" if session_ids else "no session given")
     edits = [set_column(db, "chat_sessions", target, "archived_at", value) for target in targets]
     for target in targets:
         note_change(db, target, now)

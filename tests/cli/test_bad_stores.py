@@ -21,7 +21,7 @@ def make(path: Path, content: bytes) -> Path:
     ("content", "reason"),
     [
         (b"", "empty"),
-        (b"\x00\x01\x02" * 400, "no SQLite"),
+        (b"\x00\x01\x02" * 400, "not a SQLite"),
         (b"SQLite format 3\x00" + b"\xff" * 600, ""),
     ],
 )
@@ -68,7 +68,7 @@ def test_a_newer_version_is_read_and_not_written(run: Run, demo: Path) -> None:
         connection.execute("PRAGMA user_version = 999")
     connection.close()
     listed = run("sessions", "--json")
-    assert len(listed.json) == 17 and "opened for reading only" in listed.err
+    assert len(listed.json) == 17 and "opened read only" in listed.err
     result = run("forget", "retry-loop")
     assert result.code == 1 and "written by a newer Backscroll" in result.err
     assert run("show", "retry-loop").code == 0

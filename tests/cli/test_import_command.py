@@ -62,9 +62,9 @@ def test_stdin_is_called_so(
         (b"", "stdin is empty"),
         (
             b'{"a": 1}',
-            "stdin holds no session (stdin:1: neither a session, a message nor a part)",
+            "stdin has no session (stdin:1: neither a session, a message nor a part)",
         ),
-        (b'{"session": {}}', "stdin is no export of a session: KeyError('messages')"),
+        (b'{"session": {}}', "stdin is not a session export: KeyError('messages')"),
     ):
         (tmp_path / "piped").write_bytes(content)
         with (tmp_path / "piped").open() as piped:

@@ -130,7 +130,7 @@ def test_a_beginning_that_two_messages_have(run: Run, demo: Path) -> None:
 def test_an_unknown_name(run: Run, demo: Path) -> None:
     result = run("show", "nope")
     assert (result.code, result.out) == (1, "")
-    assert result.err.startswith("backscroll: no session has the id")
+    assert result.err.startswith("backscroll: no session with id")
 
 
 def test_hidden_and_context_do_not_go_together(run: Run, demo: Path) -> None:

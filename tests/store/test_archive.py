@@ -34,7 +34,7 @@ def test_refusals_change_nothing(talk: Talk) -> None:
         in_transaction(talk.db, archive, [two], now=9)
     with pytest.raises(Refused, match="already not archived"):
         in_transaction(talk.db, unarchive, [one], now=9)
-    with pytest.raises(Refused, match="no session was named"):
+    with pytest.raises(Refused, match="no session given"):
         in_transaction(talk.db, archive, [], now=9)
     with pytest.raises(NotFound, match="ses_none"):
         in_transaction(talk.db, archive, [one, "ses_none"], now=9)

@@ -75,9 +75,9 @@ def test_before_needs_a_user_message_with_something_before_it(talk: Talk) -> Non
     parent = talk.session()
     first = talk.message(parent, "user", "one")
     answer = talk.message(parent, "assistant", "answer")
-    with pytest.raises(Refused, match="needs a user message"):
+    with pytest.raises(Refused, match="choose a user message"):
         preview_fork(talk.db, parent, answer, before=True)
-    with pytest.raises(Refused, match="nothing stands before the first message"):
+    with pytest.raises(Refused, match="nothing comes before the first message"):
         preview_fork(talk.db, parent, first, before=True)
 
 
@@ -292,5 +292,5 @@ def test_before_what_a_program_said_is_refused(talk: Talk, origin: str) -> None:
     talk.message(parent, "assistant", "answer")
     chosen = talk.message(parent, "user", "<task-notification>done</task-notification>",
                           origin=origin)  # fmt: skip
-    with pytest.raises(Refused, match="a program wrote this one"):
+    with pytest.raises(Refused, match="a program wrote it"):
         make(talk, parent, chosen, before=True)

@@ -163,10 +163,10 @@ def test_rows_before_any_session_are_named(target: Database, tmp_path: Path) -> 
     ("content", "reason"),
     [
         (b"", "is empty"),
-        (b"[]", "only --to jsonl and --to json can be imported"),
+        (b"[]", "import --to jsonl or --to json"),
         (b'{"session":{"id":', "is damaged"),
-        (b'{"session":{}}', "is no export of a session"),
-        (b"\x00\x01binary", "holds no session"),
+        (b'{"session":{}}', "is not a session export"),
+        (b"\x00\x01binary", "has no session"),
     ],
 )
 def test_files_that_are_no_export(
@@ -300,7 +300,7 @@ def test_a_kind_of_another_type_is_named(tmp_path: Path) -> None:
     database = open_database(tmp_path / "s.db", create=True)
     results = [*import_file(database, DATA / "hostile" / "import-type-list.jsonl")]
     assert [one.outcome for one in results] == ["added", "refused", "added"]
-    with pytest.raises(Refused, match="holds no session"):
+    with pytest.raises(Refused, match="has no session"):
         list(import_file(database, DATA / "hostile" / "type-list.jsonl"))
     database.close()
 

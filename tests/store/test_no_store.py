@@ -56,7 +56,7 @@ class TestWhatIsNoStore:
     def test_a_text_file(self, folder: Path) -> None:
         path = folder / "s.jsonl"
         path.write_text('{"type":"session"}\n')
-        assert "is a text file and no SQLite database" in refusal(path)
+        assert "is a text file, not a SQLite database" in refusal(path)
         assert "is a text file" in refusal(path, create=True)
         assert path.read_text() == '{"type":"session"}\n'
         assert recognise(path).kind == "other"
@@ -69,7 +69,7 @@ class TestWhatIsNoStore:
     def test_a_pipe_is_not_waited_for(self, folder: Path) -> None:
         path = folder / "pipe"
         os.mkfifo(path)
-        assert "is no regular file" in refusal(path)
+        assert "is not a regular file" in refusal(path)
 
     def test_another_sqlite_file(self, folder: Path) -> None:
         path = folder / "s.db"
@@ -207,7 +207,7 @@ class TestWithoutPermission:
         public.chmod(0o555)
         before = listing(public)
         assert self.run(path, "read").startswith("1 ")
-        assert "may not be written by you" in self.run(path, "write")
+        assert "is not writable" in self.run(path, "write")
         assert listing(public) == before
 
     def test_a_read_only_folder_with_a_wal_is_read_from_a_copy(self, public: Path) -> None:

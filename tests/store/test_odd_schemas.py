@@ -70,7 +70,7 @@ def test_it_is_read_and_nothing_is_written(make: Make, tmp_path: Path) -> None:
     before, content = files(path.parent), path.read_bytes()
     database = open_database(path)
     assert database.file_read_only is not None
-    assert "reading only" in database.file_read_only
+    assert "read only" in database.file_read_only
     assert ids(database) == ["ses_2", "ses_1", "ses_0"]
     found = listing.rowids_of(database, ["ses_0", "ses_1", "ses_2"])
     assert sorted(listing.rows_of(database, list(found.values()))) == sorted(found.values())

@@ -40,7 +40,7 @@ def test_shows_a_chosen_batch(rewound: tuple[Talk, str, list[str], list[str]]) -
 
 def test_refuses_what_is_no_batch(rewound: tuple[Talk, str, list[str], list[str]]) -> None:
     talk, session, _, _ = rewound
-    with pytest.raises(Refused, match="has the time 1"):
+    with pytest.raises(Refused, match="no rewind at 1"):
         in_transaction(talk.db, restore, session, batch=1, now=talk.now)
     empty = talk.session()
     with pytest.raises(Refused, match="nothing is hidden"):

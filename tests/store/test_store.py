@@ -246,7 +246,7 @@ def test_an_error_between_open_and_close_ends_the_process(tmp_path: Path) -> Non
 
 async def test_a_reading_connection_refuses_a_transaction(tmp_path: Path) -> None:
     async with await Store.open(own(tmp_path / "s.db")) as store:
-        with pytest.raises(Refused, match="opened for reading only"):
+        with pytest.raises(Refused, match="opened read only"):
             await store.read(lambda database: in_transaction(database, add, "one"))
 
 

@@ -52,7 +52,7 @@ def test_without_a_terminal_what_cannot_be_opened_is_told_first(
 ) -> None:
     missing, words = tmp_path / "missing", tmp_path / "words.txt"
     words.write_text("words")
-    for path, why in ((missing, "does not exist"), (words, "a text file and no SQLite database")):
+    for path, why in ((missing, "does not exist"), (words, "a text file, not a SQLite database")):
         assert main([argument.format(path) for argument in arguments]) == 1
         assert why in capsys.readouterr().err
     store = put(tmp_path / "s.db", some(1))

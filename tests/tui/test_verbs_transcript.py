@@ -108,7 +108,7 @@ async def test_fork_before_hands_the_text_over(
         assert run.app.main.opener.shown == made
         await run.open(SESSION, message_id(0))
         await run.press("F")
-        assert run.last.startswith("Nothing stands before the first message")
+        assert run.last.startswith("Nothing comes before the first message")
 
 
 async def test_rewind_previews_hides_and_restores(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ async def test_a_running_session_is_refused(key: str, tmp_path: Path) -> None:
         await at(run, 1)
         await run.press(key)
         assert run.last == (
-            "The session is running (Bash has no result yet); try again when it rests")
+            "The session is running (Bash has no result yet); try again when it is idle")
         assert run.app.screen is run.app.main
 
 

@@ -33,7 +33,7 @@ COMMAND_ROWS = 2
 def _plan(db: Database, session_id: str) -> ResumePlan:
     row = get(db, session_id)
     if row is None:
-        raise NotFound(f"there is no session {session_id}")
+        raise NotFound(f"no session with id {session_id!r}")
     return plan(db, row, os.environ, Path.home())
 
 
