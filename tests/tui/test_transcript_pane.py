@@ -61,6 +61,9 @@ class Harness(CommandApp):
     def on_session_opened(self, event: SessionOpened) -> None:
         self.posted.append(event)
 
+    def open_session(self, session_id: str, message_id: str | None = None) -> None:
+        self.posted.append(SessionOpened(session_id, message_id))
+
     def on_problem_occurred(self, event: ProblemOccurred) -> None:
         raise event.error or AssertionError(event.summary)
 

@@ -11,7 +11,7 @@ from tui.transcript.navigator import Navigator
 from tui.transcript.opener import Opener
 from tui.transcript.selected import SelectedPart
 from tui.transcript.shown import ShownSession
-from tui.verbs.doing import asking, open_now
+from tui.verbs.doing import asking
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -91,7 +91,7 @@ class SessionVerbs:
         if message_id is not None:
             part = self._shown.document.skeleton.locate(message_id)
             if part is None:
-                open_now(self._pane, self._shown.session_id, message_id)
+                host_of(self._pane).open_session(self._shown.session_id, message_id)
             else:
                 await self._navigator.jump(part, top=True)
 
@@ -105,7 +105,7 @@ class SessionVerbs:
         other = await neighbour(host, self._shown.session_id, step)
         if other is not None:
             host.select_session(other)
-            open_now(self._pane, other)
+            host.open_session(other)
 
     def show_tree(self) -> None:
         """Show the family of the session."""
@@ -142,5 +142,5 @@ class SessionVerbs:
         if child is None:
             return False
         self._opener.leave_for_child()
-        open_now(self._pane, child.id)
+        host_of(self._pane).open_session(child.id)
         return True

@@ -15,7 +15,6 @@ from store.errors import BackscrollError, NotFound, Refused
 from tui.host import host_of
 from tui.keys.queue import holds_key, release_key
 from tui.kit.text import fit, one_line
-from tui.messages import SessionOpened
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -38,15 +37,6 @@ class Done(NamedTuple, Generic[T]):
     """A verb that was done, with what it gave."""
 
     value: T
-
-
-def open_now(widget: Widget, session_id: str, message_id: str | None = None) -> None:
-    """Show a session and focus the transcript before the next key runs."""
-    go_into = getattr(widget.screen, "go_into", None)
-    if go_into is not None:
-        go_into(session_id, message_id)
-    else:
-        widget.post_message(SessionOpened(session_id, message_id))
 
 
 async def asking(widget: Widget, work: Coroutine[Any, Any, None]) -> None:
