@@ -74,6 +74,8 @@ def _model_id(value: Column) -> str | None:
 class ListRow:
     """What the list draws of one session; each field declares where it is read from.
 
+    A new field is one line above ``turns``; from there on, fields are set after the reading.
+
     Attributes:
         title: The user's title, else the stored one, else None.
         model: The model id, or None.

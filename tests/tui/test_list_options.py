@@ -40,17 +40,21 @@ async def test_a_column_needs_nothing_but_its_declaration(
 
 
 @pytest.mark.parametrize(
-    ("sort", "width", "names"),
+    ("sort", "width", "lines", "names"),
     [
-        ("recent", 40, ["turns", "tokens"]), ("recent", 60, ["turns", "tokens", "cost"]),
-        ("cost", 40, ["turns", "cost"]), ("cost", 60, ["turns", "tokens", "cost"]),
-        ("length", 40, ["messages", "tokens"]), ("length", 60, ["messages", "tokens", "cost"]),
+        ("recent", 40, 2, ["turns", "tokens"]), ("recent", 60, 2, ["turns", "tokens", "cost"]),
+        ("cost", 40, 2, ["turns", "cost"]), ("cost", 60, 2, ["turns", "tokens", "cost"]),
+        ("length", 40, 2, ["messages", "tokens"]),
+        ("length", 60, 2, ["messages", "tokens", "cost"]),
+        ("recent", 40, 1, ["tokens"]), ("cost", 40, 1, ["cost"]), ("length", 40, 1, ["messages"]),
+        ("recent", 80, 1, ["turns", "tokens"]), ("cost", 80, 1, ["turns", "cost"]),
+        ("length", 120, 1, ["messages", "tokens", "cost"]),
     ],
 )
 def test_a_list_always_shows_the_column_that_it_is_sorted_by(
-    sort: str, width: int, names: list[str]
+    sort: str, width: int, lines: int, names: list[str]
 ) -> None:
-    assert [each.field for each in shown_columns(width, 2, SORTS[sort])] == names
+    assert [each.field for each in shown_columns(width, lines, SORTS[sort])] == names
 
 
 @pytest.mark.parametrize("sort", SORTS)

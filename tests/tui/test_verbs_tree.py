@@ -10,6 +10,8 @@ from store.engine.database import Database, open_database
 from store.ids import IdMinter
 from store.queries import tree_facts
 from store.queries.compare import BranchTurn
+from store.queries.lineage import FamilyNode
+from store.queries.tree_facts import NodeFacts
 from store.system.clock import Clock
 from store.verbs.fork import fork
 from store.verbs.marks import label
@@ -21,7 +23,7 @@ from tests.tui.verbs_app import Running, drawn, query, running
 from tui.compare.screen import CompareScreen
 from tui.compare.turns import turn_blocks
 from tui.tree import screen as tree_module
-from tui.tree.screen import TreeScreen
+from tui.tree.screen import FactsReader, TreeScreen
 
 USAGE = {"usage": {"input": 1000, "output": 200, "reasoning": 0, "cache_read": 0, "cache_write": 0}}
 
@@ -259,3 +261,27 @@ def test_compared_calls_name_files_from_the_workspace_and_say_what_failed() -> N
     (block,) = turn_blocks(turn, whole=True, root="/w")
     told = [block.line(n, 60).text.rstrip() for n in range(block.height(60))]
     assert told == ["▎ go", "▎ Edit a/b.py", "▎ ✗ bash make", "  2 calls  ✗ 1 failed"]
+
+
+async def test_facts_are_read_for_what_was_drawn_once_and_again_when_wanted() -> None:
+    asked: list[list[str]] = []
+
+    async def read(nodes: list[FamilyNode]) -> dict[str, NodeFacts] | None:
+        asked.append([node.id for node in nodes])
+        if len(asked) == 1:
+            reader.want(node_named("ses_c"))
+        return {node.id: NodeFacts(len(asked), None, False, ()) for node in nodes}
+
+    reader = FactsReader(read, lambda: None)
+    assert not reader.is_due
+    reader.want(node_named("ses_a"), node_named("ses_b"), node_named("ses_a"))
+    assert reader.is_due
+    await reader.run()
+    assert asked == [["ses_a", "ses_b"], ["ses_c"]] and not reader.is_due
+    reader.want(node_named("ses_a"))
+    await reader.run()
+    assert (reader.facts["ses_a"].turns, reader.facts["ses_b"].turns) == (3, 1)
+
+
+def node_named(session_id: str) -> FamilyNode:
+    return FamilyNode(session_id, None, "pi", "fork", 1, True, None, None, 0, 0, 0, None, 0)

@@ -9,6 +9,9 @@ from store.queries.list_options import Sort
 from store.queries.listing import ListRow
 from tui.kit import figures
 
+ONE_LINE_FROM = 72
+"""From this width of a list on a row has room for all its facts on one line."""
+
 
 class Column(NamedTuple):
     """A column of figures.
@@ -20,7 +23,7 @@ class Column(NamedTuple):
         from_width: Width of a list from which there is room for it, for rows of two lines
             and of one; None where it is only shown in a list that is sorted by it.
         instead_of: The column whose place it takes in a list that is sorted by it and has no
-            room for both.
+            room for both; else it takes the place of the last one.
     """
 
     field: str
@@ -35,7 +38,7 @@ def _turns(row: ListRow) -> str:
 
 
 COLUMNS: tuple[Column, ...] = (
-    Column("turns", _turns, (8, 11)),
+    Column("turns", _turns, (8, 11), (0, ONE_LINE_FROM)),
     Column("messages", lambda row: figures.count_of(row.messages, "msg"), (8, 11), None, "turns"),
     Column("tokens", lambda row: figures.tokens(row.tokens) if row.tokens else "", (6, 6)),
     Column("cost", lambda row: figures.money(row.cost) if row.cost > 0 else "", (8, 8), (48, 100),
@@ -56,7 +59,8 @@ def shown_columns(width: int, lines: int, sort: Sort) -> list[Column]:
     shown = [each for each in COLUMNS if each.from_width and width >= each.from_width[at]]
     wanted = next((each for each in COLUMNS if each.field == sort.field), None)
     if wanted is not None and wanted not in shown:
-        shown = [wanted if each.field == wanted.instead_of else each for each in shown]
+        names = [each.field for each in shown]
+        shown[names.index(wanted.instead_of) if wanted.instead_of in names else -1] = wanted
     return shown
 
 

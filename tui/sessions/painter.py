@@ -15,14 +15,12 @@ from tui.kit.glyphs import Glyphs
 from tui.kit.lines import Line, Run
 from tui.kit.paint import Paint, blank, strip_of
 from tui.kit.text import cells, fit, fit_path, one_line
-from tui.sessions.columns import figures_of, shown_columns
+from tui.sessions.columns import ONE_LINE_FROM, figures_of, shown_columns
 from tui.sessions.model import GroupSpan, ListModel
 from tui.sessions.wording import STATE_WORDS, age, folder, heading, model_name, short_kind
 
 GUTTER = 3
 """Columns of the bar, the state's glyph and a space."""
-ONE_LINE_FROM = 72
-"""From this width on a row has room for all its columns on one line."""
 TALL_FROM = 14
 """From this height of the list on a row has two lines."""
 
@@ -255,8 +253,8 @@ class RowPainter(NamedTuple):
     def _one_line_facts(self, row: ListRow, entry: Entry) -> list[Run]:
         when, when_ink = self._age(row, entry)
         if self.width < ONE_LINE_FROM:
-            spent = figures.tokens(row.tokens) if row.tokens else ""
-            return [(f"{spent:>6} ", "faint"), (f"{when:>4}", when_ink)]
+            shown, ink = self._figures(row, entry)
+            return [(f"{shown} ", ink), (f"{when:>4}", when_ink)]
         words = self._word(row, entry)
         room = ORIGIN_COLUMNS - sum(cells(text) for text, _ in words)
         origin = self._origin(row, max(0, room - 1))
