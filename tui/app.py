@@ -30,8 +30,8 @@ from tui.kit.theme import OWN_THEMES, default_theme
 from tui.live.syncing import Syncing
 from tui.messages import ProblemOccurred
 from tui.start import problems
-from tui.start.library import Library
-from tui.start.state import ViewState, load_state, save_state, state_path
+from tui.state.library import Library
+from tui.state.view_state import ViewState, load_state, save_state, state_path
 
 if TYPE_CHECKING:
     from textual.command import Provider
@@ -153,7 +153,7 @@ class BackscrollApp(CommandApp):
 
             page = read_first_page(self.library, self.view_state)
             if page.rows:
-                from tui.start.first_screen import FirstScreen
+                from tui.main.first_screen import FirstScreen
 
                 self.inputs.pause()
                 return FirstScreen(self.library, self.view_state, page)

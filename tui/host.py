@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from store.config import Settings
     from tui.keys.table import CommandTable
-    from tui.start.library import Library
+    from tui.state.library import Library
 
 T = TypeVar("T")
 
@@ -145,3 +145,8 @@ class Host(Terminal, Protocol):
 def host_of(widget: Widget) -> Host:
     """Return the host of a widget or screen."""
     return cast("Host", widget.app)
+
+
+def cannot_write(owner: Widget) -> str | None:
+    """Return why no verb can be done to this store, None where they can."""
+    return host_of(owner).library.database.file_read_only

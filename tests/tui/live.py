@@ -22,7 +22,7 @@ from tests.tui.workers import workers_done
 from tui.app import BackscrollApp
 from tui.sessions.model import build_model
 from tui.sessions.pane import SessionsPane
-from tui.start.library import Library
+from tui.state.library import Library
 from tui.transcript import search as search_text
 from tui.transcript.document import Document
 from tui.transcript.measures import estimates

@@ -15,7 +15,7 @@ from store.engine.database import open_database
 from tests.tui.workers import workers_done
 from tui.app import BackscrollApp
 from tui.sessions.pane import SessionsPane
-from tui.start.library import Library
+from tui.state.library import Library
 
 NOW = 1_795_000_000_000
 MINUTE = 60_000

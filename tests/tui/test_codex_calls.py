@@ -6,8 +6,8 @@ import pytest
 
 from store.exports.tool_line import tool_subject
 from tui.kit import diff
-from tui.transcript.calls import describe
 from tui.transcript.tool_lines import status_glyph
+from tui.words.calls import describe
 
 HEAD = "Chunk ID: 4a\nWall time: 0.1 seconds\nProcess exited with code 3\n"
 

@@ -12,7 +12,7 @@ from tui.app import BackscrollApp
 from tui.kit.text import cells
 from tui.sessions.empty import empty_words
 from tui.sessions.header import ListTitle, Tally
-from tui.start.library import Library
+from tui.state.library import Library
 
 
 @pytest.mark.parametrize(

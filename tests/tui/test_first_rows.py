@@ -17,11 +17,11 @@ from store.config import Settings
 from tests.tui.stores import NOW, put, settled, some
 from tests.tui.terminals import on_a_terminal
 from tui.app import BackscrollApp
-from tui.main.layout import LayoutState
+from tui.main.first_screen import ABOVE, BELOW, FirstScreen
 from tui.main.screen import MainScreen
-from tui.start.first_screen import ABOVE, BELOW, FirstScreen
-from tui.start.library import Library
-from tui.start.state import ViewState, load_state, save_state, state_path
+from tui.state.layout import LayoutState
+from tui.state.library import Library
+from tui.state.view_state import ViewState, load_state, save_state, state_path
 
 TURNS = re.compile(r"\d+ turns")
 """They are counted later, now and then before the main screen is painted."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.stores import browser, put, settled, some
-from tui.main.layout import LayoutState, PaneName, arrange
+from tui.state.layout import LayoutState, PaneName, arrange
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tui.sessions.loader import ListLoader
 from tui.sessions.order import AGAIN_EVERY_S, REPORTED_AFTER, STILL_S, LiveOrder
 from tui.sessions.selection import Selection
 from tui.sessions.turns import TurnCounter
-from tui.start.library import Library
+from tui.state.library import Library
 
 
 class FakeTimer:

@@ -14,8 +14,8 @@ from tui.live.summary import StoreCounter
 from tui.main.inspecting import InspectorFeed
 from tui.main.opener import SessionOpener
 from tui.messages import PartSelected
-from tui.start.library import Library
-from tui.start.state import ViewState
+from tui.state.library import Library
+from tui.state.view_state import ViewState
 
 
 class Stopped:

@@ -12,7 +12,7 @@ from store.engine.database import open_database
 from store.queries import sessions
 from tests.tui.stores import NOW, put, some
 from tui.live.polling import FILE_EVERY, Health, Poller
-from tui.start.library import Library
+from tui.state.library import Library
 
 
 @dataclass

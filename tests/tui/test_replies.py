@@ -10,7 +10,7 @@ import pytest
 from store.conversation.replies import approved_plan, reply_in
 from tests.sources.cases import case_drafts
 from tests.tui.test_transcript_layout import block_of, shown
-from tui.transcript.calls import describe
+from tui.words.calls import describe
 
 FIXED = (
     "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it"

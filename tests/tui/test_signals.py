@@ -13,7 +13,7 @@ import pytest
 
 from tests.tui.stores import put, some
 from tests.tui.terminals import on_a_terminal
-from tui.start.state import load_state, state_path
+from tui.state.view_state import load_state, state_path
 
 MODES = re.compile(rb"\x1b\[\?(\d+)([hl])")
 AT_REST = {b"25": b"h", b"7": b"h"}

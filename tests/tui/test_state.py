@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from store.config import load_config, quick_config
-from tui.main.layout import LayoutState
-from tui.start.state import MOST_PLACES, ViewState, load_state, save_state, state_path
+from tui.state.layout import LayoutState
+from tui.state.view_state import MOST_PLACES, ViewState, load_state, save_state, state_path
 
 
 def test_it_comes_back_as_it_was(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from store.system.streams import Painted
 from tui.cli.output import Printer, home_path, local_time, note
 from tui.cli.stores import store_for_reading
 from tui.kit import figures
-from tui.sessions.wording import STATE_WORDS
+from tui.words.sessions import STATE_WORDS
 
 _ABSOLUTE = re.compile(r"^(/|[A-Za-z]:\\|\\\\)")
 _MARKS = {"fork": "↱ ", "subagent": "↳ ", "continuation": "↱ ", "unknown": "↱ "}

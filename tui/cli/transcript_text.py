@@ -17,11 +17,11 @@ from store.text.exact_json import encode
 from tui.cli.output import Printer, local_time
 from tui.kit.diff import DiffLine
 from tui.kit.text import one_line
-from tui.transcript.calls import Call, describe, ended_in
 from tui.transcript.data_lines import WORDED, data_lines
-from tui.transcript.facts import tokens_out
 from tui.transcript.item import Item, Setting
-from tui.transcript.plain import as_dict, media_line, readable, strip_tags
+from tui.words.calls import Call, describe, ended_in
+from tui.words.messages import tokens_out
+from tui.words.plain import as_dict, media_line, readable, strip_tags
 
 OUTPUT_LINES = 8
 REASONING_LINES = 3

@@ -12,8 +12,8 @@ from tui.kit.lines import Line, Run
 from tui.kit.markdown import layout
 from tui.kit.text import one_line
 from tui.kit.wrap import plain_lines
-from tui.transcript.calls import describe
 from tui.verbs.doing import counted
+from tui.words.calls import describe
 
 PROMPT_LINES, CALL_LINES, ANSWER_LINES = 3, 6, 8
 SHORT_CHARACTERS = 2_000

@@ -12,8 +12,8 @@ from store.engine.reading import decoded
 from store.rows import PartRow, SessionRow
 from tui.kit.figures import count_of
 from tui.kit.text import one_line
-from tui.transcript.calls import describe
-from tui.transcript.plain import output_text
+from tui.words.calls import describe
+from tui.words.plain import output_text
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})([^\n`]*)\n(.*?)^\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
 

@@ -10,7 +10,7 @@ from store.engine.reading import decoded
 from store.queries.inspection import PartDetail
 from tui.kit.text import one_line
 from tui.kit.tree import Node, open_at_first
-from tui.transcript.calls import Call, describe
+from tui.words.calls import Call, describe
 
 _ROLE_INKS = {"user": "user", "assistant": "assistant", "system": "fork"}
 _VERDICTS = {

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from store.engine.companions import signature
-from tui.start.library import Library
+from tui.state.library import Library
 
 FILE_EVERY = 10
 """Polls between two looks at the file itself, where the connection sees its writes."""

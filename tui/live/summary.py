@@ -16,7 +16,7 @@ from store.queries.listing import ListRow
 from store.queries.summary import Totals, totals
 from tui.live.polling import Health
 from tui.messages import ProblemOccurred
-from tui.start.library import Library
+from tui.state.library import Library
 
 SECOND = 1_000
 COUNTED_EVERY_S = 1.0

@@ -14,7 +14,7 @@ from store.engine.changes import Moved
 from store.errors import StoreError
 from tui.live.polling import Health, Poller
 from tui.messages import ProblemOccurred
-from tui.start.library import Library
+from tui.state.library import Library
 
 
 class Pace(NamedTuple):

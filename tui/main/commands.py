@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from tui.host import cannot_write
 from tui.keys.declaration import Command, always
-from tui.verbs.doing import cannot_write
-from tui.verbs.undo import redo, undo
 
 if TYPE_CHECKING:
     from tui.main.screen import MainScreen
@@ -51,9 +50,9 @@ APP_COMMANDS: tuple[Command[MainScreen], ...] = (
     _command("theme", ("f9",), "theme", "Switch between the dark and the light theme",
              run=lambda screen: screen.switch_theme()),
     _command("undo", ("U",), "undo", "Undo the last change", "Verbs", footer=75,
-             available=cannot_write, run=lambda screen: undo(screen.host)),
+             available=cannot_write, run=lambda screen: screen.undo()),
     _command("redo", ("ctrl+r",), "redo", "Redo", "Verbs", available=cannot_write,
-             run=lambda screen: redo(screen.host)),
+             run=lambda screen: screen.redo()),
     _command("continue", ("C",), "continue", "Resume in its agent", "Verbs", footer=35,
              available=_has_session, run=lambda screen: screen.resume()),
     _command("back", ("escape",), "back", "Go back one step",

@@ -9,7 +9,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from tui.messages import PartSelected, ProblemOccurred
-from tui.start.library import Library
+from tui.state.library import Library
 
 if TYPE_CHECKING:
     from tui.inspector.pane import InspectorPane

@@ -9,8 +9,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 
 from tui.messages import ProblemOccurred
-from tui.start.library import Library
-from tui.start.state import ViewState
+from tui.state.library import Library
+from tui.state.view_state import ViewState
 
 if TYPE_CHECKING:
     from tui.transcript.pane import TranscriptPane

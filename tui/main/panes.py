@@ -17,7 +17,8 @@ from tui.keys.table import CommandTable
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line
 from tui.kit.paint import blank, paint_of, strip_of
-from tui.main.layout import (
+from tui.sessions.pane import SessionsPane
+from tui.state.layout import (
     PANES,
     THREE_PANES,
     TWO_PANES,
@@ -26,8 +27,7 @@ from tui.main.layout import (
     PaneName,
     arrange,
 )
-from tui.sessions.pane import SessionsPane
-from tui.start.state import ViewState
+from tui.state.view_state import ViewState
 
 SCOPES: dict[PaneName, Scope] = {
     "sessions": "list", "transcript": "transcript", "inspector": "inspector",

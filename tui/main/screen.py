@@ -35,9 +35,9 @@ from tui.messages import (
     SessionOpened,
 )
 from tui.sessions.pane import SessionsPane
-from tui.start.state import ViewState
-from tui.verbs import undo
+from tui.state.view_state import ViewState
 from tui.verbs.doing import asking
+from tui.verbs.undo import redo, report_undone_rewind, undo
 
 if TYPE_CHECKING:
     from tui.inspector.pane import InspectorPane
@@ -216,7 +216,7 @@ class MainScreen(CommandPane, Screen[None]):
         if self.transcript is not None:
             await self.transcript.follower.refresh(moved)
         await self.sessions.look_again(moved)
-        await undo.report_undone_rewind(self.host, moved)
+        await report_undone_rewind(self.host, moved)
         self.counter.moved_at = self.library.clock()
         self.counter.count_soon()
         above = self.app.screen
@@ -289,6 +289,14 @@ class MainScreen(CommandPane, Screen[None]):
         """Switch between the dark and the light theme."""
         dark = self.app.current_theme.dark
         self.app.theme = "backscroll-light" if dark else "backscroll-dark"
+
+    async def undo(self) -> None:
+        """Undo the last change of the store."""
+        await undo(self.host)
+
+    async def redo(self) -> None:
+        """Redo what was undone last."""
+        await redo(self.host)
 
     async def resume(self) -> None:
         """Resume the session in its agent."""

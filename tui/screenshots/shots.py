@@ -143,7 +143,7 @@ async def frames(shot: Shot, folder: Path) -> list[Frame]:
     from store.config import Settings
     from store.demo import make_demo
     from tui.app import BackscrollApp
-    from tui.start.library import Library
+    from tui.state.library import Library
 
     def clock() -> int:
         return shot.now

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from store.queries.list_options import GROUPS, SORTS
+from tui.host import cannot_write
 from tui.keys.declaration import Command, always
-from tui.verbs.doing import cannot_write
 
 if TYPE_CHECKING:
     from tui.sessions.pane import SessionsPane

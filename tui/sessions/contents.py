@@ -20,8 +20,8 @@ from tui.sessions.loader import ListLoader
 from tui.sessions.model import ListModel
 from tui.sessions.selection import Selection
 from tui.sessions.view import SessionList
-from tui.start.library import Library
-from tui.start.state import ViewState
+from tui.state.library import Library
+from tui.state.view_state import ViewState
 
 if TYPE_CHECKING:
     from textual.worker import Worker

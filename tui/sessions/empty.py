@@ -14,7 +14,7 @@ from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line
 from tui.kit.paint import Paint, blank, strip_of
 from tui.kit.text import fit_path, one_line, wrap
-from tui.sessions.wording import folder
+from tui.words.sessions import folder
 
 MOST_PATH = 60
 

@@ -9,8 +9,8 @@ from store.queries.list_keys import ListKeys
 from store.queries.list_options import GROUPS
 from store.queries.listing import ListQuery, ListRow
 from tui.sessions.model import ListModel, build_model
-from tui.start.library import Library
-from tui.start.state import ViewState
+from tui.state.library import Library
+from tui.state.view_state import ViewState
 
 FIRST_PAGE = 64
 READ_WHOLE_UP_TO = 3_000

@@ -21,7 +21,7 @@ from tui.kit.lines import Line
 from tui.kit.paint import paint_of, strip_of
 from tui.kit.text import cells, fit, fit_path
 from tui.kit.text_line import TextLine
-from tui.sessions.wording import FILTER_WORDS, folder
+from tui.words.sessions import FILTER_WORDS, folder
 
 ONLY, ALL_FOLDERS = " only ", "all folders"
 

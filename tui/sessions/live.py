@@ -14,7 +14,7 @@ from tui.sessions.filter import ListFilter
 from tui.sessions.order import LiveOrder
 from tui.sessions.turns import TurnCounter
 from tui.sessions.view import PREFETCH, SessionList
-from tui.start.library import Library
+from tui.state.library import Library
 
 MOST_NAMED = 500
 """Where more sessions than this have changed, what is seen is read again instead."""

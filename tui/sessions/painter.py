@@ -17,7 +17,7 @@ from tui.kit.paint import Paint, blank, strip_of
 from tui.kit.text import cells, fit, fit_path, one_line
 from tui.sessions.columns import ONE_LINE_FROM, figures_of, shown_columns
 from tui.sessions.model import GroupSpan, ListModel
-from tui.sessions.wording import STATE_WORDS, age, folder, heading, model_name, short_kind
+from tui.words.sessions import STATE_WORDS, age, folder, heading, model_name, short_kind
 
 GUTTER = 3
 """Columns of the bar, the state's glyph and a space."""

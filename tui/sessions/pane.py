@@ -29,8 +29,8 @@ from tui.sessions.selection import Selection
 from tui.sessions.targets import ListTargets
 from tui.sessions.turns import TurnCounter
 from tui.sessions.view import SessionList
-from tui.start.library import Library
-from tui.start.state import ViewState
+from tui.state.library import Library
+from tui.state.view_state import ViewState
 from tui.verbs.sessions import SessionActions
 
 

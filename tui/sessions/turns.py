@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from store.queries.listing import ListRow
 from tui.sessions.jobs import Jobs
-from tui.start.library import Library
+from tui.state.library import Library
 
 if TYPE_CHECKING:
     from textual.timer import Timer

@@ -14,7 +14,7 @@ from store.system.locations import library_path, private_folder, scratch_dir
 from store.system.paths import expanded
 from store.system.processes import is_alive
 from tui.kit.figures import home_path
-from tui.start.library import Library
+from tui.state.library import Library
 
 if TYPE_CHECKING:
     from store.engine.server_url import Root, ServerUrl

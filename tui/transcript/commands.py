@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from tui.host import cannot_write
 from tui.keys.declaration import Command
-from tui.verbs.doing import cannot_write, still_opening
 
 if TYPE_CHECKING:
     from tui.transcript.pane import TranscriptPane
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def _has_session(pane: TranscriptPane) -> str | None:
     if pane.shown.has_parts:
         return None
-    return "The session is still loading" if still_opening(pane) else "No session is shown"
+    return "The session is still loading" if pane.is_opening else "No session is shown"
 
 
 def _has_needle(pane: TranscriptPane) -> str | None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from store.errors import BackscrollError
 from store.rows import PartRow
 from tui.kit.text import clean
-from tui.transcript.calls import describe
 from tui.transcript.shown import ShownSession
+from tui.words.calls import describe
 
 if TYPE_CHECKING:
     from textual.widget import Widget

@@ -12,10 +12,10 @@ from tui.kit.lines import Line, Run, cut, indented, width_of
 from tui.kit.markdown import layout
 from tui.kit.text import clean, one_line, one_row
 from tui.kit.wrap import plain_lines, wrap_runs
-from tui.transcript.calls import shortened, todo_items
 from tui.transcript.item import Item, Setting
-from tui.transcript.plain import as_dict, as_list, media_line, readable
 from tui.transcript.prose import CAP_CHARACTERS, capped_lines
+from tui.words.calls import shortened, todo_items
+from tui.words.plain import as_dict, as_list, media_line, readable
 
 Laid = tuple[list[Line], str, bool]
 """Lines, role of the bar, whether something is folded away."""

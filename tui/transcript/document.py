@@ -16,9 +16,9 @@ from tui.transcript.heights import Heights
 from tui.transcript.item import Item, Level, Setting
 from tui.transcript.layout import PartBlock, lay_out
 from tui.transcript.measures import estimate
-from tui.transcript.plain import as_dict, decode
 from tui.transcript.skeleton import EMPTY_INDEX, SILENT, Skeleton, append
 from tui.transcript.surroundings import Surroundings
+from tui.words.plain import as_dict, decode
 
 Key = tuple[str, int]
 """Message id and ``"index"`` of a part."""

@@ -21,12 +21,12 @@ from tui.transcript.document import Document
 from tui.transcript.finder import Finder
 from tui.transcript.new_below import NewBelow
 from tui.transcript.placement import Placement
-from tui.transcript.plain import as_dict, decode
 from tui.transcript.reader import SessionReader
 from tui.transcript.running import RunningCalls
 from tui.transcript.selected import SelectedPart
 from tui.transcript.shown import PaneServices, ShownSession
 from tui.transcript.snapshot import ViewportSnapshot
+from tui.words.plain import as_dict, decode
 
 WHOLE_EVERY_S = 0.4
 """At least this long between two checks of the whole skeleton."""

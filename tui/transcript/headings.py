@@ -20,16 +20,16 @@ from tui.kit.guard import filtered
 from tui.kit.lines import Line, Run
 from tui.kit.paint import Paint, paint_of, row_of
 from tui.kit.text import cells, fit, one_line
-from tui.sessions.wording import folder, model_name
-from tui.transcript.calls import describe
 from tui.transcript.document import Document
-from tui.transcript.facts import message_facts
 from tui.transcript.heights import Heights
 from tui.transcript.new_below import NewBelow
-from tui.transcript.plain import as_dict, decode
 from tui.transcript.search import Search
 from tui.transcript.shown import ShownSession
 from tui.transcript.skeleton import UNSETTLED, WAITING
+from tui.words.calls import describe
+from tui.words.messages import message_facts
+from tui.words.plain import as_dict, decode
+from tui.words.sessions import folder, model_name
 
 MAP_CELLS = 20
 LIVE = ("running", "retrying", "waiting-approval", "waiting-input")

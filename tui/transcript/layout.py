@@ -11,14 +11,14 @@ from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Run, cut, width_of
 from tui.kit.text import clean, one_line
 from tui.kit.wrap import plain_lines, wrap_runs
-from tui.transcript.calls import describe
 from tui.transcript.data_lines import data_lines, divider
-from tui.transcript.facts import clock_time, day, message_facts
 from tui.transcript.item import Item, Setting
-from tui.transcript.plain import as_dict, readable, strip_tags
 from tui.transcript.prose import first_line, reasoning_lines, text_lines
 from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED, SILENT
 from tui.transcript.tool_lines import tool_lines
+from tui.words.calls import describe
+from tui.words.messages import clock_time, day, message_facts
+from tui.words.plain import as_dict, readable, strip_tags
 
 _BARS = {"user": "user", "assistant": "assistant", "system": "muted"}
 _ASIDE = {"meta": "context", "notification": "notification"}

@@ -16,10 +16,10 @@ from tui.transcript.document import Document
 from tui.transcript.follower import Follower
 from tui.transcript.headings import Headings
 from tui.transcript.placement import Placement
-from tui.transcript.plain import as_dict, decode
 from tui.transcript.reader import SessionReader
 from tui.transcript.selected import SelectedPart
 from tui.transcript.shown import PaneServices, ShownSession
+from tui.words.plain import as_dict, decode
 
 MOST_FOLDS = 200
 """Folds that are kept with a place."""

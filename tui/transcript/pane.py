@@ -42,7 +42,7 @@ from tui.transcript.selected import SelectedPart
 from tui.transcript.shown import ShownSession
 from tui.transcript.verbs import SessionVerbs
 from tui.transcript.view import TranscriptView
-from tui.verbs.doing import opened
+from tui.verbs.doing import opened, still_opening
 
 
 class TranscriptPane(CommandPane, Vertical):
@@ -109,6 +109,11 @@ class TranscriptPane(CommandPane, Vertical):
     def session(self) -> SessionRow | None:
         """The session that is shown."""
         return self.shown.session
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether a session is being opened."""
+        return still_opening(self) is not None
 
     @property
     def cursor(self) -> int:

@@ -11,7 +11,7 @@ from tui.kit.markdown import layout
 from tui.kit.text import one_line
 from tui.kit.wrap import plain_lines
 from tui.transcript.item import Item, Setting
-from tui.transcript.plain import as_dict
+from tui.words.plain import as_dict
 
 CAP_CHARACTERS = 64_000
 CAP_MARKDOWN = 32_000

@@ -14,10 +14,10 @@ from typing import Any
 from store.engine.database import Database
 from store.queries.transcript import matches
 from tui.kit.text import clean
-from tui.transcript.calls import describe
 from tui.transcript.document import Key
-from tui.transcript.plain import as_dict, decode, readable
 from tui.transcript.skeleton import Skeleton
+from tui.words.calls import describe
+from tui.words.plain import as_dict, decode, readable
 
 PARTS_AT_ONCE = 1_500
 _SAFE = re.compile(r"[A-Za-z0-9 _-]+")

@@ -13,10 +13,10 @@ from store.activity.judgement import Activity
 from store.rows import SessionRow
 from tui.transcript.document import Document
 from tui.transcript.item import Level, Setting
-from tui.transcript.plain import as_dict, decode
 from tui.transcript.reader import SessionReader
 from tui.transcript.search import Search
 from tui.transcript.view import TranscriptView
+from tui.words.plain import as_dict, decode
 
 
 class PaneServices(Protocol):

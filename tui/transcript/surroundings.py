@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from tui.transcript.facts import same_day
 from tui.transcript.item import Around
 from tui.transcript.measures import hidden_runs, newest_message
 from tui.transcript.skeleton import HIDDEN, INHERITED, QUEUED, SILENT, Skeleton
+from tui.words.messages import same_day
 
 _ASIDES = frozenset({"meta", "notification"})
 _EVENTS = frozenset({"data-event", "data-retry"})

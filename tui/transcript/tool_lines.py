@@ -12,7 +12,6 @@ from tui.kit.lines import Line, Run, cut, indented, width_of
 from tui.kit.markdown import layout
 from tui.kit.text import cells, clean, fit, fit_path
 from tui.kit.wrap import plain_lines, wrap_runs
-from tui.transcript.calls import Call, ended_in
 from tui.transcript.item import Item, Level, Setting
 from tui.transcript.prose import (
     CAP_CHARACTERS,
@@ -21,6 +20,7 @@ from tui.transcript.prose import (
     first_line,
     more_line,
 )
+from tui.words.calls import Call, ended_in
 
 _NUMBERED = re.compile(r"^\s*(\d+)(?:→|\t)(.*)$")
 STATUS_INKS = {

@@ -13,7 +13,7 @@ from tui.kit.blocks import Block, Spot
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Link, Run, cut
 from tui.kit.text import one_line
-from tui.sessions.wording import age
+from tui.words.sessions import age
 
 DEEPEST = 12
 """Levels whose rails are drawn; deeper ones are drawn as deep as these."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from tui.host import cannot_write
 from tui.keys.declaration import Command, always
-from tui.verbs.doing import cannot_write
 
 if TYPE_CHECKING:
     from tui.tree.screen import TreeScreen

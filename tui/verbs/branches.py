@@ -10,8 +10,8 @@ from store.queries.sessions import get
 from store.rows import SessionRow
 from tui.dialogs.choose import ChooseDialog, Option
 from tui.kit import figures
-from tui.sessions.wording import age
 from tui.verbs.doing import ask_store
+from tui.words.sessions import age
 
 if TYPE_CHECKING:
     from tui.host import Host

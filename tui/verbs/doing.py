@@ -12,7 +12,6 @@ from weakref import WeakSet
 from textual.worker import WorkerError
 
 from store.errors import BackscrollError, NotFound, Refused
-from tui.host import host_of
 from tui.keys.queue import holds_key, release_key
 from tui.kit.text import fit, one_line
 
@@ -75,11 +74,6 @@ async def _finished(worker: Worker[Any]) -> None:
 async def _ended(worker: Worker[Any]) -> None:
     with suppress(WorkerError):
         await worker.wait()
-
-
-def cannot_write(owner: Widget) -> str | None:
-    """Return why no verb can be done to this store, None where they can."""
-    return host_of(owner).library.database.file_read_only
 
 
 _THE_MESSAGE = re.compile(r"^message \S+(?= (?:is|was) )")

@@ -20,8 +20,8 @@ from tui.dialogs.choose import ChooseDialog, Option
 from tui.dialogs.notes import words
 from tui.host import Rewound
 from tui.kit import figures
-from tui.transcript.facts import clock_time, day
 from tui.verbs.doing import ask_store, counted, perform, told
+from tui.words.messages import clock_time, day
 
 if TYPE_CHECKING:
     from tui.host import Host

@@ -11,7 +11,7 @@ from store.conversation.replies import approved_plan, reply_in
 from tui.kit import diff, figures
 from tui.kit.diff import DiffLine
 from tui.kit.text import one_line, one_row
-from tui.transcript.plain import as_dict, as_list, output_text, readable
+from tui.words.plain import as_dict, as_list, output_text, readable
 
 Status = Literal[
     "running", "waiting", "ok", "failed", "denied", "interrupted", "pending", "ended",

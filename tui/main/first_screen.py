@@ -10,12 +10,12 @@ from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line
 from tui.kit.paint import blank, paint_of, strip_of
 from tui.kit.text import cells
-from tui.main.layout import arrange
 from tui.sessions.first_page import FirstPage
 from tui.sessions.painter import Entry, RowPainter, row_height
-from tui.sessions.wording import FILTER_WORDS
-from tui.start.library import Library
-from tui.start.state import ViewState
+from tui.state.layout import arrange
+from tui.state.library import Library
+from tui.state.view_state import ViewState
+from tui.words.sessions import FILTER_WORDS
 
 ABOVE = 3
 """Lines above the list: the top line and the list's header."""

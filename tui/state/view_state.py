@@ -21,7 +21,7 @@ from store.queries.list_options import (
 )
 from store.system.locations import private_folder, state_dir
 from store.system.paths import read_regular, real_path
-from tui.main.layout import PANES, LayoutState, PaneName
+from tui.state.layout import PANES, LayoutState, PaneName
 
 MOST_PLACES = 300
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from store.usage import spent_of
 from tui.kit import figures
-from tui.sessions.wording import model_name
-from tui.transcript.plain import as_dict
+from tui.words.plain import as_dict
+from tui.words.sessions import model_name
 
 
 def clock_time(at: int) -> str:
