@@ -12,9 +12,9 @@ from store.engine.database import Database
 from store.engine.reading import decoded, number, number_or_none, text
 from store.errors import NotFound
 from store.queries import sessions
-from store.queries.counted import counted
 from store.queries.inspection import LinkedSession, linked
 from store.queries.originals import record_count
+from store.queries.shared_answers import shared_answers
 from store.rows import SessionRow
 from store.usage import Spent, spent_of
 
@@ -98,7 +98,7 @@ class Timeline:
 
     Attributes:
         spent: What the session itself spent: hidden turns too, but no answer that another
-            session counts (``store.queries.counted``).
+            session counts (``store.queries.shared_answers``).
         models: Assistant messages by model, as ``provider/model`` and variant.
         prompts: Assistant messages by the digest of their system prompt.
         tools: Calls by tool.
@@ -168,7 +168,7 @@ def timeline(db: Database, session_id: str) -> Timeline:
     in afterwards: ``Timeline.count(tool_calls(db, ids))``.
     """
     found = Timeline()
-    shared = counted(db, [session_id]).usage
+    shared = shared_answers(db, [session_id]).usage
     for message_id, role, hidden_at, at, metadata in _messages(db, session_id):
         if isinstance(metadata.get("queued_at"), int | float):
             continue

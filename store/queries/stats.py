@@ -13,8 +13,8 @@ from typing import Literal
 
 from store.engine.database import Database
 from store.engine.reading import amount, decoded, number
-from store.queries.counted import Counted, counted
 from store.queries.list_keys import day_of
+from store.queries.shared_answers import SharedAnswers, shared_answers
 from store.queries.transcript import last_usage
 from store.usage import KEYS, Spent, bucket_sql, context_size
 
@@ -58,7 +58,7 @@ def spending(
     """Return what was spent, the dearest group first.
 
     An answer that several messages hold is counted once, for the one that had it first; see
-    ``store.queries.counted``.
+    ``store.queries.shared_answers``.
 
     Args:
         db: The store.
@@ -68,7 +68,7 @@ def spending(
     groups: dict[str, Spending] = {}
     members: dict[str, set[str]] = {}
     bills: dict[str, _Bill] = {}
-    shared = counted(db, session_ids)
+    shared = shared_answers(db, session_ids)
     for message_id, session_id, group, at, said, *values in _answers(db, by, session_ids):
         name = day_of(number(at)) if by == "day" else str(group or "")
         entry = groups.setdefault(name, Spending(name))
@@ -126,7 +126,7 @@ def _answers(
 
 
 def _add_untold(
-    db: Database, groups: dict[str, Spending], bills: dict[str, _Bill], shared: Counted
+    db: Database, groups: dict[str, Spending], bills: dict[str, _Bill], shared: SharedAnswers
 ) -> None:
     """Add what a session cost beyond what its answers tell, to where most of it was spent."""
     for session_id, bill in bills.items():
@@ -140,7 +140,7 @@ def _add_untold(
             groups[max(bill.groups, key=lambda name: bill.groups[name])].cost_usd += rest
 
 
-def _total_of(session_id: str, metadata_json: str, shared: Counted) -> float:
+def _total_of(session_id: str, metadata_json: str, shared: SharedAnswers) -> float:
     """Return what a session itself added to the running totals that its source keeps."""
     own = decoded(metadata_json).get("backscroll")
     cost = own.get("cost") if isinstance(own, dict) else None

@@ -4,7 +4,7 @@ The name is in ``metadata_json.source.answer`` as ``[name, request, words]``: di
 the API's id of the answer, of its request (null where a source does not say), and of what
 the answer says. An answer without an id of the API is named by its time and its words,
 ``[name]``. What follows from equal names is decided when they are read
-(``store.queries.counted``), so that the order in which files come does not matter.
+(``store.queries.shared_answers``), so that the order in which files come does not matter.
 """
 
 from __future__ import annotations

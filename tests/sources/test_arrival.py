@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from store.engine.database import Database, open_database
-from store.queries.counted import counted
+from store.queries.shared_answers import shared_answers
 from store.sources.registry import source
 from store.sync.engine import Sync
 from store.sync.settings import Settings
@@ -134,7 +134,7 @@ def shown(database: Database) -> dict[str, Any]:
     ):
         found[session_id] = {"title": title, "lineage": lineage, "parent": parent,
                              "tokens": total, "spent": 0, "rows": []}  # fmt: skip
-    once = counted(database).usage
+    once = shared_answers(database).usage
     for session_id, message_id, role, metadata in connection.execute(
         "SELECT session_id, id, role, metadata_json FROM chat_messages"
     ):

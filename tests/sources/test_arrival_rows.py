@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from store.engine.database import Database
-from store.queries.counted import counted
+from store.queries.shared_answers import shared_answers
 from tests.sources.samples import DATA
 from tests.sources.test_arrival import (
     ALL,
@@ -286,7 +286,7 @@ def test_rows_that_come_late_make_no_difference(rows_of: Source, databases: Any)
 def told(database: Database) -> dict[str, Any]:
     """All that the library says of sessions, and how their answers are counted."""
     found: dict[str, Any] = dump(database, (*TABLES, "attachments", "session_links"))
-    once = counted(database)
+    once = shared_answers(database)
     found["counted"] = sorted((*once.usage.items(), *once.begun_at.items()), key=repr)
     return found
 

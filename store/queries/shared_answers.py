@@ -25,7 +25,7 @@ _ASKED = ("input", "cache_read", "cache_write")
 
 
 @dataclass(slots=True)
-class Counted:
+class SharedAnswers:
     """What several messages hold, and how it is counted.
 
     Attributes:
@@ -67,7 +67,7 @@ class _Row:
     total: tuple[str, float] | None
 
 
-def counted(db: Database, session_ids: Sequence[str] | None = None) -> Counted:
+def shared_answers(db: Database, session_ids: Sequence[str] | None = None) -> SharedAnswers:
     """Return how the answers are counted that more than one message holds.
 
     Args:
@@ -76,13 +76,13 @@ def counted(db: Database, session_ids: Sequence[str] | None = None) -> Counted:
             the whole store.
     """
     rows = _every_row(db) if session_ids is None else _rows_around(db, session_ids)
-    found = Counted()
+    found = SharedAnswers()
     for group in _groups(rows):
         _count(found, group)
     return found
 
 
-def _count(found: Counted, group: list[_Row]) -> None:
+def _count(found: SharedAnswers, group: list[_Row]) -> None:
     first = min(group, key=lambda row: row.rank)
     usage = first.usage
     for row in group:
