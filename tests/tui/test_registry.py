@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import string
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from textual.binding import Binding
 
 from tests.tui.stores import browser, put, some
 from tui.compare.screen import CompareScreen
@@ -59,6 +61,13 @@ def test_key_names_and_labels() -> None:
     assert [key_label(k) for k in ("question_mark", "ctrl+down", "escape", "j", "slash", "+")] == [
         "?", "ctrl+↓", "esc", "j", "/", "+",
     ]
+
+
+def test_key_names_are_those_of_textual() -> None:
+    for character in string.punctuation.replace(",", "") + string.ascii_letters + "йύ«":
+        (made,) = Binding.make_bindings([(character, "nothing")])
+        assert key_name(character) == made.key
+    assert key_name(",") == "comma"
 
 
 def test_every_letter_has_twins_on_three_layouts() -> None:
