@@ -126,6 +126,11 @@ class LinesFile(ABC):
         return self._content.consumed
 
     @property
+    def is_partial(self) -> bool:
+        """Whether the first reading of the file failed halfway."""
+        return not self.is_begun and self._size > 0
+
+    @property
     def whole_lines(self) -> int:
         """Whole lines of the file so far."""
         return self._content.lines
@@ -275,15 +280,16 @@ class UnitReader(ABC):
             Changed: The unit must be read from the beginning.
         """
         paths = {stamp.path for stamp in unit.stamps}
-        if any(file.is_begun and file.path not in paths for file in self.files()):
-            raise Changed
+        for file in self.files():
+            if file.is_partial or (file.is_begun and file.path not in paths):
+                raise Changed
         self.torn, stamps = [], list[FileStamp]()
         for stamp in unit.stamps:
-            file = self.file(stamp.path)
+            lines = self.file(stamp.path)
             try:
-                read = self.side(stamp) if file is None else file.read(self.torn)
+                read = self.side(stamp) if lines is None else lines.read(self.torn)
             except OSError as error:
-                if file is not None and file.is_begun:
+                if lines is not None and lines.is_begun:
                     raise Changed from error
                 self.torn.append(Problem(stamp.path, 0, error.strerror or str(error)))
                 continue
@@ -326,13 +332,17 @@ class UnitFollower:
     def read(self, unit: Unit) -> Reading:
         """Return what reading the unit whole would."""
         with paused_collection():
-            if self._reader is not None:
-                try:
-                    return self._reader.read(unit)
-                except Changed:
-                    pass
-            self._reader = self._make_reader(unit)
-            return self._reader.read(unit)
+            # A reader that fails may have taken half of what was added: it is not used again.
+            reader, self._reader = self._reader, None
+            try:
+                reading = reader.read(unit) if reader is not None else None
+            except Changed:
+                reading = None
+            if reader is None or reading is None:
+                reader = self._make_reader(unit)
+                reading = reader.read(unit)
+            self._reader = reader
+            return reading
 
 
 class UnitFiles(UnitReader):
