@@ -16,7 +16,7 @@ from textual.selection import Selection
 import tui.kit
 from tui.kit.blocks import Block, Fixed, Laid, Stack, Text
 from tui.kit.line_view import LineView
-from tui.kit.lines import Line, Value, heading, hits_in, pair
+from tui.kit.lines import Line, Value, fact, heading, hits_in, pair
 from tui.kit.selection import offset_y, place_of, places_in
 from tui.kit.text import break_cells, cells, clean
 from tui.kit.tree import Node, Tree
@@ -109,6 +109,12 @@ def test_lines_that_were_laid_out_are_a_block() -> None:
     assert [block.line(n, 11).text for n in range(block.height(11))] == ["alpha beta", "gamma"]
     assert block.find("gamma", 11) == [1] and block.locate(1, 11) == 1
     assert block.hits(re.compile("beta gamma")).pieces == [{0: (6, 10), 1: (0, 5)}]
+
+
+def test_a_fact_keeps_its_blanks_and_is_one_harmless_row() -> None:
+    line = fact("state", "  a\n\x1b[31mb ", 40)
+    assert line.text == "state         a ␛[31mb"
+    assert line.value is not None and line.value.read() == "a\n\x1b[31mb"
 
 
 def test_a_block_needs_no_more_than_height_and_line() -> None:

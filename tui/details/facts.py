@@ -11,12 +11,21 @@ from store.text.stored_json import DamagedJson, loads
 from store.usage import Spent
 from tui.kit.blocks import Block, Fixed
 from tui.kit.figures import count_of, duration, moment, money, tokens
-from tui.kit.lines import BLANK, Line, Link, Run, Value, heading, middle_cut, pair
+from tui.kit.lines import (
+    BLANK,
+    FACT_LABEL,
+    Line,
+    Link,
+    Run,
+    Value,
+    fact,
+    heading,
+    identity,
+    pair,
+)
 from tui.kit.text import fit_path, one_line
 from tui.kit.tree import Tree
 from tui.kit.usage import bar_lines
-
-LABEL = 11
 
 
 def title_of(overview: Overview) -> str:
@@ -51,27 +60,20 @@ def _decoded(text: str) -> Any:
         return None
 
 
-def _fact(name: str, text: str, width: int, look: str = "text") -> Line:
-    value = Value(name, lambda: text)
-    return pair(name, [(one_line(text), look)], width, label=LABEL, value=value)
-
-
 def _session_lines(overview: Overview, timeline: Timeline | None, width: int) -> list[Line]:
     row = overview.row
     lines = [heading("Session", [], width)]
-    shown = middle_cut(one_line(row.id, 200), width - LABEL - 1)
-    value = Value("id", lambda: row.id)
-    lines.append(pair("id", [(shown, "text")], width, label=LABEL, value=value))
-    lines.append(_fact("agent", row.agent, width))
-    lines.append(_fact("model", model_name(overview.model) or "unknown", width))
+    lines.append(identity("id", row.id, width))
+    lines.append(fact("agent", row.agent, width))
+    lines.append(fact("model", model_name(overview.model) or "unknown", width))
     for name, count in (timeline.models.most_common() if timeline else ()):
         if name != model_name(overview.model):
-            lines.append(_fact("also", f"{name}  {count_of(count, 'answer')}", width, "muted"))
-    lines.append(_fact("began", moment(row.created_at), width))
+            lines.append(fact("also", f"{name}  {count_of(count, 'answer')}", width, "muted"))
+    lines.append(fact("began", moment(row.created_at), width))
     ended = f"{moment(row.updated_at)}  {duration(max(0, row.updated_at - row.created_at))}"
-    lines.append(_fact("last", ended, width))
+    lines.append(fact("last", ended, width))
     if row.archived_at is not None:
-        lines.append(_fact("archived", moment(row.archived_at), width, "fork"))
+        lines.append(fact("archived", moment(row.archived_at), width, "fork"))
     return [*lines, BLANK]
 
 
@@ -87,15 +89,15 @@ def _place_lines(overview: Overview, width: int) -> list[Line]:
     ):
         if text:
             value = Value(name, lambda text=text: str(text))  # type: ignore[misc]
-            shown = fit_path(one_line(str(text)), width - LABEL - 1)
-            lines.append(pair(name, [(shown, "text")], width, label=LABEL, value=value))
+            shown = fit_path(one_line(str(text)), width - FACT_LABEL - 1)
+            lines.append(pair(name, [(shown, "text")], width, label=FACT_LABEL, value=value))
     kept = count_of(overview.records, "original record")
     if overview.records:
-        lines.append(_fact("kept", kept, width, "muted"))
+        lines.append(fact("kept", kept, width, "muted"))
     gone = gone_messages(metadata)
     if gone:
         said = f"{count_of(gone, 'message')} {NO_LONGER}"
-        lines.append(_fact("lost", said, width, "fork"))
+        lines.append(fact("lost", said, width, "fork"))
     return [*lines, BLANK] if len(lines) > 1 else []
 
 
@@ -108,13 +110,13 @@ def _lineage_lines(overview: Overview, width: int) -> list[Line]:
         title = one_line(parent.title or parent.id)
         runs: list[Run] = [("↱ ", "fork"), (title, "user underline")]
         link = Link("session", parent.id, parent.message_id)
-        lines.append(pair(f"{kind or 'child'} of", runs, width, label=LABEL, link=link,
+        lines.append(pair(f"{kind or 'child'} of", runs, width, label=FACT_LABEL, link=link,
                           value=Value("parent id", lambda: parent.id)))
     for kind, count in sorted(overview.children.items()):
         mark = "↳" if kind == "subagent" else "↱"
         plural = kind if kind == "unknown" else kind + ("s" if count > 1 else "")
         runs = [(f"{mark} ", "fork"), (f"{count:,}", "text")]
-        lines.append(pair(plural, runs, width, label=LABEL))
+        lines.append(pair(plural, runs, width, label=FACT_LABEL))
     return [heading("Lineage", [], width), *lines, BLANK] if lines else []
 
 
@@ -130,9 +132,9 @@ def _spent_lines(overview: Overview, timeline: Timeline | None, width: int) -> l
         lines += bar_lines(rolled, width)
     if timeline is not None and timeline.spent.total and timeline.spent.total != rolled.total:
         told = f"{tokens(timeline.spent.total)} in its own messages, copied ones left out"
-        lines.append(_fact("spent", told, width, "muted"))
+        lines.append(fact("spent", told, width, "muted"))
     if cost is None:
-        lines.append(_fact("cost", "not recorded", width, "faint"))
+        lines.append(fact("cost", "not recorded", width, "faint"))
     return [*lines, BLANK]
 
 

@@ -9,12 +9,23 @@ from store.usage import spent_of
 from tui.inspector.subject import Subject
 from tui.kit.blocks import Block, Fixed, Text
 from tui.kit.figures import count_of, moment, money, size
-from tui.kit.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
+from tui.kit.lines import (
+    BLANK,
+    FACT_LABEL,
+    Line,
+    Link,
+    Run,
+    Value,
+    cut,
+    fact,
+    heading,
+    identity,
+    pair,
+)
 from tui.kit.text import one_line
 from tui.kit.tree import Tree
 from tui.kit.usage import BUCKETS
 
-LABEL = 11
 _OWN_SECTIONS = ("usage", "model")
 _PROVIDER_KEYS = (
     "callProviderMetadata", "resultProviderMetadata", "providerMetadata", "toolMetadata",
@@ -58,32 +69,21 @@ def _tree_section(title: str, tree: Any, path: str, subject: Subject) -> list[Bl
     return [top, Tree(root, name=path), Fixed(lambda _: [BLANK])]
 
 
-def _fact(name: str, text: str, width: int, ink: str = "text") -> Line:
-    shown = one_line(text) if text == text.lstrip() else text
-    value = Value(name, text.strip)
-    return pair(name, [(shown, ink)], width, label=LABEL, value=value)
-
-
-def _identity(name: str, identity: str, width: int) -> Line:
-    shown = middle_cut(one_line(identity, 200), max(8, width - LABEL - 1))
-    return pair(name, [(shown, "text")], width, label=LABEL, value=Value(name, lambda: identity))
-
-
 def _part_lines(subject: Subject, width: int) -> list[Line]:
     part = subject.detail.part
     lines = [heading("Part", [f"#{subject.detail.position} of {subject.detail.parts}"], width)]
-    lines += [_identity("id", part.id, width), _fact("type", part.type, width)]
+    lines += [identity("id", part.id, width), fact("type", part.type, width)]
     if part.tool_call_id:
-        lines.append(_identity("call", part.tool_call_id, width))
+        lines.append(identity("call", part.tool_call_id, width))
     if subject.state:
-        lines.append(_fact("state", subject.state, width))
+        lines.append(fact("state", subject.state, width))
     lines += [
-        _fact("index", str(part.index), width),
-        _fact("created", moment(part.created_at), width),
-        _fact("updated", moment(part.updated_at), width),
+        fact("index", str(part.index), width),
+        fact("created", moment(part.created_at), width),
+        fact("updated", moment(part.updated_at), width),
     ]
     if is_gone(subject.metadata, part.index):
-        lines.append(_fact("kept", NO_LONGER, width, "fork"))
+        lines.append(fact("kept", NO_LONGER, width, "fork"))
     return [*lines, BLANK]
 
 
@@ -91,18 +91,18 @@ def _message_lines(subject: Subject, width: int) -> list[Line]:
     message, metadata = subject.detail.message, subject.metadata
     lines = [heading("Message", [one_line(message.role, 40)], width)]
     lines += [
-        _identity("id", message.id, width),
-        _fact("created", moment(message.created_at), width),
-        _fact("updated", moment(message.updated_at), width),
+        identity("id", message.id, width),
+        fact("created", moment(message.created_at), width),
+        fact("updated", moment(message.updated_at), width),
     ]
     if message.hidden_at is not None:
-        lines.append(_fact("hidden", moment(message.hidden_at), width, "fork"))
+        lines.append(fact("hidden", moment(message.hidden_at), width, "fork"))
     if is_gone(metadata):
-        lines.append(_fact("kept", NO_LONGER, width, "fork"))
+        lines.append(fact("kept", NO_LONGER, width, "fork"))
     model = metadata.get("model")
     if isinstance(model, dict):
         names = (model.get("provider_id"), model.get("model_id"), model.get("variant"))
-        lines.append(_fact("model", " · ".join(str(name) for name in names if name), width))
+        lines.append(fact("model", " · ".join(str(name) for name in names if name), width))
     return [*lines, BLANK]
 
 
@@ -113,10 +113,10 @@ def _usage_lines(subject: Subject, width: int) -> list[Line]:
     lines = [heading("Usage of the message", [], width)]
     for bucket in BUCKETS:
         count = f"{getattr(usage, bucket.key):,}"
-        lines.append(_fact(bucket.label, count.rjust(12), width, bucket.ink))
+        lines.append(fact(bucket.label, count.rjust(12), width, bucket.ink))
     turn = subject.detail.turn
     if turn is not None and turn.cost is not None:
-        lines.append(pair("turn cost", [(money(turn.cost).rjust(12), "text")], width, label=LABEL))
+        lines.append(fact("turn cost", money(turn.cost).rjust(12), width))
     return [*lines, BLANK]
 
 
@@ -135,7 +135,7 @@ def _link_lines(subject: Subject, width: int) -> list[Line]:
         title = parent.title or (parent.id if parent.agent else f"{parent.id} (not in this store)")
         link = Link("session", parent.id, parent.message_id)
         lines.append(_link("parent", title, link, parent.id, width, "↱"))
-    lines.append(_identity("session", session_id, width))
+    lines.append(identity("session", session_id, width))
     return [*lines, BLANK]
 
 
@@ -144,7 +144,7 @@ def _link(
 ) -> Line:
     runs: list[Run] = [(f"{mark} ", "fork"), (one_line(title, 200), "user underline")]
     value = Value(f"{name} id", lambda: identity)
-    return pair(name, runs, width, label=LABEL, link=link, value=value)
+    return pair(name, runs, width, label=FACT_LABEL, link=link, value=value)
 
 
 def _attachment_lines(subject: Subject, width: int) -> list[Line]:

@@ -217,7 +217,13 @@ class Columns(Block):
     GAP = 3
 
     def __init__(self, left: Sequence[Block], right: Sequence[Block], share: float = 0.4) -> None:
-        """Take both stacks and the share of the width that the left one gets."""
+        """Take both stacks and the share of the width that the left one gets.
+
+        Args:
+            left: Blocks of the left stack, from the top.
+            right: Those of the right one.
+            share: The share of the width that the left one gets.
+        """
         self._left, self._right, self._share = Stack(left), Stack(right), share
 
     def _widths(self, width: int) -> tuple[int, int]:

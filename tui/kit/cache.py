@@ -45,7 +45,13 @@ class WeightedCache(Generic[K, V]):
         return entry[0]
 
     def put(self, key: K, value: V, weight: int) -> None:
-        """Add or replace a value; the oldest are dropped above the limit."""
+        """Add or replace a value; the oldest are dropped above the limit.
+
+        Args:
+            key: Names the value.
+            value: What is kept.
+            weight: How much of the limit it takes.
+        """
         self.drop(key)
         self._entries[key] = (value, weight)
         self.weight += weight

@@ -31,7 +31,13 @@ def contrast(first: str, second: str) -> float:
 
 
 def blend(colour: str, other: str, share: float) -> str:
-    """Return ``colour`` with a share (0 to 1) of ``other`` mixed in."""
+    """Return ``colour`` with a share (0 to 1) of ``other`` mixed in.
+
+    Args:
+        colour: ``#rrggbb``.
+        other: What is mixed in.
+        share: How much of it, 0 to 1.
+    """
     mixed = (
         round(a + (b - a) * share)
         for a, b in zip(channels(colour), channels(other), strict=True)

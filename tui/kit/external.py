@@ -95,6 +95,11 @@ def _bytes(text: str) -> bytes:
 def open_in_pager(terminal: Terminal, text: str, suffix: str = ".txt") -> None:
     """Show a text, made harmless, in the pager; the app waits meanwhile.
 
+    Args:
+        terminal: Hands the terminal over.
+        text: What is shown.
+        suffix: The file suffix that fits it.
+
     Raises:
         Refused: There is no pager, or the terminal cannot be handed over.
     """
@@ -107,6 +112,11 @@ def open_in_pager(terminal: Terminal, text: str, suffix: str = ".txt") -> None:
 
 def open_in_editor(terminal: Terminal, text: str, suffix: str = ".txt") -> None:
     """Open a copy of a text in the editor; what is changed in it is not kept.
+
+    Args:
+        terminal: Hands the terminal over.
+        text: What is shown.
+        suffix: The file suffix that fits it.
 
     Raises:
         Refused: There is no editor, or the terminal cannot be handed over.

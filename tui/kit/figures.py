@@ -62,7 +62,13 @@ def money(dollars: float) -> str:
 
 
 def count_of(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a number with its noun, such as ``1 line`` or ``1,038 lines``."""
+    """Return a number with its noun, such as ``1 line`` or ``1,038 lines``.
+
+    Args:
+        number: How many.
+        noun: The singular.
+        plural: The plural where it is not the noun with an "s".
+    """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 

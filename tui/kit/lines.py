@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tui.kit.text import Span, cells, fit
+from tui.kit.text import Span, cells, fit, one_line
 
 Run = tuple[str, str]
 """Text and ink."""
@@ -167,7 +167,13 @@ def middle_cut(text: str, width: int) -> str:
 
 
 def slice_runs(runs: Iterable[Run], start: int, end: int) -> list[Run]:
-    """Return the runs of the characters from start to end."""
+    """Return the runs of the characters from start to end.
+
+    Args:
+        runs: One line.
+        start: The first character.
+        end: The character after the last.
+    """
     sliced, at = [], 0
     for text, ink in runs:
         if at >= end:
@@ -220,6 +226,36 @@ def pair(
     """
     name_run: Run = (name.ljust(label) + " ", "faint")
     return Line(cut((name_run, *runs), width), value=value, link=link)
+
+
+FACT_LABEL = 11
+"""Cells of the column of names of ``fact`` and ``identity``."""
+
+
+def fact(name: str, text: str, width: int, ink: str = "text") -> Line:
+    """Return a fact that is text; copying the line takes the text.
+
+    Args:
+        name: At the left, faint.
+        text: Any text; blanks before it align it.
+        width: Cells of the line.
+        ink: What the text is drawn with.
+    """
+    blanks = min(len(text) - len(text.lstrip(" ")), width)
+    shown: Run = (" " * blanks + one_line(text), ink)
+    return pair(name, [shown], width, label=FACT_LABEL, value=Value(name, text.strip))
+
+
+def identity(name: str, text: str, width: int) -> Line:
+    """Return a fact that is an id, shortened in its middle; copying takes all of it.
+
+    Args:
+        name: At the left, faint.
+        text: The id.
+        width: Cells of the line.
+    """
+    shown = middle_cut(one_line(text, 200), max(8, width - FACT_LABEL - 1))
+    return pair(name, [(shown, "text")], width, label=FACT_LABEL, value=Value(name, lambda: text))
 
 
 def indented(line: Line, columns: int) -> Line:

@@ -161,12 +161,24 @@ def row_of(
 
 
 def blank(width: int, paint: Paint, ground: str) -> Strip:
-    """Return an empty row of a width on a ground."""
+    """Return an empty row of a width on a ground.
+
+    Args:
+        width: Cells.
+        paint: Resolves the inks.
+        ground: Role of the ground.
+    """
     return Strip([Segment(" " * width, paint.style("blank", ground))], width)
 
 
 def between_margins(strip: Strip, width: int, style: Style) -> Strip:
-    """Return a strip with its margins in a style, ``width`` cells wide."""
+    """Return a strip with its margins in a style, ``width`` cells wide.
+
+    Args:
+        strip: The content.
+        width: Cells, with the margins.
+        style: What the margins are drawn with.
+    """
     right = Strip.blank(max(0, width - MARGIN - strip.cell_length), style)
     return Strip.join([Strip.blank(MARGIN, style), strip, right])
 

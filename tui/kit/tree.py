@@ -40,7 +40,13 @@ class Node:
     __slots__ = ("_children", "depth", "key", "open", "parent", "value")
 
     def __init__(self, key: Key | None, value: Any, parent: Node | None) -> None:
-        """Make a folded node."""
+        """Make a folded node.
+
+        Args:
+            key: Its key or number in its parent; None for a root.
+            value: A decoded JSON value.
+            parent: The node above it.
+        """
         self.key, self.value, self.parent = key, value, parent
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.open = False
@@ -125,7 +131,13 @@ def path_text(path: Path, root: str = "$") -> str:
 
 
 def open_at_first(root: Node, *, budget: int = OPEN_BUDGET, depth: int = 6) -> None:
-    """Unfold a tree from the top until the budget of nodes is spent."""
+    """Unfold a tree from the top until the budget of nodes is spent.
+
+    Args:
+        root: The tree.
+        budget: How many nodes may show.
+        depth: Levels that may unfold.
+    """
     waiting = [root]
     for node in waiting:
         if isinstance(node.value, str):
@@ -141,7 +153,13 @@ def open_at_first(root: Node, *, budget: int = OPEN_BUDGET, depth: int = 6) -> N
 
 
 def set_open(root: Node, is_open: bool, *, budget: int = 20_000) -> None:
-    """Fold or unfold a node and what lies below it, up to ``budget`` nodes."""
+    """Fold or unfold a node and what lies below it, up to ``budget`` nodes.
+
+    Args:
+        root: The node.
+        is_open: Whether to unfold.
+        budget: How many nodes to change at most.
+    """
     waiting = [root]
     for node in waiting:
         if budget <= 0:
@@ -219,7 +237,14 @@ class Tree(Block):
 
     @classmethod
     def of(cls, value: object, *, name: str = "", rows: int | None = None, indent: int = 0) -> Tree:
-        """Return a tree of a value, unfolded until the budget of nodes is spent."""
+        """Return a tree of a value, unfolded until the budget of nodes is spent.
+
+        Args:
+            value: A decoded JSON value.
+            name: What paths start with in place of ``$``.
+            rows: Rows that an unfolded string shows at most; None shows all.
+            indent: Cells before each line.
+        """
         root = Node(None, value, None)
         open_at_first(root)
         return cls(root, name=name, rows=rows, indent=indent)

@@ -22,7 +22,13 @@ Laid = tuple[list[Line], str, bool]
 
 
 def divider(runs: list[Run], width: int, fold: str | None = None) -> Line:
-    """Return a line across the transcript with words in it."""
+    """Return a line across the transcript with words in it.
+
+    Args:
+        runs: The words.
+        width: Cells.
+        fold: What a click on it opens.
+    """
     dash = glyphs().dashed
     body = cut(runs, width - 8)
     rest = max(2, width - width_of(body) - 6)

@@ -23,7 +23,13 @@ _TAGS = re.compile(r"""</?[a-z][a-z_-]*(?: [a-z_-]+="[^"<>]*")*>""")
 def capped(
     text: str, pages: int, characters: int = CAP_CHARACTERS
 ) -> tuple[str, Line | None]:
-    """Cut text to what is shown; also return the line that counts the rest."""
+    """Cut text to what is shown; also return the line that counts the rest.
+
+    Args:
+        text: The whole text.
+        pages: How many times the cap is shown.
+        characters: The cap.
+    """
     limit = characters * pages
     if len(text) <= limit:
         return text, None
@@ -48,7 +54,14 @@ def more_line(left: str) -> Line:
 
 
 def text_lines(item: Item, setting: Setting, *, markdown: bool, ink: str = "text") -> list[Line]:
-    """Lay out a text part."""
+    """Lay out a text part.
+
+    Args:
+        item: The part.
+        setting: What holds for all parts.
+        markdown: Whether it is rendered as Markdown.
+        ink: What plain text is drawn with.
+    """
     text = item.data.get("text")
     limit = CAP_MARKDOWN if markdown else CAP_CHARACTERS
     shown, more = capped(text if isinstance(text, str) else "", item.pages, limit)
@@ -90,6 +103,13 @@ def reasoning_lines(item: Item, setting: Setting) -> tuple[list[Line], bool]:
 
 
 def first_line(text: str, width: int, lead: list[Run], ink: str) -> Line:
-    """Return text cut to one line behind its lead."""
+    """Return text cut to one line behind its lead.
+
+    Args:
+        text: Any text.
+        width: Cells, with the lead.
+        lead: Runs before the text.
+        ink: What the text is drawn with.
+    """
     words = one_line(_TAGS.sub(" ", text[:4000]))
     return Line([*lead, *cut([(words, ink)], max(4, width - width_of(lead)))], fold="fold")

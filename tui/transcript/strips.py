@@ -33,7 +33,14 @@ def setting_for(width: int) -> Setting:
 
 
 def thumb_rows(total: int, height: int, position: int, *, at_end: bool) -> range:
-    """Return the rows of a screen that a scroll bar's thumb covers; none where all fits."""
+    """Return the rows of a screen that a scroll bar's thumb covers; none where all fits.
+
+    Args:
+        total: Lines of the whole session.
+        height: Rows of the screen.
+        position: The line at the top.
+        at_end: Whether the end is on the screen.
+    """
     if total <= height or height < 3:
         return range(0)
     size = max(1, height * height // total)

@@ -44,7 +44,13 @@ def status_glyph(call: Call, now: int) -> str:
 
 
 def tool_lines(call: Call, item: Item, setting: Setting) -> tuple[list[Line], bool]:
-    """Lay out a call; returns the lines and whether something is folded away."""
+    """Lay out a call; returns the lines and whether something is folded away.
+
+    Args:
+        call: What the part did.
+        item: The part.
+        setting: What holds for all parts.
+    """
     level: Level = item.level or setting.tools
     child = child_of(setting.children, item.message.id, call.call_id)
     body = [

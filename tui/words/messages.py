@@ -41,7 +41,13 @@ def tokens_out(metadata: dict[str, Any]) -> str:
 
 
 def message_facts(role: str, created_at: int, metadata: dict[str, Any]) -> str:
-    """Return time, model and tokens of a message for the right edge."""
+    """Return time, model and tokens of a message for the right edge.
+
+    Args:
+        role: Who wrote it.
+        created_at: Epoch ms.
+        metadata: Its decoded ``metadata_json``.
+    """
     facts = [clock_time(created_at)]
     if role == "assistant":
         facts += [model_of(metadata), tokens_out(metadata)]
