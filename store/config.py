@@ -147,7 +147,7 @@ class LiveSettings(Section):
 
 
 class NotifySettings(Section):
-    """``[notify]``: what is told when a watched session finishes, fails or waits.
+    """``[notify]``: what is reported when a watched session finishes, fails or waits.
 
     Attributes:
         bell: Ring the terminal's bell.
@@ -418,7 +418,7 @@ def _reason(location: tuple[str, ...], item: Mapping[str, Any]) -> str:
 def with_flat_keys(decoded: dict[str, Any]) -> dict[str, Any]:
     """Return what TOML gave, with ``[keys]`` by command id and each a list.
 
-    One key may stand there without brackets.
+    One key may be given without brackets.
     """
     keys = decoded.get("keys")
     return decoded | {"keys": _flat(keys)} if isinstance(keys, dict) else decoded
@@ -451,7 +451,7 @@ _KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*
 
 
 def line_of(text: str, location: tuple[str, ...]) -> int:
-    """Return the line, from 1, on which a setting stands; its table's where it has none.
+    """Return the line, from 1, of a setting; its table's where it has none.
 
     Args:
         text: The TOML.

@@ -116,7 +116,7 @@ class Seen:
         return not self._files.isdisjoint(files)
 
     def take_told(self, cwd: str, paths: Iterable[str]) -> None:
-        """Take what ``lsof`` told of it."""
+        """Take what ``lsof`` printed for it."""
         self._cwd = resolved(cwd) if cwd else ""
         self._files = frozenset(_identities(paths))
 

@@ -183,6 +183,11 @@ def judged_all(
 ) -> dict[str, tuple[Activity, int]]:
     """Judge many sessions, reading how their talk ends where that matters.
 
+    Args:
+        db: The store.
+        sessions: What is known of each.
+        now: The present, epoch ms.
+
     Returns:
         By session what it does, and when the end of its talk was written last (epoch ms; 0
         where that was not read).

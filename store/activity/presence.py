@@ -55,7 +55,7 @@ _answers: dict[Path, _Answers] = {}
 
 
 def forget_answers() -> None:
-    """Ask anew the next time."""
+    """Drop the kept answers; the next call asks again."""
     _answers.clear()
 
 
@@ -105,6 +105,12 @@ def newer_beside(db: Database, kind: str, workspace: str | None, updated_at: int
 
     A process runs one session at a time there, so that the newest ones are theirs. Subagents
     belong to another session's process.
+
+    Args:
+        db: The store.
+        kind: The source's kind.
+        workspace: The folder; None where it is not known.
+        updated_at: When the session was written last, epoch ms.
     """
     if workspace is None:
         return 0

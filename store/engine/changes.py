@@ -1,7 +1,7 @@
 """What has moved in a store since a poller looked last.
 
 In a file of ours the writers say so in ``changes``, in the transaction of the write itself.
-A host's file tells nothing: there all that is shown has to be looked at.
+A host's file records nothing: there all that is shown has to be read again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Moved:
     """What has moved.
 
     Attributes:
-        vague: Something moved that nobody has told of: anything may be another.
+        vague: Something was written that no entry names: anything may have changed.
         sessions: By session id, the messages that were written; None where it is the
             session's row, or any of its rows.
     """

@@ -1,4 +1,4 @@
-"""System prompts: each body stands once, under its SHA-256."""
+"""System prompts: each body is stored once, under its SHA-256."""
 
 from __future__ import annotations
 

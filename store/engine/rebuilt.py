@@ -2,7 +2,7 @@
 
 The browser knows sessions by SQLite's rowids, which views and ``WITHOUT ROWID`` tables do not
 have. Where a host keeps one of the three tables so, their rows are copied into ordinary
-tables of a file in our cache folder. It is made anew whenever the host's file moves.
+tables of a file in our cache folder. It is made again whenever the host's file changes.
 """
 
 from __future__ import annotations

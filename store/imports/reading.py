@@ -134,7 +134,7 @@ def import_file(
         clock: Returns the present as epoch ms.
 
     Yields:
-        Each session, after it is stored or refused. What stands before the first session
+        Each session, after it is stored or refused. What comes before the first session
         and is damaged comes with an empty ``session_id``.
 
     Raises:

@@ -60,6 +60,11 @@ def compare(db: Database, left: str, right: str) -> Comparison:
 
     Messages are the same where one is a copy of the other, or both are copies of one.
 
+    Args:
+        db: The store.
+        left: One session.
+        right: The other session.
+
     Raises:
         Refused: The branches have no message in common.
     """

@@ -2,7 +2,7 @@
 
 The visible rows; and after a compaction its marker, the tail from ``tail_start_id``
 (where that names a visible row of this session before the marker), and what came later.
-A summary of what came after a point (``direction`` is ``from``) stands behind its tail.
+A summary of what came after a point (``direction`` is ``from``) comes after its tail.
 """
 
 from __future__ import annotations

@@ -42,7 +42,13 @@ class ContextUsage:
 
 
 def add_page(db: Database, context: ContextUsage, message_ids: Sequence[str]) -> None:
-    """Add some messages, the next ones of the context view."""
+    """Add some messages, the next ones of the context view.
+
+    Args:
+        db: The store.
+        context: What is filled.
+        message_ids: The messages' ids, in their order.
+    """
     data = "p.data_json"
     rows = db.connection.execute(
         "SELECT m.id, m.created_at, m.role, m.metadata_json, p.type,"

@@ -19,7 +19,7 @@ from store.rows import SessionRow
 from store.usage import Spent, spent_of
 
 PROMPT_CHARACTERS = 200
-"""How much of a prompt stands in the timeline."""
+"""How many characters of a prompt the timeline shows."""
 
 _BATCH = 400
 _FAILED_STATES = ("output-error", "output-denied")
@@ -51,7 +51,7 @@ class Turn:
 
     Attributes:
         number: From 1, hidden ones not counted; a hidden turn has that of the turn before
-            it, and 0 is what stands before the first prompt.
+            it, and 0 is what comes before the first prompt.
         message_id: Its first message.
         at: When it began, epoch ms.
         ended: When its last part changed, epoch ms.

@@ -38,7 +38,7 @@ class LinkedSession:
 
 @dataclass(slots=True)
 class PartDetail:
-    """One part with what stands around it.
+    """One part with its surroundings.
 
     Attributes:
         position: Its position among the message's parts, from 1.
@@ -65,6 +65,11 @@ class PartDetail:
 
 def part_detail(db: Database, session_id: str, part_id: str) -> PartDetail:
     """Return a part with its message, turn, session and links.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        part_id: The part's id.
 
     Raises:
         NotFound: The part is gone (a rewind's branch was pruned, the session forgotten).
@@ -137,7 +142,13 @@ def _session(db: Database, session_id: str) -> tuple[Spent, LinkedSession | None
 
 
 def linked(db: Database, session_id: str, message_id: str | None = None) -> LinkedSession:
-    """Return a session as a link; one that is not in the store has no title and no agent."""
+    """Return a session as a link; one that is not in the store has no title and no agent.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        message_id: The message that the link means, if any.
+    """
     row = db.connection.execute(
         f"SELECT id, {db.form.title('s')}, agent FROM chat_sessions s WHERE id = $1",
         {"1": session_id},

@@ -211,7 +211,13 @@ def turn_counts(db: Database, session_ids: Iterable[str]) -> dict[str, int]:
 
 
 def turn_number(db: Database, session_id: str, message_id: str) -> int | None:
-    """Return the number of the turn that a message belongs to, from 1; None if unknown."""
+    """Return the number of the turn that a message belongs to, from 1; None if unknown.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        message_id: A message of the turn.
+    """
     row = db.connection.execute(
         "SELECT count(*) FROM chat_messages m JOIN chat_messages t ON t.id = $2"
         " WHERE m.session_id = $1 AND t.session_id = $1"

@@ -70,7 +70,17 @@ def keys_page(
     limit: int = 64,
     shown_only: bool = False,
 ) -> list[MessageRow]:
-    """Return the messages of ``page`` without their parts."""
+    """Return the messages of ``page`` without their parts.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        after: Only messages after this place.
+        before: Only messages before this place.
+        around: The message in the middle.
+        limit: How many messages at most.
+        shown_only: Leave hidden and queued messages out.
+    """
     if around is not None:
         behind = _walk(db, session_id, around, ">=", limit, shown_only)
         in_front = _walk(db, session_id, around, "<", limit, shown_only)
@@ -82,12 +92,24 @@ def keys_page(
 
 
 def first(db: Database, session_id: str, *, limit: int = 64) -> list[WithParts]:
-    """Return the first messages with their parts."""
+    """Return the first messages with their parts.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        limit: How many at most.
+    """
     return with_parts(db, _walk(db, session_id, None, ">", limit, False))
 
 
 def last(db: Database, session_id: str, *, limit: int = 64) -> list[WithParts]:
-    """Return the last messages with their parts, in display order."""
+    """Return the last messages with their parts, in display order.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        limit: How many at most.
+    """
     return with_parts(db, _walk(db, session_id, None, "<", limit, False))
 
 
@@ -170,7 +192,13 @@ def get_part(db: Database, part_id: str) -> PartRow | None:
 
 
 def count(db: Database, session_id: str, *, shown_only: bool = False) -> int:
-    """Return how many messages a session has."""
+    """Return how many messages a session has.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        shown_only: Leave hidden and queued messages out.
+    """
     shown = f" AND {db.form.shown('m')}" if shown_only else ""
     sql = f"SELECT count(*) FROM chat_messages m WHERE m.session_id = $1{shown}"
     return number(db.connection.execute(sql, {"1": session_id}).fetchone()[0])

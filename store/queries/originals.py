@@ -74,12 +74,17 @@ def numbered_records(database: Database, session_id: str) -> Iterator[tuple[int,
         try:
             records = _unpack(count, body)
         except DamagedFrame:
-            continue  # Exports then make the record anew, from the rows.
+            continue  # Exports then make the record from the rows.
         yield from enumerate(records, first)
 
 
 def attachment(database: Database, session_id: str, name: str) -> bytes:
     """Return a side file of a session.
+
+    Args:
+        database: The store.
+        session_id: The session's id.
+        name: The file's name.
 
     Raises:
         NotFound: The store has none of that name.

@@ -35,7 +35,7 @@ class SessionFilter:
     """Which sessions a list holds; None does not filter.
 
     Attributes:
-        workspace: The folder, by any of its names; an empty string stands for none at all.
+        workspace: The folder, by any of its names; an empty string means sessions without a folder.
         source: The kind in ``metadata_json.source``.
         query: Text anywhere in the title (the user's own wins), without regard to case.
         skip_empty: Leave out sessions that have neither messages nor children.
@@ -73,6 +73,12 @@ def page_sql(
 
     Where one index does not hold a list in its order, several do, each a share of it:
     their ordered walks are merged, which reads no more rows than the page has.
+
+    Args:
+        db: The store.
+        filter: Which sessions.
+        before: ``(updated_at, id)`` of the last row of the page before.
+        limit: How many at most.
     """
     conditions, parameters = _conditions(db, filter)
     if before is not None:

@@ -180,7 +180,7 @@ def _in_order(named: list[_Row]) -> Iterator[list[_Row]]:
 
 def _every_row(db: Database) -> dict[str, _Row]:
     name, answer = db.form.answer_name("m"), db.form.fact("m", "source.answer[0]")
-    # Grouping in SQL would read every row; the names alone stand in the index.
+    # Grouping in SQL would read every row; the index has the names alone.
     names = Counter(
         row[0]
         for row in db.connection.execute(

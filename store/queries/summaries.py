@@ -62,7 +62,13 @@ def summaries(
 
 
 def summaries_of(db: Database, rows: Sequence[SessionRow], *, now: int) -> list[Summary]:
-    """Return the summaries of these sessions."""
+    """Return the summaries of these sessions.
+
+    Args:
+        db: The store.
+        rows: The rows of the sessions.
+        now: The present, epoch ms.
+    """
     ids = [row.id for row in rows]
     counts = counting.counts(db, ids)
     live = live_activities(db, ids)

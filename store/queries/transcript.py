@@ -68,7 +68,13 @@ class Child(NamedTuple):
 
 
 def child_of(children: Iterable[Child], message_id: str, call_id: str | None) -> Child | None:
-    """Return the session that a call of a message started."""
+    """Return the session that a call of a message started.
+
+    Args:
+        children: The sessions that started from this one.
+        message_id: The message of the tool call.
+        call_id: The tool call's id.
+    """
     return next((child for child in children if child.is_of(message_id, call_id)), None)
 
 
@@ -116,7 +122,14 @@ def _hosts_outline(row: Sequence[Any]) -> Outline:
 def outline_page(
     db: Database, session_id: str, after: Keyset | None = None, limit: int = 1000
 ) -> list[Outline]:
-    """Return the outlines of up to ``limit`` messages that follow ``after``, in order."""
+    """Return the outlines of up to ``limit`` messages that follow ``after``, in order.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        after: The last message of the page before; None for the first page.
+        limit: How many at most.
+    """
     return outline_range(db, session_id, after, None, limit)
 
 
@@ -129,7 +142,7 @@ def outline_range(
         db: The store.
         session_id: The session.
         after: The message before the first; None for the beginning of the session.
-        until: The last message, wherever it would stand; None for the session's end.
+        until: The last message, in the list or not; None for the session's end.
         limit: At most so many messages.
     """
     beyond = "AND (m.created_at, m.id) > ($3, $4)" if after else ""
@@ -221,6 +234,11 @@ def last_usage(db: Database, session_id: str, look_back: int = 24) -> str | None
     """Return ``metadata_json`` of the newest visible message that carries a usage.
 
     What was used beside the conversation (``no_answer``) says nothing of its size.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        look_back: How many messages are looked at.
     """
     rows = db.connection.execute(
         f"SELECT m.metadata_json, {db.form.hidden_at('m')} FROM chat_messages m"

@@ -69,17 +69,36 @@ def opening(
 
 
 def window_at_end(db: Database, session_id: str, parts: int = 64) -> Window:
-    """Return the last parts of a session."""
+    """Return the last parts of a session.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        parts: How many parts at most.
+    """
     return _collect(db, session_id, None, parts, backwards=True)
 
 
 def window_at_start(db: Database, session_id: str, parts: int = 64) -> Window:
-    """Return the first parts of a session."""
+    """Return the first parts of a session.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        parts: How many parts at most.
+    """
     return _collect(db, session_id, None, parts, backwards=False)
 
 
 def window_around(db: Database, session_id: str, message_id: str, parts: int = 64) -> Window:
-    """Return parts before and after the start of a message; the end where it is unknown."""
+    """Return parts before and after the start of a message; the end where it is unknown.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        message_id: The message's id.
+        parts: How many parts at most.
+    """
     found = db.connection.execute(
         "SELECT created_at, id FROM chat_messages WHERE id = $1 AND session_id = $2",
         {"1": message_id, "2": session_id},

@@ -43,7 +43,7 @@ class DirectRecorder:
         Args:
             database: A writing connection.
             recording: Its session is made or found already.
-            tell: Told the number of a line and what is wrong with it.
+            tell: Called with the number of a line and what is wrong with it.
         """
         self._database, self._recording, self._tell = database, recording, tell
         self._nap_s = min(_NAP_S, recording.policy.save_buffer_ms / 2000)
@@ -193,8 +193,8 @@ def insist(
 
     Args:
         database: A writing connection.
-        make: Makes the procedure, anew for each try.
-        tell: Told, at first and then now and then, that the lock is in the way.
+        make: Makes the procedure, once for each try.
+        tell: Called at first and then every few tries, with the line that the store is locked.
 
     Raises:
         sqlite3.OperationalError: The store was still locked at the last try.

@@ -29,7 +29,13 @@ class StoredMessage:
 
 
 def by_name(db: Database, session_id: str, name: str) -> str | None:
-    """Return the id of the newest visible message with this row id or stream id."""
+    """Return the id of the newest visible message with this row id or stream id.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        name: The row's id, or the stream's id of the message.
+    """
     found = db.connection.execute(
         "SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND (m.id = $2 OR"
         f" json_extract(m.metadata_json, '$.{OWN_KEY}.sdk_message_id') = $2)"
@@ -42,8 +48,13 @@ def by_name(db: Database, session_id: str, name: str) -> str | None:
 def last_by_name(db: Database, session_id: str, name: str) -> str | None:
     """Return the id of the last visible message, where it has this row id or stream id.
 
-    As the SDK does: a stream whose message stands further up is answered by a new one, so
+    As the SDK does: a stream whose message is further up gets a new one, so
     that no answer comes before its question.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        name: The row's id, or the stream's id of the message.
     """
     found = db.connection.execute(
         "SELECT m.id, m.id = $2 OR coalesce("
@@ -56,7 +67,13 @@ def last_by_name(db: Database, session_id: str, name: str) -> str | None:
 
 
 def by_call(db: Database, session_id: str, call_id: str) -> str | None:
-    """Return the id of the newest visible message with this tool call."""
+    """Return the id of the newest visible message with this tool call.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        call_id: The tool call's id.
+    """
     found = db.connection.execute(
         "SELECT m.id FROM chat_parts p JOIN chat_messages m ON m.id = p.message_id"
         " WHERE p.tool_call_id = $2 AND p.session_id = $1"
@@ -67,7 +84,13 @@ def by_call(db: Database, session_id: str, call_id: str) -> str | None:
 
 
 def by_approval(db: Database, session_id: str, approval_id: str) -> str | None:
-    """Return the id of the newest visible message with a request for this approval."""
+    """Return the id of the newest visible message with a request for this approval.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        approval_id: The approval's id.
+    """
     found = db.connection.execute(
         "SELECT m.id FROM chat_messages m JOIN chat_parts p ON p.message_id = m.id"
         " WHERE m.session_id = $1 AND p.tool_state IS NOT NULL"

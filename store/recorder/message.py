@@ -217,7 +217,14 @@ class RecordedMessage:
         self, message: MessageWrite | None, parts: list[PartWrite], removed: list[str],
         used: Buckets,
     ) -> None:
-        """Note that a batch failed: everything in it is behind again."""
+        """Note that a batch failed: everything in it is behind again.
+
+        Args:
+            message: The message's row, if it was in the batch.
+            parts: Its parts in the batch.
+            removed: Ids of its parts that were to be deleted.
+            used: Tokens that were to be added to the rollups.
+        """
         self._stale = self._stale or message is not None
         self._rolled = added(self._rolled, used, -1)
         self.state.removed = removed + self.state.removed

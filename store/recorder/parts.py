@@ -16,7 +16,13 @@ SETTLED_KEYS = ("state", "errorText", "preliminary", "resultProviderMetadata")
 
 
 def assign(data: dict[str, Any], key: str, value: object) -> None:
-    """Set a key as JavaScript does; ``MISSING`` (``undefined``) takes it away."""
+    """Set a key as JavaScript does; ``MISSING`` (``undefined``) takes it away.
+
+    Args:
+        data: The object.
+        key: The key.
+        value: The value.
+    """
     if value is MISSING:
         data.pop(key, None)
     else:

@@ -69,7 +69,14 @@ def sdk_part(data: dict[str, Any]) -> dict[str, Any]:
 def sdk_message(
     row_id: str, role: str, metadata: Mapping[str, Any], parts: Iterable[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return the UIMessage of decoded columns; its id is the stream's, else the row's."""
+    """Return the UIMessage of decoded columns; its id is the stream's, else the row's.
+
+    Args:
+        row_id: The row's id.
+        role: The message's role.
+        metadata: Its decoded metadata.
+        parts: Its decoded parts, in order.
+    """
     own = own_of(metadata)
     message: dict[str, Any] = {"id": own.get("sdk_message_id", row_id), "role": role}
     given = sdk_metadata(metadata)

@@ -260,6 +260,12 @@ class Recorder:
     ) -> bool:
         """Record the user's answer to a request for approval; see ``Recording``.
 
+        Args:
+            message_id: The message's id.
+            approval_id: The approval's id.
+            approved: The answer.
+            reason: What the user said to it; None for nothing.
+
         Raises:
             NotFound: The session has no such message.
         """
@@ -274,6 +280,12 @@ class Recorder:
         error_text: str | None = None,
     ) -> bool:
         """Record the outcome that the client gave a tool call; see ``Recording``.
+
+        Args:
+            message_id: The message's id.
+            tool_call_id: The tool call's id.
+            output: What the call gave.
+            error_text: Why it failed; given, the state is ``output-error``.
 
         Raises:
             NotFound: The session has no such message.

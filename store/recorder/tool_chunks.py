@@ -174,6 +174,11 @@ class ToolCalls(PartList):
     def respond_approval(self, approval_id: str, approved: bool, reason: str | None) -> bool:
         """Answer a request for approval, as ``addToolApprovalResponse`` does.
 
+        Args:
+            approval_id: The approval's id.
+            approved: The answer.
+            reason: What the user said to it; None for nothing.
+
         Returns:
             Whether a part waited for this answer.
         """
@@ -192,6 +197,11 @@ class ToolCalls(PartList):
 
     def set_tool_output(self, call_id: str, output: object, error_text: str | None) -> bool:
         """Give a tool call the outcome that the client found, as ``addToolOutput`` does.
+
+        Args:
+            call_id: The tool call's id.
+            output: What the call gave.
+            error_text: Why it failed; given, the state is ``output-error``.
 
         Returns:
             Whether a part has this call.

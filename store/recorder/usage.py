@@ -58,7 +58,13 @@ def _from_sdk(usage: Mapping[str, Any]) -> Buckets:
 
 
 def added(left: Mapping[str, int], right: Mapping[str, int], sign: int = 1) -> Buckets:
-    """Return ``left + sign * right``, bucket by bucket."""
+    """Return ``left + sign * right``, bucket by bucket.
+
+    Args:
+        left: One usage.
+        right: The other.
+        sign: 1 to add, -1 to take away.
+    """
     return {key: left.get(key, 0) + sign * right.get(key, 0) for key in KEYS}
 
 

@@ -159,7 +159,13 @@ def _set_title(db: Database, session_id: str, title: str) -> None:
 
 
 def mark_interrupted(db: Database, session_id: str, at: int) -> None:
-    """Stamp the message that a run which died left open with ``interrupted_at``."""
+    """Stamp the message that a run which died left open with ``interrupted_at``.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        at: Epoch ms.
+    """
     db.connection.execute(
         "UPDATE chat_messages SET updated_at = $2, metadata_json ="
         " json_set(metadata_json, '$.backscroll',"
@@ -174,7 +180,14 @@ def mark_interrupted(db: Database, session_id: str, at: int) -> None:
 
 
 def log_change(db: Database, session_id: str, message_id: str | None, at: int) -> None:
-    """Tell pollers of ours; other programs' files have no such table."""
+    """Tell pollers of ours; other programs' files have no such table.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        message_id: The message that changed; None for the whole session.
+        at: Epoch ms.
+    """
     if db.form.name != "own":
         return
     seq = db.connection.execute(_LOG_CHANGE, (session_id, message_id, at)).lastrowid or 0

@@ -79,7 +79,15 @@ def _write(db: Database, table: Table, row_id: str, column: str, value: Any) -> 
 
 
 def set_column(db: Database, table: Table, row_id: str, column: str, value: Any) -> CellEdit:
-    """Set a plain column and return the edit."""
+    """Set a plain column and return the edit.
+
+    Args:
+        db: The store.
+        table: The table.
+        row_id: The row's id.
+        column: The column.
+        value: The new value.
+    """
     before = _read(db, table, row_id, column)
     _write(db, table, row_id, column, value)
     return CellEdit(table, row_id, column, None, _as_json(before), _as_json(value))
@@ -150,6 +158,13 @@ def _outermost_missing(db: Database, text: str, path: str, value: Any) -> tuple[
 
 def set_metadata(db: Database, table: Table, row_id: str, path: str, value: Any) -> CellEdit:
     """Set one path of ``metadata_json``, or remove it with None, and return the edit.
+
+    Args:
+        db: The store.
+        table: The table.
+        row_id: The row's id.
+        path: Where in the metadata, as a JSON path.
+        value: The new value; None removes the key.
 
     Raises:
         Refused: The row's metadata is no JSON object; nothing may be lost by a guess.

@@ -62,7 +62,13 @@ def why_kept(db: Database, session_id: str, made_as: str | None) -> str | None:
 
 
 def take_back(db: Database, seq: int, session_id: str) -> None:
-    """Undo a fork: its rows leave the tables, and are kept for redo."""
+    """Undo a fork: its rows leave the tables, and are kept for redo.
+
+    Args:
+        db: The store.
+        seq: The fork's log entry.
+        session_id: The fork.
+    """
     for table, column in _kept_tables(db).items():
         db.connection.execute(
             f"INSERT INTO {undone_table(db, table)} SELECT $1, * FROM main.{table}"
@@ -73,7 +79,13 @@ def take_back(db: Database, seq: int, session_id: str) -> None:
 
 
 def bring_back(db: Database, seq: int, session_id: str) -> None:
-    """Redo a fork: the very rows that undo took out."""
+    """Redo a fork: the very rows that undo took out.
+
+    Args:
+        db: The store.
+        seq: The fork's log entry.
+        session_id: The fork.
+    """
     for table in _kept_tables(db):
         kept = undone_table(db, table)
         names = ", ".join(f'"{name}"' for name in columns_of(db, table))

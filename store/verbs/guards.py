@@ -27,6 +27,11 @@ def require_session(db: Database, session_id: str) -> None:
 def require_visible_message(db: Database, session_id: str, message_id: str) -> str:
     """Refuse a message that is no visible one of the session; return its role.
 
+    Args:
+        db: The store.
+        session_id: The session's id.
+        message_id: The message's id.
+
     Raises:
         NotFound: No message has this id.
         Refused: The message is another session's, hidden, queued or cancelled.

@@ -144,14 +144,27 @@ def oldest_undone(db: Database) -> LogEntry | None:
 
 
 def set_state(db: Database, seq: int, state: State) -> None:
-    """Say what became of a verb."""
+    """Say what became of a verb.
+
+    Args:
+        db: The store.
+        seq: The log entry's number.
+        state: Its new state.
+    """
     db.connection.execute(
         f"UPDATE {log_schema(db)}.verb_log SET state = $1 WHERE seq = $2", {"1": state, "2": seq}
     )
 
 
 def note_change(db: Database, session_id: str, now: int, message_id: str | None = None) -> None:
-    """Tell pollers of a file of ours what to read again."""
+    """Tell pollers of a file of ours what to read again.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        now: The present, epoch ms.
+        message_id: The message that changed; None for the whole session.
+    """
     if db.form.name == "own":
         db.connection.execute(
             "INSERT INTO changes(session_id, message_id, changed_at) VALUES ($1, $2, $3)",

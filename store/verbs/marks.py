@@ -35,6 +35,12 @@ def _finish(
 def rename(db: Database, session_id: str, title: str, *, now: int) -> str:
     """Give a session a title; returns it as it was stored, on one line.
 
+    Args:
+        db: The store.
+        session_id: The session's id.
+        title: The new title.
+        now: The present, epoch ms.
+
     Raises:
         NotFound: The session is not there.
         Refused: The title is empty or is the session's already.
@@ -88,6 +94,13 @@ def tag(
     now: int,
 ) -> list[str]:
     """Add and remove tags; returns the session's tags now, in the order they were given.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        add: Tags to add.
+        remove: Tags to remove.
+        now: The present, epoch ms.
 
     Raises:
         NotFound: The session is not there.
@@ -144,6 +157,13 @@ def tag_all(
 ) -> list[str]:
     """Add tags to sessions, and remove some, as one step of undo; returns those that changed.
 
+    Args:
+        db: The store.
+        session_ids: The sessions' ids.
+        add: Tags to add.
+        remove: Tags to remove.
+        now: The present, epoch ms.
+
     Raises:
         NotFound: One of the sessions is not there; none is changed then.
         Refused: Nothing changes by it, or a tag is empty.
@@ -186,6 +206,13 @@ def label(db: Database, session_id: str, message_id: str, text: str | None, *, n
     """Put a label on a message, or take it off with None.
 
     Labels are ``metadata_json.user.labels`` of the session: message id to text.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        message_id: The message's id.
+        text: The label; None removes it.
+        now: The present, epoch ms.
 
     Raises:
         NotFound: Session or message is not there.

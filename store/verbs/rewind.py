@@ -65,6 +65,11 @@ def _after(
 def preview_rewind(db: Database, session_id: str, message_id: str) -> RewindPreview:
     """Tell what a rewind to a message would hide.
 
+    Args:
+        db: The store.
+        session_id: The session's id.
+        message_id: The last message that stays visible.
+
     Raises:
         NotFound: Session or message is not there.
         Refused: The message is hidden, queued or another session's.
@@ -85,7 +90,13 @@ def preview_rewind(db: Database, session_id: str, message_id: str) -> RewindPrev
 
 
 def message_before(db: Database, session_id: str, message_id: str) -> str | None:
-    """Return the visible message before one, to rewind the latest turn alone; None at the start."""
+    """Return the visible message before one, to rewind the latest turn alone; None at the start.
+
+    Args:
+        db: The store.
+        session_id: The session's id.
+        message_id: The message's id.
+    """
     row = db.connection.execute(
         "SELECT m.id FROM chat_messages m WHERE m.session_id = $1 AND (m.created_at, m.id)"
         " < (SELECT created_at, id FROM chat_messages WHERE id = $2)"
@@ -141,7 +152,7 @@ def rewind(db: Database, session_id: str, message_id: str, *, now: int) -> Batch
 def shown_again(db: Database, session_id: str, message_id: str, until: int) -> int:
     """Return how many messages of a rewind are visible again.
 
-    A host that writes a whole session anew takes away the marks that a rewind set.
+    A host that writes a whole session again takes away the marks that a rewind set.
 
     Args:
         db: The store.
@@ -229,7 +240,7 @@ def _hide(db: Database, message_id: str, batch: int) -> list[CellEdit]:
         return [set_column(db, "chat_messages", message_id, "hidden_at", batch)]
     edits = [set_metadata(db, "chat_messages", message_id, "$.hidden_at", batch)]
     if db.form.name == "own":
-        # Sync keeps what the user hid; what a source hides it decides anew.
+        # Sync keeps what the user hid; what a source hides is decided at each sync.
         edits.append(
             set_metadata(db, "chat_messages", message_id, "$.backscroll.hidden_by", "user")
         )
