@@ -59,7 +59,13 @@ class Spot:
 
     @classmethod
     def of(cls, document: Document, part: int, line: int) -> Spot:
-        """Return the spot of a line of a part."""
+        """Return the spot of a line of a part.
+
+        Args:
+            document: Holds the part.
+            part: The part, by its number now.
+            line: Which of its lines.
+        """
         return cls(Anchor.of(document, part), line - _top(document, part))
 
     def find(self, document: Document) -> tuple[int, int, bool]:

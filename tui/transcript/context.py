@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from store.queries import context_usage as queries
 from store.queries import transcript
 from store.queries.context import context_ids
 from store.queries.context_usage import KINDS, ContextUsage, Kind
 from store.queries.transcript import Keyset, Outline
-from store.store import Store
 from tui.kit import figures
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Run, width_of
@@ -24,6 +24,9 @@ from tui.transcript.placement import Placement
 from tui.transcript.reader import PAGE_MESSAGES, SessionReader
 from tui.transcript.shown import PaneServices, ShownSession
 from tui.transcript.skeleton import Skeleton
+
+if TYPE_CHECKING:
+    from store.store import Store
 
 CHARACTERS_PER_TOKEN = 4
 """Assumed where no model has counted the tokens."""
@@ -124,7 +127,13 @@ def meter_of(usage: ContextUsage) -> Meter:
 
 
 def meter_lines(meter: Meter | None, messages: int, width: int) -> list[Line]:
-    """Return the lines above the context view: how much it is, a bar, what is in it."""
+    """Return the lines above the context view: how much it is, a bar, what is in it.
+
+    Args:
+        meter: The tokens; None while they are counted.
+        messages: How many messages are in the context.
+        width: Columns.
+    """
     width = max(20, width - 2)
     title: list[Run] = [("Sent to the model now", "user bold")]
     right: list[Run] = [("c shows all", "muted")]

@@ -18,7 +18,7 @@ class CopyActions:
     """Takes the selected part, or selected text, out of the app."""
 
     def __init__(self, shown: ShownSession, pane: Widget) -> None:
-        """Take the session, and the widget whose app copies."""
+        """Make the actions of a session, for the app of a widget."""
         self._shown, self._pane = shown, pane
 
     async def copy(self) -> None:

@@ -18,7 +18,13 @@ class Folds:
     """Folds and opens parts; the selected part stays in sight."""
 
     def __init__(self, shown: ShownSession, pane: PaneServices, placement: Placement) -> None:
-        """Take what is folded, and what takes the steps that follow."""
+        """Make the folds of a session.
+
+        Args:
+            shown: The session whose parts are folded.
+            pane: Shows toasts.
+            placement: Takes the steps that follow.
+        """
         self._shown, self._pane, self._placement = shown, pane, placement
 
     # One part

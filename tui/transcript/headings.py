@@ -102,6 +102,11 @@ def state_runs(state: str, elapsed: str = "", *, guessed: bool = False) -> list[
     """Return glyph and word of what a session does; nothing where it is idle.
 
     A guess is marked, as in the list.
+
+    Args:
+        state: One of the states of ``store.activity``.
+        elapsed: For how long, "" where it is not shown.
+        guessed: Whether the state is a guess.
     """
     word, ink = _STATES.get(state, ("", ""))
     if not word:

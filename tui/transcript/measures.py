@@ -33,7 +33,13 @@ def hidden_runs(skeleton: Skeleton) -> list[tuple[int, int]]:
 
 
 def estimate(skeleton: Skeleton, part: int, setting: Setting) -> int:
-    """Guess a part's lines from its type and size, before it is read."""
+    """Guess a part's lines from its type and size, before it is read.
+
+    Args:
+        skeleton: Holds type and size of the part.
+        part: The part.
+        setting: Widths and modes.
+    """
     name, size = skeleton.type_names[skeleton.types[part]], skeleton.sizes[part]
     if name in SILENT:
         return 0

@@ -20,7 +20,13 @@ class Navigator:
     """Does what the keys for moving ask for; methods named ``_step`` are steps of a move."""
 
     def __init__(self, shown: ShownSession, pane: PaneServices, placement: Placement) -> None:
-        """Take what is moved through, and what takes the steps."""
+        """Make the navigator of a session.
+
+        Args:
+            shown: The session that is moved through.
+            pane: Shows toasts.
+            placement: Takes the steps.
+        """
         self._shown, self._pane, self._placement = shown, pane, placement
 
     # Lines and pages

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from store.queries import transcript as queries
 from store.rows import SessionRow
-from store.store import Store
 from store.usage import context_size
 from tui.kit.highlight import warm as warm_highlighting
 from tui.kit.markdown import parser as parser_of_markdown
@@ -20,6 +19,9 @@ from tui.transcript.reader import SessionReader
 from tui.transcript.selected import SelectedPart
 from tui.transcript.shown import PaneServices, ShownSession
 from tui.words.plain import as_dict, decode
+
+if TYPE_CHECKING:
+    from store.store import Store
 
 MOST_FOLDS = 200
 """Folds that are kept with a place."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from textual import on
 from textual.app import ComposeResult
@@ -20,7 +20,6 @@ from textual.containers import Vertical
 from textual.worker import WorkType
 
 from store.rows import SessionRow
-from store.store import Store
 from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane
 from tui.keys.queue import enqueue
@@ -43,6 +42,9 @@ from tui.transcript.shown import ShownSession
 from tui.transcript.verbs import SessionVerbs
 from tui.transcript.view import TranscriptView
 from tui.verbs.doing import opened, still_opening
+
+if TYPE_CHECKING:
+    from store.store import Store
 
 
 class TranscriptPane(CommandPane, Vertical):
@@ -173,7 +175,13 @@ class TranscriptPane(CommandPane, Vertical):
         self, text: str, severity: Literal["information", "warning", "error"] = "information",
         timeout: float | None = None,
     ) -> None:
-        """Show a toast; the text is plain, not markup."""
+        """Show a toast; the text is plain, not markup.
+
+        Args:
+            text: What it says.
+            severity: Its colour.
+            timeout: Seconds until it goes; None for the usual time.
+        """
         self.app.notify(text, severity=severity, timeout=timeout, markup=False)
 
     def update_headings(self) -> None:

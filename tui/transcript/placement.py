@@ -35,7 +35,7 @@ class Placement:
     """Moves the position in the document, and reads what a move needs."""
 
     def __init__(self, shown: ShownSession, pane: PaneServices, selected: SelectedPart) -> None:
-        """Start with nothing that moves.
+        """Make the placement in a session.
 
         Args:
             shown: The session, and the view whose position changes.

@@ -99,6 +99,11 @@ async def renew(reader: SessionReader, document: Document, shown: range) -> Chan
     Returns:
         A function that takes them and drops all others, which may have changed; to be called
         before anything else is awaited.
+
+    Args:
+        reader: The session.
+        document: What is shown of it.
+        shown: The parts on the screen.
     """
     spans = _spans(document.skeleton.key(part) for part in shown)
     messages, parts = await reader.store.read(rows_of, spans)
@@ -113,7 +118,13 @@ async def renew(reader: SessionReader, document: Document, shown: range) -> Chan
 def first_changed(
     skeleton: Skeleton, written: set[str] | None, places: Mapping[str, Keyset]
 ) -> int:
-    """Return the first message from which a skeleton must be read again."""
+    """Return the first message from which a skeleton must be read again.
+
+    Args:
+        skeleton: Of the document that is shown.
+        written: The messages that were written; None where that is not known.
+        places: Where those of them are that exist.
+    """
     ordered = skeleton.ordered
     start = ordered
     if written is None:

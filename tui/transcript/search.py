@@ -50,6 +50,12 @@ def find(
 
     Runs on the store's thread. What cannot match is left out before it is decoded: plain
     ASCII words by the engine, others by their form in JSON, unless the text is escaped.
+
+    Args:
+        db: The store.
+        message_ids: The messages.
+        needle: What was typed.
+        pattern: Its pattern.
     """
     containing = needle if _SAFE.fullmatch(needle) else None
     written = json.dumps(needle, ensure_ascii=False)[1:-1].lower()

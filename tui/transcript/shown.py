@@ -38,7 +38,13 @@ class PaneServices(Protocol):
         self, text: str, severity: Literal["information", "warning", "error"] = "information",
         timeout: float | None = None,
     ) -> None:
-        """Show a toast; the text is plain, not markup."""
+        """Show a toast; the text is plain, not markup.
+
+        Args:
+            text: What it says.
+            severity: Its colour.
+            timeout: Seconds until it goes; None for the usual time.
+        """
 
     def set_timer(self, delay: float, callback: Callable[[], Any]) -> Timer:
         """Call something once, after some seconds."""

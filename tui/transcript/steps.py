@@ -14,7 +14,13 @@ Find: TypeAlias = Callable[[Document, int, int], int | None]
 
 
 def part(document: Document, start: int, step: int) -> int:
-    """Return the next part that takes lines, ``start`` where there is none."""
+    """Return the next part that takes lines, ``start`` where there is none.
+
+    Args:
+        document: The session.
+        start: The part to start from.
+        step: 1 for the next one, -1 for the previous one.
+    """
     found = start + step
     while 0 <= found < len(document):
         if document.shows(found):
@@ -24,7 +30,13 @@ def part(document: Document, start: int, step: int) -> int:
 
 
 def message(document: Document, start: int, step: int) -> int:
-    """Return the first shown part of the next message; going back, first of this one."""
+    """Return the first shown part of the next message; going back, first of this one.
+
+    Args:
+        document: The session.
+        start: The part to start from.
+        step: 1 for the next one, -1 for the previous one.
+    """
     skeleton = document.skeleton
     if not len(skeleton):
         return start
@@ -46,7 +58,13 @@ def _first_shown(document: Document, number: int) -> int | None:
 
 
 def turn(document: Document, start: int, step: int) -> int:
-    """Return the next user turn; going back, the start of this one first."""
+    """Return the next user turn; going back, the start of this one first.
+
+    Args:
+        document: The session.
+        start: The part to start from.
+        step: 1 for the next one, -1 for the previous one.
+    """
     skeleton = document.skeleton
     if not skeleton.turns:
         return start
@@ -62,7 +80,13 @@ def turn(document: Document, start: int, step: int) -> int:
 
 
 def tool(document: Document, start: int, step: int) -> int:
-    """Return the next tool call."""
+    """Return the next tool call.
+
+    Args:
+        document: The session.
+        start: The part to start from.
+        step: 1 for the next one, -1 for the previous one.
+    """
     found = start + step
     while 0 <= found < len(document):
         if document.skeleton.is_tool(found) and document.shows(found):
@@ -72,13 +96,25 @@ def tool(document: Document, start: int, step: int) -> int:
 
 
 def listed(parts: Sequence[int], start: int, step: int) -> int | None:
-    """Return the next of a sorted list of parts, None where there is none."""
+    """Return the next of a sorted list of parts, None where there is none.
+
+    Args:
+        parts: In order.
+        start: The part to start from.
+        step: 1 for the next one, -1 for the previous one.
+    """
     place = bisect_right(parts, start) if step > 0 else bisect_left(parts, start) - 1
     return parts[place] if 0 <= place < len(parts) else None
 
 
 def error(document: Document, start: int, step: int) -> int | None:
-    """Return the next failed or denied call or error that is shown."""
+    """Return the next failed or denied call or error that is shown.
+
+    Args:
+        document: The session.
+        start: The part to start from.
+        step: 1 for the next one, -1 for the previous one.
+    """
     found: int | None = start
     while found is not None:
         found = listed(document.skeleton.errors, found, step)

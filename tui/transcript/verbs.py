@@ -24,7 +24,7 @@ class SessionVerbs:
         self, shown: ShownSession, pane: Widget, *, navigator: Navigator, opener: Opener,
         selected: SelectedPart,
     ) -> None:
-        """Take what the verbs act on.
+        """Make the verbs of a session.
 
         Args:
             shown: The session.

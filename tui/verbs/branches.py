@@ -26,7 +26,13 @@ def branch_rows(db: Database, session_id: str) -> list[SessionRow]:
 
 
 async def neighbour(host: Host, session_id: str, step: int) -> str | None:
-    """Return the next (1) or previous (-1) branch; None, with a toast, where there is none."""
+    """Return the next (1) or previous (-1) branch; None, with a toast, where there is none.
+
+    Args:
+        host: The app.
+        session_id: The session.
+        step: 1 or -1.
+    """
     found = await ask_store(host, siblings, session_id)
     if found is None:
         return None

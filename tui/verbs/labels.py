@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 
 async def change_label(host: Host, session_id: str, message_id: str) -> None:
-    """Ask for the label of a message; an empty one removes it."""
+    """Ask for the label of a message; an empty one removes it.
+
+    Args:
+        host: The app.
+        session_id: The session.
+        message_id: The message.
+    """
     found = await ask_store(host, labels_of, session_id)
     if found is None:
         return

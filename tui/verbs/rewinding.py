@@ -102,7 +102,13 @@ def _words(preview: RewindPreview) -> str:
 
 
 async def hide_again(host: Host, session_id: str, rewound: Rewound) -> None:
-    """Repeat a rewind that another program has undone."""
+    """Repeat a rewind that another program has undone.
+
+    Args:
+        host: The app.
+        session_id: The session.
+        rewound: The rewind.
+    """
     done = await perform(
         host, rewind_again, session_id, rewound.kept, until=rewound.last_at)
     if done is not None:
