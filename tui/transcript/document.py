@@ -192,14 +192,14 @@ class Document(Surroundings):
             self.heights.set(part, height + 2 if part == first else height)
 
     def collapsed(self, part: int) -> bool:
-        """Say whether a part takes no line because its run is closed."""
+        """Return whether a part takes no line because its run is closed."""
         run = self.run_of(part)
         if run is None or self.run_opened(run):
             return False
         return part != self.skeleton.first[run[0]]
 
     def shows(self, part: int) -> bool:
-        """Say whether a part may take lines at all."""
+        """Return whether a part may take lines at all."""
         return self.skeleton.type_of(part) not in SILENT and not self.collapsed(part)
 
     def last_shown(self) -> int:
@@ -209,7 +209,7 @@ class Document(Surroundings):
     # Layout
 
     def has(self, part: int) -> bool:
-        """Say whether a part can be laid out from the rows that are loaded."""
+        """Return whether a part can be laid out from the rows that are loaded."""
         if self.collapsed(part):
             return True
         message_id, index = self.skeleton.key(part)

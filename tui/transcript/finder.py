@@ -100,7 +100,7 @@ class Finder:
         self._scan_soon(search)
 
     def end(self) -> bool:
-        """End the search and fold what it opened; say whether there was one."""
+        """End the search and fold what it opened; return whether there was one."""
         shown = self._shown
         if shown.search is None:
             return False

@@ -46,7 +46,7 @@ class Setting:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def take(self, activity: Activity) -> bool:
-        """Take the session's activity; say whether its open calls look different now."""
+        """Take the session's activity; return whether its open calls look different now."""
         before = self.running, self.ended, self.waiting
         self.running = activity.state in ("running", "retrying")
         self.ended = activity.state in ("interrupted", "error", "ended") or (
@@ -55,7 +55,7 @@ class Setting:
         return before != (self.running, self.ended, self.waiting)
 
     def runs(self, touched_at: int, *, newest: bool) -> bool:
-        """Say whether a call without a result runs.
+        """Return whether a call without a result runs.
 
         Args:
             touched_at: When it was last written, epoch ms.

@@ -170,7 +170,7 @@ class Placement:
     # The rest of a session of which only a window was read
 
     def ends(self, step: int) -> bool:
-        """Say whether the session ends, in a direction, with what is known of it."""
+        """Return whether the session ends, in a direction, with what is known of it."""
         document = self._document
         return document.complete or (document.at_end if step > 0 else document.at_start)
 

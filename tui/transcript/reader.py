@@ -90,7 +90,7 @@ class SessionReader:
         return skeleton, heights
 
     async def have(self, document: Document, parts: Iterable[int]) -> bool:
-        """Load the rows of parts that are not loaded yet; say whether any were missing."""
+        """Load the rows of parts that are not loaded yet; return whether any were missing."""
         spans = document.missing(part for part in parts if 0 <= part < len(document))
         if not spans:
             return False

@@ -167,7 +167,7 @@ def _keys(parts: Iterable[PartRow], messages: Iterable[MessageRow]) -> set[Key]:
 
 
 async def differs(reader: SessionReader, document: Document, *, rested: bool) -> bool:
-    """Say whether the skeleton in the store differs from the one that is shown.
+    """Return whether the skeleton in the store differs from the one that is shown.
 
     Queued messages are left out: they are read again with every change.
 

@@ -116,7 +116,7 @@ class Search:
         return sum(self.counts[: bisect_left(self.parts, self.part)]) + self.ordinal + 1
 
     def knows(self, skeleton: Skeleton, start: int, step: int) -> bool:
-        """Say whether the next hit from a part on is known, while the search goes on.
+        """Return whether the next hit from a part on is known, while the search goes on.
 
         Args:
             skeleton: The session.

@@ -59,7 +59,7 @@ class SelectedPart:
         self.select(self._shown.cursor, force=True)
 
     def runs(self, part: int) -> bool:
-        """Say whether a part is a call that runs."""
+        """Return whether a part is a call that runs."""
         document = self._shown.document
         item = document.item(part)
         if item is None or item.row is None or document.skeleton.states[part] != UNSETTLED:

@@ -97,7 +97,7 @@ class Skeleton:
         return message
 
     def holds(self, start: int, stop: int, other: Skeleton) -> bool:
-        """Say whether some messages equal those of another skeleton.
+        """Return whether some messages equal those of another skeleton.
 
         Args:
             start: The first message.
@@ -170,12 +170,12 @@ class Skeleton:
         return bisect_right(self.turns, message)
 
     def is_tool(self, part: int) -> bool:
-        """Say whether a part is a tool call."""
+        """Return whether a part is a tool call."""
         name = self.type_of(part)
         return name.startswith("tool-") or name == "dynamic-tool"
 
     def is_prose(self, part: int) -> bool:
-        """Say whether a part is text or belongs to it (files, sources)."""
+        """Return whether a part is text or belongs to it (files, sources)."""
         return self.type_of(part) in _PROSE
 
 

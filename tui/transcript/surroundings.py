@@ -80,7 +80,7 @@ class Surroundings:
         return self._runs[bisect_right(self._run_starts, message) - 1]
 
     def run_opened(self, run: tuple[int, int]) -> bool:
-        """Say whether a hidden run is open."""
+        """Return whether a hidden run is open."""
         return self.show_hidden != (run[0] in self._turned_starts)
 
     def around(self, part: int) -> Around:

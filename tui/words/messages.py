@@ -22,7 +22,7 @@ def day(at: int) -> str:
 
 
 def same_day(one: int, other: int) -> bool:
-    """Say whether two epoch ms fall on one local day."""
+    """Return whether two epoch ms fall on one local day."""
     return time.localtime(one / 1000)[:3] == time.localtime(other / 1000)[:3]
 
 
