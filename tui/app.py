@@ -46,7 +46,7 @@ SYNC_WAIT_S = 20
 """How long a single session that an agent went on with may take to be read."""
 
 MOST_UNCAUGHT = 20
-"""Errors that nothing caught, after which the app ends rather than go on failing."""
+"""The app ends after this many errors that nothing caught."""
 
 
 def _command_provider() -> type[Provider]:
@@ -96,7 +96,7 @@ class BackscrollApp(CommandApp):
         self._uncaught = 0
         self.failure = ""
         self._toast = "", 0.0
-        self._syncing = Syncing(library.path, self._sync_said, self.report)
+        self._syncing = Syncing(library.path, self._show_sync, self.report)
         self.view_state: ViewState = load_state(
             state_path(library.path), sort=settings.ui.sort, group=settings.ui.group
         )
@@ -214,13 +214,13 @@ class BackscrollApp(CommandApp):
 
     async def sync_now(self, targets: Sequence[str]) -> None:
         """Sync some places, beside whatever sync runs; gives up where that does not end."""
-        syncing = Syncing(self.library.path, self._sync_said, self.report)
+        syncing = Syncing(self.library.path, self._show_sync, self.report)
         try:
             await asyncio.wait_for(syncing.run(targets), SYNC_WAIT_S)
         except TimeoutError:
             await syncing.stop()
 
-    def _sync_said(self, words: str) -> None:
+    def _show_sync(self, words: str) -> None:
         self.main.counter.syncing = words
         self.main.counter.count_now()
 
@@ -264,10 +264,10 @@ class BackscrollApp(CommandApp):
         self, message: str, *, title: str = "", severity: SeverityLevel = "information",
         timeout: float | None = None, markup: bool = False,
     ) -> None:
-        """Show a toast; its text is never markup, and what still stands there is not repeated."""
+        """Show a toast, unless the same text is still shown; its text is never markup."""
         words, now = clean(message), time.monotonic()
-        told, until = self._toast
-        if words == told and now < until:
+        shown, until = self._toast
+        if words == shown and now < until:
             return
         self._toast = words, now + (self.NOTIFICATION_TIMEOUT if timeout is None else timeout)
         super().notify(words, title=clean(title), severity=severity, timeout=timeout, markup=False)
@@ -304,7 +304,7 @@ class BackscrollApp(CommandApp):
             self.report("Something went wrong", error)
 
     def _could_not_start(self, error: Exception) -> None:
-        """End with exit code 1; ``failure`` is said where the screen has been given back."""
+        """End with exit code 1; ``failure`` is printed once the terminal is restored."""
         self._return_code = 1
         path = problems.keep("The browser could not start", error)
         if not self.failure:
@@ -325,7 +325,7 @@ class BackscrollApp(CommandApp):
             "Choose a theme", "All themes, ours and Textual's", self.action_change_theme)
 
     def action_help_quit(self) -> None:
-        """Say which keys quit, as ctrl+c copies and breaks off elsewhere."""
+        """Show which keys quit, as ctrl+c stops a program elsewhere."""
         own = map(key_name, self.commands.keys_of(self.commands.by_id["app.quit"]))
         textual = (key for key, active in self.active_bindings.items()
                    if active.binding.action in ("quit", "app.quit"))

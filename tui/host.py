@@ -28,12 +28,12 @@ class Rewound(NamedTuple):
     Attributes:
         kept: The last message that it left visible.
         last_at: ``created_at`` of the last message that it hid, epoch ms.
-        told: Whether the user knows that another program undid it.
+        reported: Whether the user knows that another program undid it.
     """
 
     kept: str
     last_at: int
-    told: bool = False
+    reported: bool = False
 
 
 class Terminal(Protocol):

@@ -175,7 +175,7 @@ def test_what_took_its_place_is_no_store(tmp_path: Path) -> None:
     # The old file can still be read, but is nobody's any more.
     for _ in range(FILE_EVERY * 2):
         assert not followed.poller.poll()
-        followed.poller.say("busy")
+        followed.poller.set_health("busy")
         if followed.replaced > 1:
             followed.poller.reopened(ValueError("no store"))
     assert followed.health == ["failed"]

@@ -26,11 +26,11 @@ class AskDialog(Dialog[str]):
 
         Args:
             title: What it is about.
-            text: What stands in the input at first.
+            text: The input's first text.
             verb: What enter does.
-            placeholder: Stands in an empty input.
+            placeholder: Shown in an empty input.
             note: One line below the input.
-            about: Stands at the right of the title.
+            about: Shown at the right of the title.
         """
         super().__init__(title, about)
         self._text, self._verb, self._placeholder, self._note = text, verb, placeholder, note

@@ -53,7 +53,7 @@ class ChooseDialog(Dialog[Any]):
         Args:
             title: What it is about.
             options: From the top; none makes it a confirmation.
-            about: Stands at the right of the title.
+            about: Shown at the right of the title.
             notes: What is to be known before.
             verb: What enter does, for the line of keys.
             start: The option that is chosen at first.

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 WIDTH, WIDTH_SHARE, HEIGHT_SHARE = 84, 0.92, 0.9
 FRAME_ROWS = 6
-"""Padding, title, keys, and the blank lines between them and what is said."""
+"""Padding, title, keys, and the blank lines around the content."""
 
 
 def room_for_notes(screen: Size, blocks: Sequence[Block]) -> int:
@@ -51,7 +51,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
     """
 
     def __init__(self, title: str, about: str = "") -> None:
-        """Take the title, and what stands at its right."""
+        """Take the title, and the text at its right."""
         super().__init__()
         self._title, self._about = title, about
 
@@ -63,7 +63,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
             yield BottomLine()
 
     def body(self) -> Sequence[Widget]:
-        """Return what stands between title and keys."""
+        """Return the widgets between title and keys."""
         return ()
 
     def keys(self) -> Sequence[tuple[str, str]]:
@@ -92,7 +92,7 @@ class Dialog(ModalScreen[T | None], Generic[T]):
         await self.take_key(event.command)
 
     async def take_key(self, key: str) -> None:
-        """Do what a key of the last line says."""
+        """Run a key of the last line."""
         if key == "escape":
             self.dismiss(None)
 

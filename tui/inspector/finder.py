@@ -39,7 +39,7 @@ class FindBar(Horizontal):
         text: str
 
     class Accepted(Message):
-        """Enter: go on in the view with what was found."""
+        """Enter: back to the view, with the matches marked."""
 
     class Closed(Message):
         """Escape: stop finding."""

@@ -88,7 +88,7 @@ class Latest(Generic[T]):
 
 
 class InspectorPane(CommandPane, Vertical):
-    """Shows one part; ``show_part`` says which.
+    """Shows one part, chosen by ``show_part``.
 
     Attributes:
         view: Shows the current tab.
@@ -209,7 +209,7 @@ class InspectorPane(CommandPane, Vertical):
         self.tabs.show(head, subject.kind, summary if subject.is_tool else ())
 
     def show_tab(self, *, stay: bool = False) -> None:
-        """Build the current tab anew.
+        """Build the current tab again.
 
         Args:
             stay: Keep cursor and place.

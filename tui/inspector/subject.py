@@ -128,7 +128,7 @@ class Subject:
 
     @property
     def summary(self) -> str:
-        """What the part did or says, in one line."""
+        """What the part did, or its text, in one line."""
         if self.call is not None:
             return one_line(self.call.what, 300)
         text = self.data.get("text") or self.data.get("filename") or self.data.get("url") or ""

@@ -28,7 +28,7 @@ def sequence(how: str, words: str, *, tmux: bool) -> str:
 
     Args:
         how: ``osc9`` (iTerm2, Windows Terminal, kitty, WezTerm) or ``osc777`` (foot, urxvt).
-        words: What it says; it is made harmless here.
+        words: The text; it is made harmless here.
         tmux: Wrap it so that tmux passes it on (``allow-passthrough on``).
     """
     plain = one_row(words).replace(";", ",")
@@ -42,7 +42,7 @@ def _state(states: Mapping[str, tuple[str, str]], session_id: str) -> str:
 
 
 def _change(old: str, new: str, title: str) -> str:
-    """Return what is told of a session that did one thing and now does another."""
+    """Return the notification for a change of a session's activity; empty for none."""
     waits = new in _WAITING and old not in _WAITING
     ended = old in _WORKING and new not in (*_WORKING, "queued")
     if not waits and not ended:
@@ -54,7 +54,7 @@ class Notifier:
     """Compares what sessions do with what they did, and rings or notifies on the change."""
 
     def __init__(self, screen: Screen[None]) -> None:
-        """Make one that says nothing until settings are given."""
+        """Make a notifier that is silent until settings are given."""
         self._screen = screen
         self.settings: NotifySettings | None = None
         self._states: dict[str, tuple[str, str]] | None = None
@@ -68,7 +68,7 @@ class Notifier:
             shown: The session in the transcript; it is watched from then on.
 
         Returns:
-            What was told.
+            What was notified.
         """
         if shown is not None:
             self._watched.add(shown)

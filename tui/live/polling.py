@@ -23,7 +23,7 @@ class Health(NamedTuple):
     Attributes:
         state: ``busy``: a writer holds the lock; ``gone``: there is no file any more.
         since: Until when it was fresh, epoch ms; 0 while it is.
-        reason: What SQLite says, where it failed.
+        reason: SQLite's message, where it failed.
     """
 
     state: HealthState = "fresh"
@@ -39,19 +39,20 @@ class Poller:
     """
 
     def __init__(
-        self, library: Library, changed: Callable[[], None], said: Callable[[Health], None],
-        replaced: Callable[[], None],
+        self, library: Library, changed: Callable[[], None],
+        health_changed: Callable[[Health], None], replaced: Callable[[], None],
     ) -> None:
-        """Make a poller that stands still; what is written from now on is a change.
+        """Make a poller that is not started; what is written from now on is a change.
 
         Args:
             library: Its plain connection is kept for this.
             changed: Called after each change that was noticed.
-            said: Called when the store's health is another one.
+            health_changed: Called when the store turns fresh, busy, gone or failed.
             replaced: Called when the file is to be opened again; ``reopened`` must follow.
         """
         self._library = library
-        self._changed, self._said, self._replaced = changed, said, replaced
+        self._changed, self._health_changed = changed, health_changed
+        self._replaced = replaced
         self.health = Health()
         self._polls = 0
         self._reopening = self._lost = False
@@ -99,7 +100,7 @@ class Poller:
             self._trouble(error)
             return False
         if self.health.state in ("busy", "failed"):
-            self.say("fresh")
+            self.set_health("fresh")
             self._version = -1
         if version == self._version:
             return False
@@ -118,23 +119,23 @@ class Poller:
             return not self._lost
         now = signature(opened.path, opened.way)
         if not now:
-            self.say("gone")
+            self.set_health("gone")
             return False
         if now != opened.signature or self._lost:
             self._reopen()
             return False
         if self.health.state == "gone":
-            self.say("fresh")
+            self.set_health("fresh")
             self._version = -1
         return True
 
     def _trouble(self, error: sqlite3.Error) -> None:
         code = getattr(error, "sqlite_errorcode", None) or 0
         if code & 0xFF in _LOCKED:
-            self.say("busy")
+            self.set_health("busy")
         else:
-            # The file may have been written over in place; a new connection tells.
-            self.say("failed", str(error))
+            # The file may have been written over in place: open it again to find out.
+            self.set_health("failed", str(error))
             if self._polls % FILE_EVERY == 0:
                 self._reopen()
 
@@ -151,15 +152,15 @@ class Poller:
             except sqlite3.Error as trouble:
                 self._trouble(trouble)
                 return
-            self.say("fresh")
+            self.set_health("fresh")
             self._changed()
         else:
-            self.say("failed", str(error))
+            self.set_health("failed", str(error))
 
-    def say(self, state: HealthState, reason: str = "") -> None:
-        """Take what is known of the store's health, from here or from a read that failed."""
+    def set_health(self, state: HealthState, reason: str = "") -> None:
+        """Set the store's health, as found here or by a read that failed."""
         if state == self.health.state or (self._lost and state == "busy"):
             return
         since = 0 if state == "fresh" else self.health.since or self._library.clock()
         self.health = Health(state, since, reason)
-        self._said(self.health)
+        self._health_changed(self.health)

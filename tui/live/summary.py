@@ -1,4 +1,4 @@
-"""What the top line says of a store: how many, what runs, how fresh it is."""
+"""Counts a store for the top line: how many sessions, which run, how fresh it is."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TROUBLE = {"busy": "store busy", "gone": "store is gone", "failed": "store cann
 
 
 def ago(milliseconds: int) -> str:
-    """Return a time that has gone by, in words."""
+    """Return a duration in words, such as ``5 s ago``."""
     seconds = max(0, milliseconds) // SECOND
     if seconds < 1:
         return "now"
@@ -39,7 +39,7 @@ def ago(milliseconds: int) -> str:
 
 
 class Summary(NamedTuple):
-    """What the top line says.
+    """The content of the top line.
 
     Attributes:
         sessions: Sessions of the store; None while they are not counted.

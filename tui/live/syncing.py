@@ -20,10 +20,10 @@ PAUSES_S = (1.0, 5.0, 30.0)
 
 
 class Syncing:
-    """Runs one sync, and the watcher that goes on after it."""
+    """Runs one sync, and the watcher that follows it."""
 
     def __init__(
-        self, store: Path, said: Callable[[str], None],
+        self, store: Path, progress: Callable[[str], None],
         failed: Callable[[str, BaseException | None], None],
         pauses_s: Sequence[float] = PAUSES_S,
     ) -> None:
@@ -31,12 +31,12 @@ class Syncing:
 
         Args:
             store: The store that is written.
-            said: Takes words about how far it is; empty ones when it has ended.
+            progress: Called with words about how far the sync is; empty when it has ended.
             failed: Takes a summary and the error.
             pauses_s: Before a watcher is started again.
         """
         self._store = store
-        self._said = said
+        self._progress = progress
         self._failed = failed
         self._process: SyncProcess | None = None
         self._trouble = ""
@@ -54,9 +54,9 @@ class Syncing:
         while not self._stopped.is_set():
             try:
                 await self._follow(targets, watch)
-                self._said("")
+                self._progress("")
             except Exception as error:
-                self._said("")
+                self._progress("")
                 self._tell(error, again=watch)
             if not watch:
                 return
@@ -92,16 +92,16 @@ class Syncing:
     def _heed(self, event: Event) -> None:
         kind = type(event).__name__
         if kind == "Progress":
-            self._said(progress_words(cast("Progress", event)))
+            self._progress(progress_words(cast("Progress", event)))
         elif kind == "Summary":
-            self._said("")
+            self._progress("")
             self._report(cast("Summary", event))
         elif kind == "Trouble":
             self._say_once(cast("Trouble", event).message)
         elif kind == "Standby":
-            self._said("")
+            self._progress("")
         elif kind == "Watching":
-            # Trouble is over: should it come back, it is told of again.
+            # Trouble is over: if it comes back, it is reported again.
             self._trouble, self._restarts = "", 0
 
     def _say_once(self, trouble: str) -> None:

@@ -78,7 +78,7 @@ class StoreWatcher:
 
     def busy(self) -> None:
         """Note that a read found the store busy."""
-        self.poller.say("busy")
+        self.poller.set_health("busy")
 
     # What the poller notices
 

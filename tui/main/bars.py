@@ -38,7 +38,7 @@ class TopLine(Widget):
         while len(right) > 1 and width_of(right) > self.size.width:
             right.pop()
         for piece in counts:
-            # What comes later tells less, and would be taken for what is missing before it.
+            # Without this count a later one could be taken for it.
             if width_of([*left, piece, *right]) >= self.size.width:
                 break
             left.append(piece)

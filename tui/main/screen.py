@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tui.transcript.pane import TranscriptPane
 
 AGES_EVERY_S = 5.0
-"""Pace at which times that have gone by are painted anew."""
+"""Pace at which ages are repainted."""
 OPEN_EVERY_S = 1.0
 """Pace at which sessions that run or wait are judged again: their process may have ended."""
 
@@ -138,7 +138,7 @@ class MainScreen(CommandPane, Screen[None]):
     # Layout and focus
 
     def on_resize(self) -> None:
-        """Arrange the panes anew."""
+        """Arrange the panes for the new size."""
         self.panes.apply()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:

@@ -1,4 +1,4 @@
-"""Ends the browser in order when it is told to, or when its terminal goes away.
+"""Ends the browser in order on a signal, or when its terminal goes away.
 
 SIGTERM, SIGHUP, SIGQUIT and SIGINT save the place and give the terminal back, as the key
 that quits does. Where that does not come about in time, as in a program that is busy or has

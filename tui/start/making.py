@@ -18,7 +18,13 @@ class Making:
     """
 
     def __init__(self, words: str, module: str, paths: Sequence[str]) -> None:
-        """Start ``python -m module`` with absolute paths as its arguments."""
+        """Start ``python -m module``.
+
+        Args:
+            words: What it does.
+            module: The module.
+            paths: Its arguments, absolute.
+        """
         self.words = words
         command = CommandLine.python(module)
         for path in paths:
@@ -31,15 +37,15 @@ class Making:
         """Wait until the store is filled.
 
         Raises:
-            StoreError: It could not be filled; the message says why.
+            StoreError: It could not be filled; the message gives the reason.
         """
-        _, said = await asyncio.to_thread(self._process.communicate)
+        _, errors = await asyncio.to_thread(self._process.communicate)
         if self._process.returncode:
-            lines = said.decode("utf-8", "replace").strip().splitlines()
+            lines = errors.decode("utf-8", "replace").strip().splitlines()
             raise StoreError(lines[-1] if lines else f"ended with {self._process.returncode}")
 
     def stop(self) -> None:
-        """Break it off, where it still runs."""
+        """Stop it, where it still runs."""
         if self._process.poll() is None:
             self._process.terminate()
             self._process.wait()

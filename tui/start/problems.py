@@ -1,4 +1,4 @@
-"""What went wrong is kept in the log file, and said in one line."""
+"""Writes problems to the log file, and returns them in one line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from store.text.masking import masked
 from store.text.neutral import neutral
 
 LARGEST_LOG = 4_000_000
-"""Bytes; a log that is larger starts anew."""
+"""Bytes; a larger log is started again."""
 
 
 def reason(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Stops the program, and starts the terminal anew when it goes on.
+"""Stops the program on ctrl+z, and restores the terminal when it continues.
 
 Textual leaves the terminal from within the handler of ``SIGTSTP``. A signal comes between any
 two steps of the main thread, also while that holds the lock of the queue to the terminal,

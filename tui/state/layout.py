@@ -41,7 +41,13 @@ class LayoutState(NamedTuple):
         return max(LEAST_WIDTH[pane], min(wanted, most))
 
     def resized(self, pane: PaneName, width: int, screen: int) -> LayoutState:
-        """Return the state with a pane at a width, kept within what is sensible."""
+        """Return the state with a pane at a width, within its limits.
+
+        Args:
+            pane: The pane; the transcript takes what the others leave.
+            width: Columns that are wanted.
+            screen: Columns of the screen.
+        """
         if pane == "transcript":
             return self
         most = max(LEAST_WIDTH[pane], screen - LEAST_TRANSCRIPT)
@@ -52,7 +58,7 @@ class LayoutState(NamedTuple):
 
 
 class Arrangement(NamedTuple):
-    """How the panes stand.
+    """Which panes are seen, and how.
 
     Attributes:
         widths: Columns of each pane that is seen; 0 takes what is left.
@@ -68,7 +74,12 @@ class Arrangement(NamedTuple):
 
 
 def arrange(state: LayoutState, screen: int) -> Arrangement:
-    """Return how the panes stand on a screen of a width in columns."""
+    """Return which panes are seen on a screen.
+
+    Args:
+        state: What the user chose.
+        screen: Columns of the screen.
+    """
     focused = state.focused
     if state.zoomed or screen < TWO_PANES:
         return Arrangement({focused: 0})

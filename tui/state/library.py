@@ -34,10 +34,10 @@ class Library:
     Attributes:
         database: The plain connection of the first paint; the poller keeps it.
         name: What the top line calls the store.
-        notice: What is said once at the start, or None.
-        headline: What stands above the panes all the time, or None.
+        notice: Shown once at the start, or None.
+        headline: Shown above the panes until it is closed, or None.
         workspace: Shows the sessions of this folder alone; None shows all.
-        making: What fills the store while it is shown; None where it is there whole.
+        making: What still fills the store while it is shown; None once it is complete.
         sync_targets: What the sync process reads; None starts none.
         clock: Returns the present as epoch ms.
     """
@@ -56,6 +56,11 @@ class Library:
     @classmethod
     def open(cls, path: Path, name: str, *, clock: Clock = system_clock) -> Library:
         """Open a store file for reading.
+
+        Args:
+            path: The file.
+            name: What the top line calls it.
+            clock: Returns the present as epoch ms.
 
         Raises:
             StoreError: The file is missing or is no store.

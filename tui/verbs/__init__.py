@@ -1,1 +1,1 @@
-"""The verbs as keys: what is asked before, what is done, what a toast says after."""
+"""The verbs as commands: their dialogs, what they do, their toasts."""

@@ -1,4 +1,4 @@
-"""Runs a verb on the store that is shown, and says what came of it."""
+"""Runs a verb on the store that is shown, and reports the outcome."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OPENING = "open"
 """The group of the worker that opens a session."""
 WAITS_AT_MOST_S = 3.0
 BUSY_AFTER_S = 1.0
-"""A verb that takes longer says what it waits for."""
+"""A verb that takes longer shows what it waits for."""
 BUSY = "Waiting for the store; this is done as soon as it is free"
 
 
@@ -80,7 +80,7 @@ _THE_MESSAGE = re.compile(r"^message \S+(?= (?:is|was) )")
 
 
 def refuse(host: Terminal, error: BackscrollError) -> None:
-    """Say why something is not possible."""
+    """Show why something is not possible."""
     severe = not isinstance(error, (Refused, NotFound))
     # Whoever looks at the selected message needs no id to know which one is meant.
     reason = _THE_MESSAGE.sub("this message", str(error))
@@ -89,8 +89,8 @@ def refuse(host: Terminal, error: BackscrollError) -> None:
     )
 
 
-def told(host: Terminal, words: str) -> None:
-    """Say what was done, and the key that takes it back."""
+def report_done(host: Terminal, words: str) -> None:
+    """Show what was done, and the key that undoes it."""
     host.notify(f"{words[:1].upper()}{words[1:]} · U undoes", markup=False)
 
 
@@ -107,7 +107,7 @@ def counted(number: int, noun: str) -> str:
 async def perform(
     host: Host, verb: Callable[..., T], *args: Any, **kwargs: Any
 ) -> Done[T] | None:
-    """Do a verb; where it is refused, say why and return None.
+    """Run a verb; where it is refused, show why and return None.
 
     Args:
         host: The app; its panes show what was written at once.
@@ -138,7 +138,14 @@ def _tell_of_waiting(host: Host) -> None:
 async def ask_store(
     host: Host, query: Callable[..., T], *args: Any, **kwargs: Any
 ) -> Done[T] | None:
-    """Run a query that may refuse; where it does, say why and return None."""
+    """Run a query; where it is refused, show why and return None.
+
+    Args:
+        host: The app.
+        query: Takes the database first.
+        args: What else it takes.
+        kwargs: Likewise.
+    """
     try:
         return Done(await host.library.read(query, *args, **kwargs))
     except BackscrollError as error:

@@ -12,7 +12,7 @@ from tui.dialogs.choose import ChooseDialog
 from tui.dialogs.notes import facts, gap, paragraph, words
 from tui.kit.blocks import Block, Text
 from tui.kit.text import one_line
-from tui.verbs.doing import counted, perform, quoted, refuse, told
+from tui.verbs.doing import counted, perform, quoted, refuse, report_done
 
 if TYPE_CHECKING:
     from tui.host import Host
@@ -66,9 +66,9 @@ async def fork_at(
         from tui.kit.clipboard import copy
 
         await copy(host, draft)
-        told(host, f"forked {quoted(preview.title)}, C continues with the text")
+        report_done(host, f"forked {quoted(preview.title)}, C continues with the text")
     else:
-        told(host, f"forked {quoted(preview.title)}")
+        report_done(host, f"forked {quoted(preview.title)}")
 
 
 def _edited(host: Host, text: str) -> str:

@@ -8,7 +8,7 @@ from store.queries.tree_facts import labels_of
 from store.verbs.marks import label
 from tui.dialogs.ask import AskDialog
 from tui.dialogs.choose import ChooseDialog, Option
-from tui.verbs.doing import ask_store, perform, told
+from tui.verbs.doing import ask_store, perform, report_done
 
 if TYPE_CHECKING:
     from tui.host import Host
@@ -34,7 +34,8 @@ async def change_label(host: Host, session_id: str, message_id: str) -> None:
         return
     done = await perform(host, label, session_id, message_id, text.strip() or None)
     if done is not None:
-        told(host, f"labelled “{text.strip()}”" if text.strip() else f"removed label “{known}”")
+        given = text.strip()
+        report_done(host, f"labelled “{given}”" if given else f"removed label “{known}”")
 
 
 async def choose_label(host: Host, session_id: str) -> str | None:

@@ -38,9 +38,9 @@ def _plan(db: Database, session_id: str) -> ResumePlan:
 
 
 async def go_on(host: Host, session_id: str) -> None:
-    """Go on with a session in the agent.
+    """Resume a session in its agent.
 
-    The user is asked first where something is written or said, and always where the session
+    The user is asked first where a file is written or a prompt sent, and always where the session
     was not read from an agent's files on this machine.
     """
     found = await ask_store(host, _plan, session_id)

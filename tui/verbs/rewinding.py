@@ -20,7 +20,7 @@ from tui.dialogs.choose import ChooseDialog, Option
 from tui.dialogs.notes import words
 from tui.host import Rewound
 from tui.kit import figures
-from tui.verbs.doing import ask_store, counted, perform, told
+from tui.verbs.doing import ask_store, counted, perform, report_done
 from tui.words.messages import clock_time, day
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ async def rewind_to(
     done = await perform(host, rewind, session_id, target)
     if done is not None:
         host.rewinds[session_id] = Rewound(target, done.value.last_at)
-        told(host, f"hidden: {counted(done.value.messages, 'message')}, files were not touched")
+        hidden = counted(done.value.messages, "message")
+        report_done(host, f"hidden: {hidden}, files were not touched")
 
 
 def _dialog(known: Rewinds, message_id: str, *, latest: bool) -> ChooseDialog:
@@ -113,7 +114,7 @@ async def hide_again(host: Host, session_id: str, rewound: Rewound) -> None:
         host, rewind_again, session_id, rewound.kept, until=rewound.last_at)
     if done is not None:
         host.rewinds[session_id] = Rewound(rewound.kept, done.value.last_at)
-        told(host, f"hid {counted(done.value.messages, 'message')} again")
+        report_done(host, f"hid {counted(done.value.messages, 'message')} again")
 
 
 async def restore_batch(host: Host, session_id: str) -> None:
@@ -139,4 +140,4 @@ async def restore_batch(host: Host, session_id: str) -> None:
     done = await perform(host, restore, session_id, batch=batch)
     if done is not None:
         host.rewinds.pop(session_id, None)
-        told(host, f"restored {counted(done.value.messages, 'message')}")
+        report_done(host, f"restored {counted(done.value.messages, 'message')}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from store.queries import chosen
 from store.queries.chosen import Chosen
 from tui.host import host_of
-from tui.verbs.doing import ask_store, asking, counted, perform, quoted, told
+from tui.verbs.doing import ask_store, asking, counted, perform, quoted, report_done
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -108,7 +108,7 @@ class SessionActions:
         self._targets.clear_marks()
         one = len(going) == 1
         what = quoted(going[0].title) if one else counted(len(going), "session")
-        told(host, f"archived {what}" if archiving else f"unarchived {what}")
+        report_done(host, f"archived {what}" if archiving else f"unarchived {what}")
 
     async def rename(self) -> None:
         """Rename the session."""
@@ -131,7 +131,7 @@ class SessionActions:
             return
         done = await perform(host, rename, known[0].id, title)
         if done is not None:
-            told(host, f"renamed to {quoted(done.value)}")
+            report_done(host, f"renamed to {quoted(done.value)}")
 
     async def star(self) -> None:
         """Star the chosen sessions; unstar them where all are starred."""
@@ -144,7 +144,7 @@ class SessionActions:
                 on, changed = done.value
                 title = _what([one for one in known if one.id in set(changed)])
                 self._targets.clear_marks()
-                told(host, f"starred {title}" if on else f"unstarred {title}")
+                report_done(host, f"starred {title}" if on else f"unstarred {title}")
 
     async def tag(self) -> None:
         """Edit the tags of the chosen sessions."""
@@ -180,7 +180,8 @@ class SessionActions:
             return
         done = await perform(host, tag, session_id, add=add, remove=remove)
         if done is not None:
-            told(host, f"tagged {', '.join(done.value)}" if done.value else "removed all tags")
+            tags = ", ".join(done.value)
+            report_done(host, f"tagged {tags}" if tags else "removed all tags")
 
     async def _tag_many(self, known: list[Chosen]) -> None:
         from store.verbs.marks import tag_all
@@ -200,7 +201,7 @@ class SessionActions:
         done = await perform(host, tag_all, ids, add=add, remove=remove)
         if done is not None:
             self._targets.clear_marks()
-            told(host, f"tagged {counted(len(done.value), 'session')}: {', '.join(names)}")
+            report_done(host, f"tagged {counted(len(done.value), 'session')}: {', '.join(names)}")
 
 
 def _what(chosen_ones: list[Chosen]) -> str:

@@ -39,7 +39,7 @@ async def redo(host: Host) -> Step | None:
 
     shown = host.shown_session or ""
     rewound = host.rewinds.get(shown)
-    if rewound is not None and rewound.told:
+    if rewound is not None and rewound.reported:
         from tui.verbs.rewinding import hide_again
 
         await hide_again(host, shown, rewound)
@@ -74,9 +74,9 @@ async def report_undone_rewind(host: Host, moved: Moved) -> None:
     count = await host.library.read(shown_again, session_id, rewound.kept, rewound.last_at)
     if host.rewinds.get(session_id) != rewound:
         return
-    if count and not rewound.told:
+    if count and not rewound.reported:
         what = "message" if count == 1 else "messages"
         host.notify(
             f"Another program shows {count} rewound {what} again · ctrl+r hides them again",
             severity="warning", timeout=20, markup=False)
-    host.rewinds[session_id] = rewound._replace(told=bool(count))
+    host.rewinds[session_id] = rewound._replace(reported=bool(count))
