@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.rooms import PICTURE, circles, module_graph, picture, room_graph, room_of
+import re
+
+from tests.rooms import PICTURE, ROOT, circles, module_graph, picture, room_graph, room_of
 
 
 def test_no_two_modules_import_each_other() -> None:
@@ -50,3 +52,16 @@ def test_the_room_of_a_module() -> None:
 
 def test_the_picture_shows_the_code() -> None:
     assert PICTURE.read_text("utf-8") == picture(), "run python -m tests.rooms"
+
+
+def test_the_page_names_what_is_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    named = set(re.findall(r"\b(?:store|tui|tests|docs)/[\w/.]*", page))
+    named = {each.rstrip(".") for each in named} - {"store/sources/AGENT"}
+    assert len(named) > 40
+    assert [each for each in sorted(named) if not (ROOT / each).exists()] == []
+    folders = {
+        f"{path.parent.name}/{path.name}" for package in ("store", "tui")
+        for path in (ROOT / package).iterdir() if (path / "__init__.py").exists()
+    }  # fmt: skip
+    assert folders - {each.rstrip("/") for each in named} == {"store/demo", "tui/screenshots"}
