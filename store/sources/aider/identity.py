@@ -20,7 +20,7 @@ Holds = Callable[[str, str], bool]
 """Says whether a file has a session of a name (``Region.name``) now."""
 
 
-def told(path: str, region: Region, session: str) -> Fact:
+def shared_fact(path: str, region: Region, session: str) -> Fact:
     """Return what a session tells, for when its file has moved.
 
     Args:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from store.sources.aider.blocks import typed_at
-from store.sources.aider.identity import known_as, told
+from store.sources.aider.identity import known_as, shared_fact
 from store.sources.aider.regions import HEADER, Region, Regions
 from store.sources.aider.session import KIND, session_draft
 from store.sources.base.drafts import SessionDraft
@@ -119,7 +119,7 @@ class AiderSource:
         prompts = FileStamp.now(os.path.join(os.path.dirname(path), INPUT))
         # The times in it that are there already stay; only that it comes changes anything.
         looked = () if last or prompts.inode else (prompts,)
-        facts = [told(path, regions[place], draft.source_id)]
+        facts = [shared_fact(path, regions[place], draft.source_id)]
         return Reading([draft], problems, stamps, looked=looked, facts=facts)
 
     def _draft(

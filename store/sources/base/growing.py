@@ -239,7 +239,7 @@ class UnitReader(ABC):
         stamps: Of the unit's files, as of the last reading.
         torn: Last lines that are not finished, and files that could not be read.
         looked: Other files that the sessions were made with, as in ``Reading``.
-        told: The facts of the last sessions that were made.
+        shared_facts: The facts of the last sessions that were made.
         wants: The names of facts that would change them.
     """
 
@@ -248,7 +248,7 @@ class UnitReader(ABC):
         self.stamps: tuple[FileStamp, ...] = ()
         self.torn: list[Problem] = []
         self.looked: list[FileStamp] = []
-        self.told: list[Fact] = []
+        self.shared_facts: list[Fact] = []
         self.wants: set[str] = set()
 
     @abstractmethod
@@ -304,7 +304,7 @@ class UnitReader(ABC):
         """Return what was read, with the sessions made of it."""
         return Reading(
             sessions, self.torn + self.problems, self.stamps,
-            looked=self.looked, facts=self.told, wants=self.wants,
+            looked=self.looked, facts=self.shared_facts, wants=self.wants,
         )  # fmt: skip
 
     def read(self, unit: Unit) -> Reading:
@@ -455,5 +455,5 @@ class BuiltUnit(UnitFiles):
         depends, self._built = self._depends, []
         depends.looked, depends.facts, depends.wants = [], [], set()
         drafts = self._build(unit, self, self._built)
-        self.looked, self.told, self.wants = depends.looked, depends.facts, depends.wants
+        self.looked, self.shared_facts, self.wants = depends.looked, depends.facts, depends.wants
         return drafts

@@ -23,9 +23,9 @@ from store.sources.claude_code.forks import find_origin, mark_inherited
 from store.sources.claude_code.messages import Call, Thread
 from store.sources.claude_code.neighbours import AGENTS, Neighbours
 from store.sources.claude_code.rows import Row, mapping, string
+from store.sources.claude_code.shared_facts import shared_facts, wanted_facts
 from store.sources.claude_code.sidechains import calls_of_sidechains, split_sidechains
 from store.sources.claude_code.sidefiles import SideFiles, is_rows
-from store.sources.claude_code.telling import told, wanted
 from store.sources.claude_code.titles import is_name_taken_back, title_of
 from store.sources.claude_code.transcript import Transcript
 
@@ -202,7 +202,7 @@ class SessionReader(UnitReader):
         calls = _Calls()
         children: list[_Child] = []
         main = self._build_main(calls, children)
-        self.told += [
+        self.shared_facts += [
             Fact(AGENTS + self.session_id, agent_source_id(agent_id, self.session_id), agent_id)
             for agent_id in sorted(self.agents)
         ]
@@ -241,7 +241,8 @@ class SessionReader(UnitReader):
             draft.tells_title = is_name_taken_back(transcript, named)
         if self.earlier is not None:
             folder, summaries = self._neighbours.folder, transcript.summaries
-            self.told = list(told(self.session_id, folder, rows, summaries, goes_on=True))
+            facts = shared_facts(self.session_id, folder, rows, summaries, goes_on=True)
+            self.shared_facts = list(facts)
             draft.lineage = self.earlier.lineage
             if self.earlier.created_at is not None:
                 draft.created_at = self.earlier.created_at
@@ -257,9 +258,10 @@ class SessionReader(UnitReader):
         """Say where the session comes from, and what may tell more of that."""
         origin = find_origin(rows, self.session_id, self._neighbours) if rows else None
         lacks = origin is not None and self._neighbours.lacks(origin.parent)
-        self.wants = set(wanted(self.session_id, rows, origin.parent if origin and lacks else None))
+        missing = origin.parent if origin is not None and lacks else None
+        self.wants = set(wanted_facts(self.session_id, rows, missing))
         folder = self._neighbours.folder
-        self.told = list(told(self.session_id, folder, rows, transcript.summaries))
+        self.shared_facts = list(shared_facts(self.session_id, folder, rows, transcript.summaries))
         if origin is not None:
             draft.lineage = mark_inherited(thread, rows, origin, self._neighbours)
             own = [row.at for row in rows if row.number >= origin.end]

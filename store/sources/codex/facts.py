@@ -121,7 +121,7 @@ class FactsReader:
 _KEPT = ("name", "archived_at", "created_at", "updated_at", "nickname", "role", "title")
 
 
-def told(thread: str, facts: Facts | None) -> list[Fact]:
+def shared_facts(thread: str, facts: Facts | None) -> list[Fact]:
     """Return what is to be known of a thread when its row, or the file of names, is gone."""
     values = [getattr(facts, name) for name in _KEPT] if facts is not None else []
     if facts is None or not any(values):

@@ -35,7 +35,7 @@ class Segment(NamedTuple):
     length: int
 
 
-def told(thread: str, rollouts: Sequence[Rollout]) -> list[Fact]:
+def shared_facts(thread: str, rollouts: Sequence[Rollout]) -> list[Fact]:
     """Return what a reading says about a thread's files.
 
     Args:

@@ -12,7 +12,7 @@ from store.sources.base.protocol import FileStamp, Problem, Unit
 from store.sources.codex import facts as side_files
 from store.sources.codex.assemble import session_draft, thread_id_of
 from store.sources.codex.facts import STAMP, Facts
-from store.sources.codex.neighbours import ROLLOUT, Neighbours, told
+from store.sources.codex.neighbours import ROLLOUT, Neighbours, shared_facts
 from store.sources.codex.rollout import Rollout, rollout_file
 
 
@@ -88,14 +88,15 @@ class ThreadReader(UnitReader):
     def build(self) -> list[SessionDraft]:
         """Return the session; none for a thread that has no message yet."""
         there = [rollout for rollout in self.rollouts.values() if rollout.lines]
-        self._missing, self.told, self.wants = [], [], set()
+        self._missing, self.shared_facts, self.wants = [], [], set()
         if not there:
             return []
         first = min(there, key=lambda rollout: rollout.key)
         thread = thread_id_of(first.path, first)
         gone = self._neighbours.gone_segments(thread, {rollout.key for rollout in there})
         segments = sorted([*there, *gone], key=lambda rollout: rollout.key)
-        self.told = told(thread, segments) + side_files.told(thread, self.facts)
+        self.shared_facts = shared_facts(thread, segments)
+        self.shared_facts += side_files.shared_facts(thread, self.facts)
         answers = self.earlier.answers if self.earlier is not None else 0
         find = self._neighbours.find
         draft, missing = session_draft(thread, segments, self.facts, find, answers)

@@ -96,7 +96,7 @@ def original_of(
     return None if elder is None else _original(elder.session_id, turns, _content(elder, library))
 
 
-def told(project: str, session_id: str, started: str, history: History) -> Iterator[Fact]:
+def shared_facts(project: str, session_id: str, started: str, history: History) -> Iterator[Fact]:
     """Yield what a session tells others that begin as it does.
 
     Args:

@@ -32,7 +32,7 @@ from store.sources.gemini.checkpoints import (
     mark_restore_points,
 )
 from store.sources.gemini.heads import Heads
-from store.sources.gemini.imports import imported_from, original_of, told
+from store.sources.gemini.imports import imported_from, original_of, shared_facts
 from store.sources.gemini.places import CHATS, OUTPUTS, SessionFiles
 from store.sources.gemini.session import (
     KIND,
@@ -216,7 +216,7 @@ class GeminiSource(FileSource):
     ) -> Built:
         records = kept.bring_up(session)
         started = min((log.said_start for log in session.logs), default="")
-        facts = list(told(project, session.session_id, started, kept.history))
+        facts = list(shared_facts(project, session.session_id, started, kept.history))
         depends.facts += facts
         depends.wants.update(fact.name for fact in facts)
         paths = [log.path for log in session.logs]

@@ -56,14 +56,14 @@ def copies_of(stored: StoredSession) -> list[StoredMessage]:
     return [message for message in stored.messages if 0 < message.created_at < began]
 
 
-def told(stored: StoredSession) -> list[Fact]:
+def shared_facts(stored: StoredSession) -> list[Fact]:
     """Return what the forks of a session may want to know of it."""
     began = ms_or_0(mapping(stored.info.get("time")).get("created"))
     first = next((one.created_at for one in stored.messages if one.created_at > 0), 0)
     return [Fact(f"{BEGAN}{first}", stored.id, str(began))] if first else []
 
 
-def wanted(stored: StoredSession) -> list[str]:
+def wanted_facts(stored: StoredSession) -> list[str]:
     """Return the names of the facts by which a fork finds what it was copied from."""
     copies = [] if stored.info.get("parentID") else copies_of(stored)
     return [f"{BEGAN}{copies[0].created_at}"] if copies else []
@@ -79,7 +79,7 @@ def candidates_in_library(
         stored: The fork.
         known: Sessions that were found where the fork is.
     """
-    for name in wanted(stored):
+    for name in wanted_facts(stored):
         for fact in library.facts(name):
             if fact.session != stored.id and fact.session not in known:
                 signs = library.messages(fact.session)

@@ -13,7 +13,7 @@ from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, 
 from store.sources.opencode.database import read_session
 from store.sources.opencode.export_file import read_export
 from store.sources.opencode.folders import Folders
-from store.sources.opencode.forks import find_origin, told, wanted
+from store.sources.opencode.forks import find_origin, shared_facts, wanted_facts
 from store.sources.opencode.json_store import list_json_sessions, read_json_session
 from store.sources.opencode.listing import list_sessions
 from store.sources.opencode.opening import Databases
@@ -188,7 +188,8 @@ class SessionFollower:
 
 def _reading(stored: StoredSession, unit: Unit, draft: SessionDraft) -> Reading:
     return Reading(
-        [draft], stored.problems, unit.stamps, facts=told(stored), wants=wanted(stored)
+        [draft], stored.problems, unit.stamps,
+        facts=shared_facts(stored), wants=wanted_facts(stored),
     )
 
 

@@ -173,7 +173,7 @@ def _link(draft: SessionDraft, tree: Tree, siblings: Siblings, depends: Depends)
     A fork copies entries with their ids and times: what is older than its own header is a
     copy, and what its parent has too, for one that was made by hand.
     """
-    fact = siblings.told(draft.path, draft.source_id)
+    fact = siblings.shared_fact(draft.path, draft.source_id)
     depends.facts += [fact] if fact is not None else []
     is_export = _link_export(draft, tree)
     named = string(tree.header.get("parentSession")) or string(tree.header.get("branchedFrom"))

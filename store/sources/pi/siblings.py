@@ -48,7 +48,7 @@ class Siblings:
         """Take the library to look into for files that are gone."""
         self._library = library
 
-    def told(self, path: str, session_id: str) -> Fact | None:
+    def shared_fact(self, path: str, session_id: str) -> Fact | None:
         """Return what a file tells others that begin as it does."""
         own = self._head(path)
         if own is None:
@@ -61,7 +61,8 @@ class Siblings:
 
         None where the oldest one is there, or the session itself is.
         """
-        own, fact, folder = self._head(path), self.told(path, session_id), os.path.dirname(path)
+        own, fact = self._head(path), self.shared_fact(path, session_id)
+        folder = os.path.dirname(path)
         if own is None or fact is None:
             return None
         there = {head.session: "" for head, _ in self._alike(folder, own.entry)}

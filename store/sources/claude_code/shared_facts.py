@@ -25,7 +25,7 @@ ROW, ANSWER, LEAF, SUMMARIES = "row:", "api:", "leaf:", "summaries:"
 summary names, and the summaries that a file of a folder holds."""
 
 
-def told(
+def shared_facts(
     session_id: str,
     folder: str,
     rows: Sequence[Row],
@@ -55,7 +55,7 @@ def told(
         yield Fact(SUMMARIES + folder, session_id, json.dumps([last_at, summaries]))
 
 
-def wanted(session_id: str, rows: Sequence[Row], lacks: str | None) -> Iterator[str]:
+def wanted_facts(session_id: str, rows: Sequence[Row], lacks: str | None) -> Iterator[str]:
     """Yield what may make another session of it.
 
     Args:
