@@ -37,15 +37,15 @@ class Harness(CommandApp):
     def __init__(self, store: Store, opened: dict[str, Any]) -> None:
         super().__init__()
         self.store, self.opened = store, opened
+        for theme in OWN_THEMES:
+            self.register_theme(theme)
+        self.theme = "backscroll-dark"
         self.posted: list[Message] = []
 
     def compose(self) -> ComposeResult:
         yield TranscriptPane(id="transcript")
 
     async def on_mount(self) -> None:
-        for theme in OWN_THEMES:
-            self.register_theme(theme)
-        self.theme = "backscroll-dark"
         row = await self.store.read(get, SESSION)
         assert row is not None
         pane = self.query_one(TranscriptPane)
