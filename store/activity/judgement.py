@@ -464,7 +464,7 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
         "SELECT ids.value FROM json_each($1) ids JOIN chat_messages q ON q.id = "
         + newest.format(condition="1") + f" WHERE {db.form.queued('q')}"
     )
-    waiting = {row[0] for row in db.connection.execute(queued, {"1": ids})}
+    waiting = {key for (key,) in db.connection.execute(queued, {"1": ids})}
     last = (
         f"SELECT ids.value, p.type, p.updated_at, {_how_it_ends(db)}"
         " FROM json_each($1) ids JOIN chat_messages m ON m.id = "
@@ -472,13 +472,13 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
         ' WHERE l.message_id = m.id ORDER BY l."index" DESC LIMIT 1)'
     )
     ends = {
-        row[0]: Unsettled(row[3], text(row[1]) or "", number(row[2]), row[0] in waiting)
-        for row in db.connection.execute(last, {"1": ids})
-        if row[3] is not None
+        key: Unsettled(state, text(kind) or "", number(at), key in waiting)
+        for key, kind, at, state in db.connection.execute(last, {"1": ids})
+        if state is not None
     }
     calls = {
-        row[0]: Unsettled(row[1], text(row[2]) or "", number(row[3]), row[0] in waiting)
-        for row in db.connection.execute(sql, {"1": ids})
+        key: Unsettled(state, text(kind) or "", number(at), key in waiting)
+        for key, state, kind, at, _ in db.connection.execute(sql, {"1": ids})
     }
     # A prompt may have been typed while a call runs, or after one that never ended.
     over = {

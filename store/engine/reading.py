@@ -96,14 +96,15 @@ def message_columns(db: Database, table: str = "m") -> str:
 
 def message_row(row: tuple[Column, ...]) -> MessageRow:
     """Return the row of ``message_columns`` as an object."""
+    message_id, session_id, role, metadata_json, hidden_at, created_at, updated_at = row
     return MessageRow(
-        text(row[0]) or "",
-        text(row[1]) or "",
-        text(row[2]) or "",
-        text(row[3]) or "{}",
-        number_or_none(row[4]),
-        number(row[5]),
-        number(row[6]),
+        text(message_id) or "",
+        text(session_id) or "",
+        text(role) or "",
+        text(metadata_json) or "{}",
+        number_or_none(hidden_at),
+        number(created_at),
+        number(updated_at),
     )
 
 
@@ -116,15 +117,17 @@ PART_COLUMNS = (
 
 def part_row(row: tuple[Column, ...]) -> PartRow:
     """Return the row of ``PART_COLUMNS`` as an object."""
+    (part_id, message_id, session_id, index, kind, data_json, call_id, state, created_at,
+     updated_at) = row  # fmt: skip
     return PartRow(
-        text(row[0]) or "",
-        text(row[1]) or "",
-        text(row[2]) or "",
-        number(row[3]),
-        text(row[4]) or "",
-        text(row[5]) or "{}",
-        text(row[6]),
-        text(row[7]),
-        number(row[8]),
-        number(row[9]),
+        text(part_id) or "",
+        text(message_id) or "",
+        text(session_id) or "",
+        number(index),
+        text(kind) or "",
+        text(data_json) or "{}",
+        text(call_id),
+        text(state),
+        number(created_at),
+        number(updated_at),
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from store.engine.database import Database
-from store.engine.reading import number, text
+from store.engine.reading import Column, number, number_or_none, text
 from store.errors import NotFound
 from store.queries.helpers import shown_in_tree, without_helpers
 
@@ -109,18 +109,35 @@ def family(db: Database, session_id: str, *, helpers: bool = False) -> list[Fami
         " ORDER BY s.created_at, s.id",
         {"1": root, "2": session_id},
     ).fetchall()
-    return _in_tree_order(db, rows, root)
+    return _in_tree_order(db, [_FamilyRow(*row) for row in rows], root)
+
+
+class _FamilyRow(NamedTuple):
+    """A session of a family as SQLite gives it."""
+
+    id: Column
+    title: Column
+    agent: Column
+    kind: Column
+    parent_id: Column
+    parent_message_id: Column
+    total_tokens: Column
+    created_at: Column
+    updated_at: Column
+    archived_at: Column
+    has_copies: Column
+    labels: Column
 
 
 def _in_tree_order(
-    db: Database, rows: Sequence[tuple[object, ...]], root: str
+    db: Database, rows: Sequence[_FamilyRow], root: str
 ) -> list[FamilyNode]:
-    children: dict[str | None, list[tuple[object, ...]]] = {}
+    children: dict[str | None, list[_FamilyRow]] = {}
     for row in rows:
-        children.setdefault(None if row[4] is None else str(row[4]), []).append(row)
+        children.setdefault(text(row.parent_id), []).append(row)
     nodes: list[FamilyNode] = []
     # All rows lie below the root, those of a loop of parents too.
-    stack = [(row, 0, True) for row in rows if str(row[0]) == root]
+    stack = [(row, 0, True) for row in rows if text(row.id) == root]
     placed: set[str] = set()
     while stack:
         row, depth, last = stack.pop()
@@ -134,24 +151,22 @@ def _in_tree_order(
     return nodes
 
 
-def _node(db: Database, row: tuple[object, ...], depth: int, last: bool) -> FamilyNode:
-    values = [value if isinstance(value, str | int | float | bytes) else None for value in row]
-    parent = text(values[4]) if depth else None
-    archived = values[9]
+def _node(db: Database, row: _FamilyRow, depth: int, last: bool) -> FamilyNode:
+    parent = text(row.parent_id) if depth else None
     return FamilyNode(
-        id=text(values[0]) or "",
-        title=text(values[1]),
-        agent=text(values[2]) or "",
-        kind=_kind(db, text(values[3]), parent, bool(values[10])),
+        id=text(row.id) or "",
+        title=text(row.title),
+        agent=text(row.agent) or "",
+        kind=_kind(db, text(row.kind), parent, bool(row.has_copies)),
         depth=depth,
         last_of_parent=last,
         parent_id=parent,
-        parent_message_id=text(values[5]),
-        total_tokens=number(values[6]),
-        created_at=number(values[7]),
-        updated_at=number(values[8]),
-        archived_at=None if archived is None else number(archived),
-        labels=number(values[11]),
+        parent_message_id=text(row.parent_message_id),
+        total_tokens=number(row.total_tokens),
+        created_at=number(row.created_at),
+        updated_at=number(row.updated_at),
+        archived_at=number_or_none(row.archived_at),
+        labels=number(row.labels),
     )
 
 
@@ -243,7 +258,10 @@ def siblings(db: Database, session_id: str) -> list[str]:
         " WHERE s.parent_id = $1 AND s.id <> $1 ORDER BY s.created_at, s.id",
         {"1": stem},
     )
-    children = [row[0] for row in rows if _kind(db, text(row[1]), stem, bool(row[2])) != "subagent"]
+    children = [
+        child for child, kind, has_copies in rows
+        if _kind(db, text(kind), stem, bool(has_copies)) != "subagent"
+    ]
     return [stem, *children]
 
 
@@ -256,8 +274,9 @@ def _own_kind(db: Database, session_id: str) -> tuple[LineageKind, str | None]:
     ).fetchone()
     if row is None:
         raise NotFound(f"no session with id {session_id!r}")
-    parent = text(row[1])
-    return _kind(db, text(row[0]), parent, bool(row[2])), parent
+    kind, parent_id, has_copies = row
+    parent = text(parent_id)
+    return _kind(db, text(kind), parent, bool(has_copies)), parent
 
 
 def _copies(db: Database) -> str:

@@ -112,10 +112,12 @@ def outline_maker(db: Database) -> Callable[[Sequence[Any]], Outline]:
 
 def _hosts_outline(row: Sequence[Any]) -> Outline:
     """Make the outline of another program's row; ``created_at`` stays, for keysets."""
-    return Outline(
-        text(row[0]) or "", text(row[1]) or "", row[2], number_or_none(row[3]),
-        number_or_none(row[4]), number_or_none(row[5]), row[6], text(row[7]),
-        number_or_none(row[8]), text(row[9]), row[10], text(row[11]),
+    given = Outline._make(row)
+    return given._replace(
+        message_id=text(given.message_id) or "", role=text(given.role) or "",
+        hidden_at=number_or_none(given.hidden_at), queued_at=number_or_none(given.queued_at),
+        cancelled_at=number_or_none(given.cancelled_at), origin=text(given.origin),
+        position=number_or_none(given.position), type=text(given.type), state=text(given.state),
     )
 
 
