@@ -81,7 +81,7 @@ async def test_raw_shows_the_part_s_own_record_and_text_where_it_is_no_json(talk
     async with inspecting(talk, 2, 1) as (app, pilot):
         await pilot.press("]", "]")
         await pilot.pause()
-        assert "no JSON, as it stands" in app.shown and "no json at all" in app.shown
+        assert "not JSON, shown as it is" in app.shown and "no json at all" in app.shown
 
 
 async def test_raw_says_when_nothing_was_kept(talk: Talk) -> None:

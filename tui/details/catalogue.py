@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from store.queries.details import Overview, Timeline
-from tui.kit.blocks import Block, Fixed, Text, plain
+from tui.kit.blocks import Block, Fixed, Text, plain, section
 from tui.kit.figures import count_of, size
 from tui.kit.lines import BLANK, Line, Run, Value, heading
 from tui.kit.markdown import prose
@@ -27,13 +27,11 @@ def prompt_blocks(timeline: Timeline, bodies: dict[str, str]) -> list[Block]:
 def _prompt(digest: str, count: int, body: str | None) -> list[Block]:
     facts = [count_of(count, "answer")]
     if body is None:
-        told = "Only its digest is recorded."
-        top = Fixed(lambda width: [heading(digest[:12], facts, width)])
-        return [top, Text(told, words=True, paint=plain("muted")), Fixed(lambda _: [BLANK])]
+        note = Text("Only its digest is recorded.", words=True, paint=plain("muted"))
+        return section(digest[:12], facts, note)
     facts.append(size(len(body.encode("utf-8", "surrogatepass"))))
     value = Value("system prompt", lambda: body, ".md")
-    top = Fixed(lambda width: [heading(digest[:12], facts, width, value=value)])
-    return [top, prose(body, value), Fixed(lambda _: [BLANK])]
+    return section(digest[:12], facts, prose(body, value), value=value)
 
 
 def tool_blocks(overview: Overview, timeline: Timeline, catalogue: Any) -> list[Block]:

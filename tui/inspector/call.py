@@ -15,6 +15,7 @@ from tui.kit.blocks import (
     Painter,
     Text,
     plain,
+    section,
 )
 from tui.kit.diff import DiffLine, as_text, changes, tally
 from tui.kit.figures import clock, count_of, duration, moment, money, size, tokens
@@ -127,17 +128,16 @@ def _input_blocks(subject: Subject) -> list[Block]:
     given = subject.data.get("input", subject.data.get("rawInput"))
     if given is None:
         fact = "none yet" if subject.state == "input-streaming" else "none"
-        return [Fixed(lambda width: [heading("Input", [fact], width), BLANK])]
+        return section("Input", [fact])
     value = Value("input", lambda: given if isinstance(given, str) else as_json(given), ".json")
     facts = [] if "input" in subject.data else ["as the model wrote it, no valid JSON"]
-    top = Fixed(lambda width: [heading("Input", facts, width, value=value)])
     body: Block
     if isinstance(given, str):
         body = Text(given, value=value, limit=STRING_ROWS, fold="input")
     else:
         rows = None if "input" in subject.opened else STRING_ROWS
         body = Tree(subject.root("$.input", given), name="$.input", rows=rows)
-    return [top, body, Fixed(lambda _: [BLANK])]
+    return section("Input", facts, body, value=value)
 
 
 def _output_blocks(subject: Subject, limit: int | None, width: int) -> list[Block]:
@@ -151,22 +151,20 @@ def _output_blocks(subject: Subject, limit: int | None, width: int) -> list[Bloc
     reply = reply_in(result) if isinstance(result, str) else Reply("", "")
     if reply.words:
         words = Value("reply", lambda: reply.words)
-        top = Fixed(lambda width: [heading("Your words", [], width, value=words)])
-        blocks += [top, Text(reply.words, value=words), Fixed(lambda _: [BLANK])]
+        blocks += section("Your words", [], Text(reply.words, value=words), value=words)
     name = "Error" if subject.data.get("errorText") is not None else (
         "Denied" if subject.state == "output-denied" else "Output"
     )
     text = output_text(result)
     if text is None:
         value = Value("output", lambda: as_json(result), ".json")
-        top = Fixed(lambda width: [heading(name, _tree_facts(result), width, value=value)])
         rows = STRING_ROWS if limit is not None else None
         tree = Tree(subject.root("$.output", result), name="$.output", rows=rows)
-        blocks += [top, tree, Fixed(lambda _: [BLANK])]
+        blocks += section(name, _tree_facts(result), tree, value=value)
     else:
         paint = plain("muted") if reply.words else paint_output if subject.failed else plain()
         room = None if limit is None else max(LEAST_OUTPUT, limit - (6 if patch else 0))
-        blocks += _section(name, text, subject, room, width, paint)
+        blocks += _text_section(name, text, subject, room, width, paint)
     return [*blocks, Fixed(lambda width: _media_lines(result, width)), *_attached(subject)]
 
 
@@ -179,14 +177,11 @@ def _diff_lines(subject: Subject) -> list[DiffLine]:
 def _diff_section(lines: list[DiffLine], subject: Subject, limit: int | None) -> list[Block]:
     value = Value("diff", lambda: as_text(lines), ".diff")
     plus, minus = tally(lines)
-    top = Fixed(lambda width: [
-        heading("Diff", [f"+{plus} -{minus}"], width, value=value, fold="diff"),
-    ])
-    shown = None if "diff" in subject.opened else limit
-    return [top, changes(lines, value, "diff", shown), Fixed(lambda _: [BLANK])]
+    body = changes(lines, value, "diff", None if "diff" in subject.opened else limit)
+    return section("Diff", [f"+{plus} -{minus}"], body, value=value, fold="diff")
 
 
-def _section(
+def _text_section(
     title: str, text: str, subject: Subject, limit: int | None, width: int, paint: Painter
 ) -> list[Block]:
     key = "output"
@@ -195,14 +190,11 @@ def _section(
     facts = [count_of(lines, "line"), size(len(text.encode("utf-8", "surrogatepass")))]
     if subject.data.get("preliminary"):
         facts.append("not final")
-    top = Fixed(lambda width: [heading(title, facts, width, value=value, fold=key)])
-    if not text.strip():
-        return [top, Fixed(lambda _: [Line((("empty", "faint italic"),), value=value), BLANK])]
-    body = Text(
+    body = Text("empty", value=value, paint=plain("faint italic")) if not text.strip() else Text(
         shrink_rulers(without_colour(text), width), value=value, paint=paint,
         limit=None if key in subject.opened else limit, fold=key,
     )
-    return [top, body, Fixed(lambda _: [BLANK])]
+    return section(title, facts, body, value=value, fold=key)
 
 
 def _no_output(subject: Subject) -> list[Block]:
@@ -214,12 +206,8 @@ def _no_output(subject: Subject) -> list[Block]:
         why = "no result yet, or it was stopped"
     else:
         why = "none"
-    return [
-        Fixed(lambda width: [
-            heading("Output", [], width), Line(((why, "faint italic"),)), BLANK,
-        ]),
-        *_attached(subject),
-    ]
+    body = Text(why, paint=plain("faint italic"))
+    return [*section("Output", [], body), *_attached(subject)]
 
 
 def _tree_facts(result: object) -> list[str]:
@@ -246,7 +234,7 @@ def _attached(subject: Subject) -> list[Block]:
                 continue
             runs = [
                 ("↓ ", "user"), (one_line(name), "user underline"),
-                (f"  {media}  {size(count)}  enter loads it", "faint"),
+                (f"  {one_line(media)}  {size(count)}  enter loads it", "faint"),
             ]
             lines.append(Line(cut(runs, width), link=Link("attachment", name)))
         return [*lines, BLANK] if lines else []

@@ -7,7 +7,7 @@ from typing import Any
 from store.conversation.gone_marks import NO_LONGER, is_gone
 from store.usage import spent_of
 from tui.inspector.subject import Subject
-from tui.kit.blocks import Block, Fixed, Text
+from tui.kit.blocks import Block, Fixed, Text, section
 from tui.kit.figures import count_of, moment, money, size
 from tui.kit.lines import (
     BLANK,
@@ -64,9 +64,7 @@ def meta_blocks(subject: Subject) -> list[Block]:
 
 
 def _tree_section(title: str, tree: Any, path: str, subject: Subject) -> list[Block]:
-    top = Fixed(lambda width: [heading(title, [], width)])
-    root = subject.root(path, tree)
-    return [top, Tree(root, name=path), Fixed(lambda _: [BLANK])]
+    return section(title, [], Tree(subject.root(path, tree), name=path))
 
 
 def _part_lines(subject: Subject, width: int) -> list[Line]:
@@ -153,7 +151,7 @@ def _attachment_lines(subject: Subject, width: int) -> list[Line]:
     lines = [heading("Attachments", [], width)]
     for name, (media, count) in subject.detail.attachments.items():
         runs: list[Run] = [
-            ("↓ ", "user"), (one_line(name), "user underline"), (f"  {media}", "faint"),
+            ("↓ ", "user"), (one_line(name), "user underline"), (f"  {one_line(media)}", "faint"),
         ]
         link = Link("attachment", name)
         lines.append(Line(cut(runs, width), ((size(count), "muted"),), link=link))

@@ -9,9 +9,9 @@ from store.queries import originals
 from store.text.neutral import with_escapes
 from store.text.stored_json import DamagedJson, loads
 from tui.inspector.subject import Subject
-from tui.kit.blocks import Block, Fixed, Text, plain
+from tui.kit.blocks import Block, Fixed, Text, plain, section
 from tui.kit.figures import count_of, size
-from tui.kit.lines import BLANK, Value, heading
+from tui.kit.lines import BLANK, Value
 from tui.kit.tree import Tree
 
 
@@ -69,12 +69,11 @@ def _record(number: int, count: int, text: str, subject: Subject) -> list[Block]
     try:
         parsed = loads(text)
     except DamagedJson:
-        facts.append("no JSON, as it stands")
+        facts.append("not JSON, shown as it is")
         value = Value(name.lower(), lambda: text)
         body = Text(with_escapes(text), value=value)
     else:
         value = Value(name.lower(), lambda: text, ".json")
         facts.append(count_of(len(parsed), "key") if isinstance(parsed, dict) else "JSON")
         body = Tree(subject.root(f"record {number}", parsed), escapes=True)
-    top = Fixed(lambda width: [heading(name, facts, width, value=value)])
-    return [top, body, Fixed(lambda _: [BLANK])]
+    return section(name, facts, body, value=value)

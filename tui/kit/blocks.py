@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
-from tui.kit.lines import BLANK, Hits, Line, Run, Value, arrange, hits_in
+from tui.kit.lines import BLANK, Hits, Line, Run, Value, arrange, heading, hits_in
 from tui.kit.wrap import WrappedText
 
 Spot = Any
@@ -101,6 +101,23 @@ class Fixed(Block):
     def changed(self) -> None:
         """Build them anew."""
         self._width = -1
+
+
+def section(
+    title: str, facts: Sequence[str], *body: Block, value: Value | None = None,
+    fold: Hashable | None = None,
+) -> list[Block]:
+    """Return the blocks of a section: its heading, its body, an empty line.
+
+    Args:
+        title: What the section holds.
+        facts: Faint, after the title.
+        body: What is below the heading.
+        value: What copying the heading takes.
+        fold: What folds on the heading.
+    """
+    top = Fixed(lambda width: [heading(title, facts, width, value=value, fold=fold)])
+    return [top, *body, Fixed(lambda _: [BLANK])]
 
 
 Painter = Callable[[str], str]
