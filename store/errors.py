@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from store.text.masking import masked
 
 MOST_CHOICES = 5
-"""How many of the things that a name fits are listed."""
+"""How many of the matches are listed."""
 
 
 class BackscrollError(Exception):
@@ -31,12 +31,12 @@ class Refused(BackscrollError):
 
 
 class NotFound(BackscrollError):
-    """A session, message or part that no id, source id or prefix names."""
+    """No session, message or part has the name that was given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of several things that a name fits.
+    """One of several matches of a name.
 
     Attributes:
         id: Names it and nothing else.
@@ -50,7 +50,7 @@ class Choice:
 
 
 class Ambiguous(NotFound):
-    """A name that fits several sessions or messages.
+    """A name that matches several sessions or messages.
 
     Attributes:
         name: What was asked for.
@@ -60,7 +60,7 @@ class Ambiguous(NotFound):
     """
 
     def __init__(self, name: str, noun: str, choices: Sequence[Choice], *, more: bool) -> None:
-        """Say what a name fits.
+        """Name the matches.
 
         Args:
             name: What was asked for.
@@ -72,4 +72,4 @@ class Ambiguous(NotFound):
         named = [
             f"{one.id} ({', '.join(one.details)})" if one.details else one.id for one in choices
         ]
-        super().__init__(f"{name} names several {noun}: {', '.join([*named, *['...'] * more])}")
+        super().__init__(f"{name} matches several {noun}: {', '.join([*named, *['...'] * more])}")

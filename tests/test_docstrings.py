@@ -54,7 +54,6 @@ WITH_BANNED: dict[str, int] = {
     "store/sync": 12,
     "store/verbs": 3,
     "tui/app.py": 1,
-    "tui/cli": 4,
     "tui/dialogs": 1,
     "tui/keys": 1,
     "tui/live": 1,

@@ -195,7 +195,7 @@ def resolve(db: Database, name: str) -> SessionRow:
             raise Ambiguous(name, "sessions", choices, more=len(found) > MOST_CHOICES)
         if found and (row := get(db, found[0])):
             return row
-    raise NotFound(f"no session with id {name!r}; run `backscroll sessions` to list them")
+    raise NotFound(f"No session with id {name!r}. Run `backscroll sessions` to list them.")
 
 
 def _choice(db: Database, row: SessionRow) -> Choice:

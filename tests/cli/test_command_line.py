@@ -117,6 +117,6 @@ def test_an_argument_that_is_no_text(run: Run, demo: Path, arguments: list[str])
     before = demo.read_bytes()
     named = [session if argument == "x" else argument for argument in arguments]
     result = run(*named, os.fsdecode(b"caf\xe9"))
-    reason = "backscroll: caf\N{REPLACEMENT CHARACTER} is no valid UTF-8\n"
+    reason = "backscroll: caf\N{REPLACEMENT CHARACTER} is not valid UTF-8\n"
     assert (result.code, result.out, result.err) == (1, "", reason)
     assert demo.read_bytes() == before

@@ -34,7 +34,7 @@ def test_other_formats_leave_hidden_messages_out_and_say_so(run: Run, demo: Path
     for to in ("ui-messages", "markdown"):
         result = run("export", "retry-loop", "--to", to)
         assert "far too much" not in result.out
-        assert result.err == "4 hidden messages left out; --hidden shows them\n"
+        assert result.err == "4 hidden messages omitted. Use --hidden to include them.\n"
         result = run("export", "retry-loop", "--to", to, "--hidden")
         assert "far too much" in result.out and result.err == ""
 
@@ -50,7 +50,7 @@ def test_never_overwrites_without_force(run: Run, demo: Path, tmp_path: Path) ->
     file.write_text("mine")
     result = run("export", "retry-loop", "--to", "markdown", "--out", file)
     assert result.code == 1
-    assert result.err == f"backscroll: {file} is there already; --force replaces it\n"
+    assert result.err == f"backscroll: {file} is there already. Use --force to overwrite it.\n"
     assert file.read_text() == "mine"
     assert run("export", "retry-loop", "--to", "markdown", "--out", file, "--force").code == 0
     assert file.read_text(encoding="utf-8").startswith("# Retry loop")

@@ -101,7 +101,7 @@ def test_pages_by_cursor_make_the_whole_list(run: Run, demo: Path) -> None:
 def test_says_that_there_are_more(run: Run, demo: Path) -> None:
     result = run("sessions", "--limit", "1")
     assert len(result.out.splitlines()) == 1
-    assert result.err.startswith("there are more: --cursor 1790000000000:ses_")
+    assert result.err.startswith("There are more. Continue with --cursor 1790000000000:ses_")
     assert "more" not in run("sessions").err
 
 
@@ -147,7 +147,7 @@ def test_an_empty_list_says_why(run: Run, demo: Path, tmp_path: Path) -> None:
 def test_a_library_that_was_not_made_yet(run: Run) -> None:
     result = run("sessions", "--json")
     assert (result.code, result.json) == (0, [])
-    assert result.err == "the library is empty; run: backscroll sync\n"
+    assert result.err == "The library is empty. Run `backscroll sync` first.\n"
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_calls_and_parts_are_told_as_in_the_browser(run: Run, demo: Path) -> Non
 def test_hidden_messages_are_left_out_and_counted(run: Run, demo: Path) -> None:
     result = run("show", "retry-loop")
     assert "far too much" not in result.out
-    assert result.err == "4 hidden messages left out; --hidden shows them\n"
+    assert result.err == "4 hidden messages omitted. Use --hidden to include them.\n"
     result = run("show", "retry-loop", "--hidden")
     assert "far too much" in result.out and "  hidden\n" in result.out
     assert result.err == ""
@@ -87,7 +87,7 @@ def test_a_name_that_fits_several_lists_them(run: Run, demo: Path) -> None:
     result = run("show", "ses_")
     assert result.code == 1 and result.out == ""
     first, *choices, last = result.err.splitlines()
-    assert first == "backscroll: ses_ names several sessions; give the id of one:"
+    assert first == "backscroll: ses_ matches several sessions. Name one by its id:"
     assert last == "  ... and more" and len(choices) == 5
     ids = [line.split()[0] for line in choices]
     listed = [row["id"] for row in run("sessions", "--archived", "include", "--json").json]
@@ -108,7 +108,7 @@ def test_an_id_that_two_sessions_have(run: Run, demo: Path) -> None:
     result = run("show", "twice")
     assert result.code == 1
     first, *choices = result.err.splitlines()
-    assert first == "backscroll: twice names several sessions; give the id of one:"
+    assert first == "backscroll: twice matches several sessions. Name one by its id:"
     assert [line.split()[0] for line in choices] == ["ses_bbbb", "ses_aaaa"]
     assert "1972-09-2" in choices[0]
     assert choices[0].endswith("  bbbb  /of/bbbb line.jsonl  Title bbbb")
@@ -122,7 +122,7 @@ def test_a_beginning_that_two_messages_have(run: Run, demo: Path) -> None:
     result = run("fork", "retry-loop", "msg_")
     assert result.code == 1
     first, *choices = result.err.splitlines()
-    assert first == "backscroll: msg_ names several messages; give the id of one:"
+    assert first == "backscroll: msg_ matches several messages. Name one by its id:"
     assert all(line.split()[3] in ("user", "assistant", "system") for line in choices[:5])
     assert all(line.startswith("  msg_") for line in choices[:5])
 
@@ -130,12 +130,12 @@ def test_a_beginning_that_two_messages_have(run: Run, demo: Path) -> None:
 def test_an_unknown_name(run: Run, demo: Path) -> None:
     result = run("show", "nope")
     assert (result.code, result.out) == (1, "")
-    assert result.err.startswith("backscroll: no session with id")
+    assert result.err.startswith("backscroll: No session with id")
 
 
 def test_hidden_and_context_do_not_go_together(run: Run, demo: Path) -> None:
     result = run("show", "retry-loop", "--hidden", "--context")
-    assert result.code == 2 and "do not go together" in result.err
+    assert result.code == 2 and "exclude each other" in result.err
 
 
 class Terminal(io.StringIO):

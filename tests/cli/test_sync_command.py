@@ -49,7 +49,7 @@ def test_what_cannot_be_synced(run: Run, tmp_path: Path, demo: Path) -> None:
         result = run("sync", root)
         assert (result.code, result.err) == (1, f"backscroll: {reason}\n")
     empty = run("sync", "")
-    assert empty.code == 2 and "a source has no empty name" in empty.err
+    assert empty.code == 2 and "the name of a source is empty" in empty.err
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_rewind_preview_rewind_list_restore(run: Run, talk: Talk) -> None:
     preview = run("rewind", "--store", store, session, first, "--preview", "--json").json
     assert preview == {"session_id": session, "messages": 1, "tool_calls": 1, "tokens": 42}
     done = run("rewind", "--store", store, session, first)
-    assert done.out == "hidden: 1 message; files were not touched\n"
+    assert done.out == "hidden: 1 message; files were not changed\n"
     (listed,) = run("restore", "--store", store, session, "--list", "--json").json
     assert listed["messages"] == 1
     restored = run("restore", "--store", store, session, "--batch", str(listed["hidden_at"]))
@@ -104,7 +104,7 @@ def test_undo_goes_past_a_fork_that_has_grown(run: Run, talk: Talk) -> None:
     assert (kept.code, kept.out) == (1, "")
     assert kept.err == (
         "backscroll: forked “two (2)”: the fork has grown since it was made, so it stays; it can"
-        " be archived instead; undo again for what was done before it\n"
+        " be archived instead; undo again to undo the change before it\n"
     )
     assert run("undo", "--store", store).out == "undone: renamed to “two”\n"
 

@@ -204,7 +204,7 @@ class TestNames:
         assert sessions.resolve(filled, "ses_z").id == "ses_zebra"
 
     def test_the_beginning_of_several_names_them(self, filled: Database) -> None:
-        with pytest.raises(NotFound, match=r"src-20 names several") as caught:
+        with pytest.raises(NotFound, match=r"src-20 matches several") as caught:
             add_session(filled.connection, "x", metadata={"source": {"kind": "k", "id": "src-20"}})
             sessions.resolve(filled, "src-20")
         assert name_of(20) in str(caught.value)

@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from store.errors import Ambiguous
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "sync": ("tui.cli.sync", "bring what agents wrote into the store"),
-    "sources": ("tui.cli.sources", "where sessions are looked for, and what was found"),
+    "sync": ("tui.cli.sync", "read the sessions of your agents into the store"),
+    "sources": ("tui.cli.sources", "show where sessions are looked for and what was found"),
     "sessions": ("tui.cli.sessions", "list sessions"),
-    "show": ("tui.cli.show", "print a session as a readable transcript"),
-    "export": ("tui.cli.export", "write a session as JSON, Markdown and other formats"),
-    "import": ("tui.cli.imports", "take exported sessions into the store"),
-    "fork": ("tui.cli.fork", "make a new session up to a message of one"),
-    "rewind": ("tui.cli.rewind", "hide what comes after a message"),
-    "restore": ("tui.cli.restore", "show again what a rewind hid"),
-    "archive": ("tui.cli.archive", "take sessions out of the list"),
-    "unarchive": ("tui.cli.unarchive", "take sessions out of the archive"),
-    "rename": ("tui.cli.rename", "give a session a title"),
+    "show": ("tui.cli.show", "print a session as a transcript"),
+    "export": ("tui.cli.export", "write a session as JSON, Markdown or an agent's file"),
+    "import": ("tui.cli.imports", "import exported sessions"),
+    "fork": ("tui.cli.fork", "copy a session up to a message into a new one"),
+    "rewind": ("tui.cli.rewind", "hide the messages after one"),
+    "restore": ("tui.cli.restore", "show the messages that a rewind hid"),
+    "archive": ("tui.cli.archive", "archive sessions"),
+    "unarchive": ("tui.cli.unarchive", "restore archived sessions"),
+    "rename": ("tui.cli.rename", "rename a session"),
     "star": ("tui.cli.star", "star sessions"),
     "tag": ("tui.cli.tag", "tag a session"),
-    "undo": ("tui.cli.undo", "take the newest change back"),
-    "redo": ("tui.cli.redo", "do again what was undone"),
-    "stats": ("tui.cli.stats", "tokens and cost, each copy counted once"),
-    "tree": ("tui.cli.tree", "print families of sessions"),
-    "resume": ("tui.cli.resume", "go on with a session in its agent"),
+    "undo": ("tui.cli.undo", "undo the last change"),
+    "redo": ("tui.cli.redo", "redo what was undone"),
+    "stats": ("tui.cli.stats", "print tokens and cost, each answer counted once"),
+    "tree": ("tui.cli.tree", "print sessions with their forks and subagents"),
+    "resume": ("tui.cli.resume", "resume a session in its agent"),
     "record": ("tui.cli.record", "record a UI message stream from stdin into the store"),
-    "forget": ("tui.cli.forget", "remove sessions for good; no sync brings them back"),
+    "forget": ("tui.cli.forget", "remove sessions permanently"),
 }
 """Module and one line of help by command."""
 
@@ -51,17 +51,17 @@ _HELP = """\
 usage: backscroll [TARGET] [--store PATH] [--demo]
        backscroll COMMAND ...
 
-Without a command it opens the browser: on your library, synced with the agents it finds,
-or on TARGET, which is a store (a SQLite file with the three tables), the file or folder of
-an agent, the postgresql:// URL of a hub or of lionagi, or a workspace folder.
+Without a command, opens the browser on your library, updated with the sessions of your agents.
+TARGET opens something else: a store (a SQLite file with the three tables), an agent's file or
+folder, the postgresql:// URL of a hub or of lionagi, or a project folder.
 
 options:
-  --store PATH          the store in place of your library (also $BACKSCROLL_STORE)
-  --demo                a demo store, made on the spot
+  --store PATH          use this store instead of your library (also $BACKSCROLL_STORE)
+  --demo                open the demo
   --version             print the version
-  -h, --help            print this
+  -h, --help            print this help
 
-commands (backscroll COMMAND --help tells more):
+commands (see backscroll COMMAND --help):
 {commands}"""
 
 USAGE, FAILED, INTERRUPTED = 2, 1, 130
@@ -139,7 +139,7 @@ def _without_command(argv: Sequence[str]) -> int:
     if any(argument in ("-h", "--help", "help") for argument in argv):
         print(_HELP.format(commands=_command_lines()))
         return 0
-    print("backscroll: no command; see backscroll --help", file=sys.stderr)
+    print("backscroll: no command given. See backscroll --help.", file=sys.stderr)
     return USAGE
 
 
@@ -160,7 +160,7 @@ def _parser(name: str, command: Command) -> argparse.ArgumentParser:
         "--store",
         metavar="PATH",
         default=os.environ.get("BACKSCROLL_STORE") or None,
-        help="the store (default: $BACKSCROLL_STORE, else your library)",
+        help="the store (default: $BACKSCROLL_STORE or your library)",
     )
     command.add_arguments(parser)
     return parser
@@ -199,7 +199,7 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
         no_text = next(filter(_is_no_text, options.arguments), None)
         if no_text is None:
             return _unforeseen(options.parser.prog, error)
-        return _failed(f"{no_text} is no valid UTF-8")
+        return _failed(f"{no_text} is not valid UTF-8")
     except Exception as error:
         return _unforeseen(options.parser.prog, error)
 
@@ -210,10 +210,10 @@ def _failed(reason: str) -> int:
 
 
 def _ambiguous(error: Ambiguous) -> int:
-    """List what a name fits, each with its id, so that one can be named."""
+    """Print what a name matches, each with its id."""
     from tui.cli.output import home_path, local_time
 
-    lines = [f"{error.name} names several {error.noun}; give the id of one:"]
+    lines = [f"{error.name} matches several {error.noun}. Name one by its id:"]
     for choice in error.choices:
         details = (" ".join(home_path(each).split()) for each in choice.details)
         lines.append("  ".join((f"  {choice.id}", local_time(choice.at), *details)))
@@ -246,10 +246,10 @@ def _explained(error: sqlite3.Error, store: str | None) -> Exception:
 
 
 def _unforeseen(command: str, error: Exception) -> int:
-    """Say in one line what nobody thought of; all of it goes to the log."""
+    """Report an unexpected error in one line; the traceback goes to the log."""
     from tui.start.problems import keep, reason
 
     log = keep(f"{command} failed", error)
-    where = f"; the log has more: {log}" if log else ""
+    where = f". Details are in {log}" if log else ""
     print(f"backscroll: this should not happen: {reason(error)}{where}", file=sys.stderr)
     return FAILED

@@ -1,6 +1,6 @@
-"""Archive sessions: they leave the list, and stay in the store.
+"""Archive sessions: they are hidden from the list and stay in the store.
 
---json prints {"archived": [id, ...]}: those that it changed.
+--json prints {"archived": [id, ...]}: those that were not archived before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Asking on the command line before something that cannot be taken back."""
+"""Asks on the command line before something that cannot be undone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def confirm(lines: Iterable[str], question: str, *, otherwise: str) -> None:
     for line in lines:
         printer.line(printer.paint(line))
     if not sys.stdin or not sys.stdin.isatty():
-        raise Refused(f"{otherwise}: there is no terminal to ask on; --yes answers yes")
+        raise Refused(f"{otherwise}: there is no terminal to ask on. Use --yes to confirm.")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

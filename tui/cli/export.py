@@ -2,20 +2,20 @@
 
 Formats:
   json         {"session": row, "messages": [{"message": row, "parts": [row, ...]}, ...]}
-               rows by column name; JSON columns decoded and named without _json
-  jsonl        {"type": "session"|"message"|"part", "data": row}, one a line; import reads it
+               rows by column name, JSON columns decoded and without the suffix _json
+  jsonl        {"type": "session"|"message"|"part", "data": row}, one a line; for import
   ui-messages  the AI SDK's UIMessage array
   markdown     a readable document
-  claude-code  a session file that Claude Code resumes, made of what the model would be
-               sent now; a folder given as --out gets it under its session's UUID
-  codex        a rollout that Codex resumes, made of the same
-  opencode     a session that `opencode import FILE` takes, as a new one
-  gemini       a session file that Gemini CLI resumes, of the context too; it belongs in the
-               project's chats folder, under the name that a folder as --out gives it
-  pi           a session file that pi resumes with `pi --session FILE`, of the context too
+  claude-code  a session file for Claude Code, with the messages that the model would be
+               sent now; if --out is a folder, it is named by the session's UUID
+  codex        a rollout for Codex, with the same messages
+  opencode     a file for `opencode import FILE`, which makes a new session
+  gemini       a session file for Gemini CLI, with the same messages as claude-code; put it into
+               the project's chats folder: if --out is that folder, it gets the right name
+  pi           a file for `pi --session FILE`, with the same messages as claude-code
 
-json and jsonl hold every row. The others leave hidden messages out, and say how many on
-stderr, unless --hidden; messages that still wait to be sent are in json and jsonl only.
+json and jsonl contain every row. The others omit hidden messages unless --hidden is given, and
+report their number on stderr. Queued messages are in json and jsonl only.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_view_arguments(parser)
     parser.add_argument("--to", choices=tuple(FORMATS), required=True, help="the format")
-    parser.add_argument("--out", type=Path, metavar="PATH", help="a new file, or a folder for it")
-    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
+    parser.add_argument("--out", type=Path, metavar="PATH", help="write to this file or folder")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -107,4 +107,4 @@ def _write(path: Path, pieces: Iterable[str], *, replace: bool) -> None:
     try:
         write_whole(path, pieces, replace=replace)
     except AlreadyThere as error:
-        raise Refused(f"{error}; --force replaces it") from error
+        raise Refused(f"{error}. Use --force to overwrite it.") from error

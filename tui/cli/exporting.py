@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from tui.cli.output import UsageError, note
+from tui.cli.output import NAME_HELP, UsageError, note
 
 if TYPE_CHECKING:
     from store.exports.reading import SessionReading, View
@@ -13,13 +13,11 @@ if TYPE_CHECKING:
 
 def add_view_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the session and the view."""
-    parser.add_argument(
-        "session", metavar="SESSION", help="its id, its source id, or the beginning of one"
-    )
-    parser.add_argument("--hidden", action="store_true", help="hidden messages too")
+    parser.add_argument("session", metavar="SESSION", help=NAME_HELP)
+    parser.add_argument("--hidden", action="store_true", help="include hidden messages")
     parser.add_argument(
         "--context", action="store_true",
-        help="what the model would be sent now: after a compaction its summary and the rest",
+        help="only what the model would be sent now: the summary of a compaction and what follows",
     )  # fmt: skip
 
 
@@ -34,7 +32,7 @@ def view_of(options: argparse.Namespace, *, whole: bool = False) -> View:
         UsageError: Both were asked for.
     """
     if options.hidden and options.context:
-        raise UsageError("--hidden and --context do not go together: hidden is not sent")
+        raise UsageError("--hidden and --context exclude each other: hidden messages are not sent")
     if options.context:
         return "context"
     if whole:
@@ -47,4 +45,4 @@ def tell_left_out(reading: SessionReading) -> None:
     count = reading.hidden_left_out
     if count:
         messages = "message" if count == 1 else "messages"
-        note(f"{count} hidden {messages} left out; --hidden shows them")
+        note(f"{count} hidden {messages} omitted. Use --hidden to include them.")

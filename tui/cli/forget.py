@@ -1,7 +1,7 @@
-"""Remove sessions, with their subagents, from the store for good.
+"""Remove sessions and their subagents from the store permanently.
 
-No later sync brings them back, and nothing undoes it; the agent's own files stay as they
-are. It asks first; without a terminal to ask on, --yes is needed.
+This cannot be undone, and no later sync adds them again. The agent's own files are not changed.
+Asks first; scripts use --yes.
 
 --json prints {"forgotten": [id, ...]}.
 """
@@ -15,7 +15,7 @@ from store.queries.sessions import resolve
 from store.rows import SessionRow
 from store.sync.forget import forget
 from tui.cli.confirming import confirm
-from tui.cli.output import Printer, print_json
+from tui.cli.output import NAME_HELP, Printer, print_json
 from tui.cli.stores import store_for_writing
 
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument(
         "sessions", metavar="SESSION", nargs="+",
-        help="its id, its source id, or the beginning of one",
+        help=NAME_HELP,
     )  # fmt: skip
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--json", action="store_true", help="print a JSON object")

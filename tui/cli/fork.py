@@ -1,9 +1,8 @@
-"""Fork a session at a message: a new session with what is visible up to and with it.
+"""Copy a session, up to and including a message, into a new one.
 
-With --before the message, which must be a user's, is left out and its text is printed
-after the id, for editing. The new session's id stands alone on the first line.
-
-Images and files of that message are no part of its text: they are named on stderr.
+Prints the id of the new session on the first line. With --before, the message, which must be a
+user's, is not copied; its text is printed after the id, for editing. Its images and files are
+listed on stderr.
 
 --json prints {"session_id", "title", "messages", "parts", "tool_calls", "prompt", "files"}.
 """
@@ -22,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_session(parser)
     add_message(parser)
-    parser.add_argument("--before", action="store_true", help="leave the user message out")
+    parser.add_argument("--before", action="store_true", help="fork before this user message")
     add_json(parser)
 
 
@@ -43,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
         "files": list(preview.files),
     }
     if preview.files:
-        note(f"not handed over, attach it again: {', '.join(preview.files)}")
+        note(f"not included, attach again: {', '.join(preview.files)}")
     prompt = [preview.prompt] if preview.prompt else []
     answer(options, value, made.session_id, *prompt)
     return 0

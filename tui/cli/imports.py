@@ -1,8 +1,8 @@
-"""Take sessions that export --to jsonl or --to json wrote into the store.
+"""Import sessions that were exported with --to jsonl or --to json.
 
-They keep their ids, so importing twice changes nothing. A session comes in whole or not
-at all: damage is named with its line and costs the session it lies in, and a session that
-the store has with other content is left as it is; the exit code is then 1.
+Sessions keep their ids, so importing twice changes nothing. A session is imported completely or
+not at all: a damaged one is reported with its line and skipped, and one that the store has with
+different content is not changed. The exit code is 1 then.
 
 --json prints one array: [{"session_id", "title", "outcome": "added"|"unchanged"|"refused",
 "messages", "parts", "problems": [text, ...]}, ...]
@@ -25,7 +25,7 @@ from tui.cli.stores import store_for_writing
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("file", metavar="FILE", help="what export wrote; - for stdin")
+    parser.add_argument("file", metavar="FILE", help="the exported file; - reads stdin")
     parser.add_argument("--json", action="store_true", help="print a JSON array")
 
 

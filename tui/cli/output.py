@@ -18,6 +18,9 @@ _STYLES = {
     "removed": "31", "rule": "2",
 }  # fmt: skip
 
+NAME_HELP = "its id, its id at the agent, or the start of one"
+"""How a session or message is named on the command line."""
+
 
 class UsageError(Exception):
     """Arguments that do not go together; the command ends with 2."""

@@ -1,17 +1,15 @@
-"""Record a UI message stream of the AI SDK into the store, as it arrives.
+"""Record a UI message stream of the AI SDK from stdin.
 
-Reads UI message chunks from stdin, as JSON lines or as server-sent events, and prints the
-session's id, alone on the first line, before it reads anything. A line may also be a whole
-UIMessage ({"role", "parts", ...}), which is stored as it is.
+Reads UI message chunks, as JSON lines or server-sent events. Prints the id of the session on the
+first line before it reads anything. A line may also be a whole UIMessage ({"role", "parts",
+...}), which is stored unchanged.
 
-A line that is no chunk is named on stderr and passed over. A chunk that the SDK's reader
-would refuse, or does not know, is kept as a data part; the rest of the answer is recorded.
-[DONE] ends a message; what comes next is another stream's. With --session, a stream that
-begins in its middle goes on with the message of a run that broke off.
+Lines that are not chunks are reported on stderr and skipped. Chunks that the SDK would refuse or
+does not know are stored as data parts. [DONE] ends a message. With --session, a stream without a
+start continues the message of an interrupted run.
 
-A user's message that comes while an answer streams waits behind it. Lines {"queue": message},
-{"fire": id} and {"cancel": id} say so themselves; null stands for the message that has waited
-longest.
+A user's message is queued while an answer streams. The lines {"queue": message}, {"fire": id}
+and {"cancel": id} control the queue; null is the message that has waited longest.
 """
 
 from __future__ import annotations
@@ -33,21 +31,21 @@ from tui.cli.stores import store_for_writing
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--session", metavar="ID", help="go on with this session")
+    parser.add_argument("--session", metavar="ID", help="add to this session")
     parser.add_argument("--agent", metavar="NAME", default="unknown",
-                        help="who runs, in a new session")
+                        help="the agent of a new session (default: %(default)s)")
     parser.add_argument("--user", metavar="TEXT", help="store this user message first")
     parser.add_argument("--workspace", metavar="FOLDER", default=None,
                         help="the folder of a new session (default: the current one)")
     policy = SavePolicy()
     parser.add_argument("--save-on", choices=("chunk", "step", "turn"), default=policy.save_on,
-                        help="when it is saved (default: %(default)s)")
+                        help="when to save (default: %(default)s)")
     parser.add_argument("--save-buffer-ms", type=int, default=policy.save_buffer_ms,
-                        metavar="MS", help="how long chunks may wait (default: %(default)s)")
+                        metavar="MS", help="save after this time (default: %(default)s)")
     parser.add_argument("--save-buffer-size", type=int, default=policy.save_buffer_size,
-                        metavar="BYTES", help="how many may wait (default: %(default)s)")
+                        metavar="BYTES", help="save after this many bytes (default: %(default)s)")
     parser.add_argument("--sdk", type=int, choices=(6, 7), default=6,
-                        help="whose reader is followed where the two disagree")
+                        help="the AI SDK version to follow (default: %(default)s)")
     parser.add_argument("--keep-going", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--verbose", action="store_true",
                         help="name chunks of unknown types on stderr")

@@ -1,4 +1,4 @@
-"""Do again what was undone last; a new change in between ends that.
+"""Redo what was undone last, unless there was a new change since.
 
 --json prints {"verb", "summary", "session_id"}.
 """

@@ -1,4 +1,4 @@
-"""Give a session a title of your own; it wins over its source's and survives every sync.
+"""Rename a session. Your title replaces the agent's, also after later syncs.
 
 --json prints {"session_id", "title"}.
 """

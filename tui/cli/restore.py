@@ -1,6 +1,6 @@
-"""Show again what one rewind of a session hid: the newest, or the one at a time.
+"""Show the messages that a rewind hid: of the newest rewind, or of the one that --batch names.
 
---list says which rewinds there are. --json prints {"session_id", "hidden_at",
+--list prints the rewinds. --json prints {"session_id", "hidden_at",
 "messages"}, with --list an array of {"hidden_at", "messages", "by_user"}.
 """
 
@@ -17,9 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_session(parser)
     parser.add_argument(
-        "--batch", type=int, metavar="MS", help="the rewind's time in epoch ms (default: newest)"
+        "--batch", type=int, metavar="MS", help="the time of the rewind (default: the newest)"
     )
-    parser.add_argument("--list", action="store_true", help="list the rewinds instead")
+    parser.add_argument("--list", action="store_true", help="list the rewinds")
     add_json(parser)
 
 

@@ -1,16 +1,15 @@
-"""Go on with a session in its agent: `claude --resume`, `codex resume`, `opencode -s`.
+"""Resume a session in its agent: `claude --resume`, `codex resume`, `opencode -s`.
 
-The agent is the session's own, or the one that --in names. A session that is as that agent
-has it is resumed as it is. A fork, a rewound session and one of another agent are first
-written to a new session file of the agent's; no file of the agent's is ever changed. Where
-the last message is a prompt that nothing answered, it is handed over as the prompt.
+--in resumes it in another agent. A session that is unchanged is resumed directly. A fork, a
+rewound session or one of another agent is first written to a new session file; existing files are
+not changed. If the last message is a prompt without an answer, it becomes the prompt.
 
-A session that was not read from an agent's files on this machine (an import, another
-program's store, another machine's) may name any folder and prompt: the command is shown,
-and started after a yes; without a terminal to ask on, --yes is needed.
+If the session was not read from an agent's files on this machine (an import, another program's
+store), its folder and prompt may be anything: the command is shown first, and started when you
+confirm it. Scripts use --yes.
 
---print only prints the command (and, where a file is needed, writes that file, whose
-path it says on stderr). --json prints {"command", "before", "cwd", "path", "writes_file",
+--print prints the command, and writes the session file where one is needed, whose path is printed
+on stderr. --json prints {"command", "before", "cwd", "path", "writes_file",
 "prompt", "withheld", "doubt"} and does nothing; "before" is a command to run first, or null.
 """
 
@@ -36,10 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--in",
         dest="agent",
         choices=tuple(AGENTS),
-        help="the agent to go on in; the session's own without it",
+        help="the agent (default: the session's own)",
     )
     parser.add_argument("--no-prompt", action="store_true",
-                        help="do not hand over the prompt at the session's end")
+                        help="do not pass the prompt at the end of the session")
     parser.add_argument("--print", action="store_true", help="only print the command")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_json(parser)
@@ -56,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
             print_json(_described(made))
             return 0
         if made.withheld:
-            raise Refused(f"the prompt cannot be handed over: {made.withheld}; --no-prompt goes on"
+            raise Refused(f"the prompt cannot be passed: {made.withheld}. Use --no-prompt to start"
                           " without it")  # fmt: skip
         if options.print:
             _write(work, row.id, made)
@@ -87,7 +86,7 @@ def _facts(made: ResumePlan) -> list[str]:
     """Return what is shown before the question: all that a session could have a say in."""
     variables = [f"{name}={value}" for name, value in made.variables.items()]
     lines = [
-        f"Look before you start this session: {made.doubt}.",
+        f"Check this command before you start it: {made.doubt}.",
         f"  command      {made.shown(folder=False)}",
         f"  folder       {made.shown_cwd}",
         f"  environment  {', '.join(['yours', *variables])}",
@@ -102,12 +101,13 @@ def _refuse_missing(work: Work, session_id: str, made: ResumePlan) -> None:
         _write(work, session_id, made)
         written = made.file is not None and bool(made.file.lines)
         raise Refused(
-            f"{made.started} is not on PATH; install it, then run: {made.shown()}"
+            f"{made.started} is not on PATH. Install it, then run: {made.shown()}"
             + (f" (the session file is {made.path})" if written else "")
         )
     if not Path(made.cwd).is_dir():
         raise Refused(
-            f"the session's folder {made.cwd} is not there; make it, or run: {made.shown()}"
+            f"the folder of the session does not exist: {made.cwd}. Create it, or run:"
+            f" {made.shown()}"
         )
 
 

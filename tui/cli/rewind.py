@@ -1,7 +1,7 @@
-"""Rewind a session to a message: hide what comes after it. Files are not touched.
+"""Rewind a session: hide the messages after one. Files are not changed.
 
-Nothing is deleted: `restore` shows the hidden messages again, `undo` takes the rewind
-back. --preview only says what would be hidden.
+Nothing is deleted: `restore` shows the hidden messages again, and `undo` undoes the rewind.
+--preview prints what would be hidden.
 
 --json prints {"session_id", "hidden_at", "messages"}, with --preview {"session_id",
 "messages", "tool_calls", "tokens"}.
@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_session(parser)
     add_message(parser)
-    parser.add_argument("--preview", action="store_true", help="only say what would be hidden")
+    parser.add_argument("--preview", action="store_true", help="only print what would be hidden")
     add_json(parser)
 
 
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
         batch = work.do(rewind, session, message, now=work.now)
     value = {"session_id": session, "hidden_at": batch.hidden_at, "messages": batch.messages}
     messages = "message" if batch.messages == 1 else "messages"
-    answer(options, value, f"hidden: {batch.messages} {messages}; files were not touched")
+    answer(options, value, f"hidden: {batch.messages} {messages}; files were not changed")
     return 0
 
 
@@ -50,5 +50,5 @@ def _preview(options: argparse.Namespace, work: Work, session: str, message: str
         options,
         value,
         f"would hide {found.messages} messages with {found.tool_calls} tool calls"
-        f" ({found.tokens:,} tokens); files would not be touched",
+        f" ({found.tokens:,} tokens); files would not be changed",
     )

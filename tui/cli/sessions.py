@@ -1,9 +1,9 @@
-"""List sessions, newest first; archived ones are left out unless asked for.
+"""List sessions, newest first. Archived sessions are omitted by default.
 
-Children (forks, subagents) are listed too; sessions without messages only when they have
-children. Runs that an agent started for itself (to suggest a prompt, to compact) are left out
-unless --helpers or the setting ui.helpers asks for them. A line is: id, last change, messages,
-tokens, agent, workspace, title.
+Forks and subagents are listed too, and sessions without messages if they have any of these. Runs
+that an agent started for itself (to suggest a prompt, to compact) are omitted unless --helpers or
+the setting ui.helpers is given. A line has: id, last change, messages, tokens, agent, folder,
+title.
 
 --json prints one array. Each element has the contract's columns of chat_sessions (JSON
 columns decoded: model, permissions, metadata) and: title, source {kind, id, path} or null,
@@ -57,10 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--helpers", action="store_true",
         help="also runs that agents started for themselves (setting: ui.helpers)",
     )  # fmt: skip
-    parser.add_argument("--limit", type=_limit, metavar="N", help="at most so many (default: all)")
+    parser.add_argument("--limit", type=_limit, metavar="N", help="at most N (default: all)")
     parser.add_argument(
         "--cursor", type=_cursor, metavar="UPDATED_AT:ID",
-        help="go on after this row, the last one of the page before",
+        help="start after this row, the last one of the previous page",
     )  # fmt: skip
 
 
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     )  # fmt: skip
     with store_for_reading(options) as database:
         if database is None:
-            note("the library is empty; run: backscroll sync")
+            note("The library is empty. Run `backscroll sync` first.")
             _print(options, iter(()))
             return 0
         now = system_clock()
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
         elif last is not None and options.limit is not None:
             cursor = (last["updated_at"], last["id"])
             if sessions.page(database, filter, before=cursor, limit=1):
-                note(f"there are more: --cursor {cursor[0]}:{cursor[1]}")
+                note(f"There are more. Continue with --cursor {cursor[0]}:{cursor[1]}")
     return 0
 
 

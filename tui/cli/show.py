@@ -1,8 +1,8 @@
-"""Print a session as a readable transcript: coloured on a terminal, plain to a pipe.
+"""Print a session as a transcript, in colour on a terminal.
 
-Tool calls are one line each with their state, and the first lines of their output with a
-count of the rest (--full prints all). Hidden messages are left out and counted on stderr,
-unless --hidden; messages that wait to be sent come last.
+Tool calls have one line with their state, and the first lines of their output (--full prints
+everything). Hidden messages are omitted unless --hidden is given, and their number is reported on
+stderr. Queued messages come last.
 
 --json prints one document: {"session": an element of sessions --json, "view": "display"|
 "hidden"|"context", "messages": [{"message": row, "parts": [row, ...]}, ...], "queued":
@@ -31,7 +31,7 @@ from tui.kit import figures
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_view_arguments(parser)
-    parser.add_argument("--full", action="store_true", help="shorten nothing")
+    parser.add_argument("--full", action="store_true", help="print everything")
     parser.add_argument("--json", action="store_true", help="print a JSON document")
 
 

@@ -1,9 +1,9 @@
-"""Say where sessions are looked for, what lies there, and what could not be read.
+"""Show where sessions are looked for, what was found there, and what could not be read.
 
 --json prints one array: [{"kind", "label", "path", "found": bool, "enabled": bool, "files",
 "sessions", "size_bytes", "changed_at": epoch ms or null, "problems": number}, ...]; sessions
-counts those that the store has from there. Of a server path is its URL without a password,
-and one that cannot be read now has a "reason". With --problems each has also
+counts those in the store from there. The path of a server is its URL without the password, and a
+server that cannot be read has a "reason". With --problems each has also
 "problem_list": [{"path", "line": 0 for the whole file, "reason", "seen_at": epoch ms}, ...].
 """
 

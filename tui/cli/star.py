@@ -1,4 +1,4 @@
-"""Star sessions, or take their star off with --off.
+"""Star sessions, or remove the star with --off.
 
 --json prints {"session_ids", "star"}.
 """
@@ -14,7 +14,7 @@ from tui.cli.verbs import add_json, add_sessions, answer, working
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_sessions(parser)
-    parser.add_argument("--off", action="store_true", help="take the star off")
+    parser.add_argument("--off", action="store_true", help="remove the star")
     add_json(parser)
 
 

@@ -1,11 +1,10 @@
-"""What sessions cost: the tokens that were spent, each answer counted once, and by whom.
+"""Print the tokens and cost of sessions, each answer counted once.
 
 --json prints {"spent": group, "by": NAME, "groups": [group, ...], "context": {...}}, where
 a group is {"group", "sessions", "answers", "copies", "spent": {"input", "output",
 "reasoning", "cache_read", "cache_write"}, "total", "cost_usd"}. With sessions named,
-"context" has the tokens in the context of each now, by id (null where nothing tells);
-spent and context are never added up. A cost is what the agent said it was, 0 where none
-said.
+"context" has the tokens in the context of each now, by id (null if unknown). A cost is what the
+agent recorded, 0 if it recorded none.
 """
 
 from __future__ import annotations

@@ -62,5 +62,5 @@ def needs_store(database: Database | None) -> Database:
     from store.errors import NotFound
 
     if database is None:
-        raise NotFound(f"the library is empty ({library_path()}); run: backscroll sync")
+        raise NotFound(f"The library is empty ({library_path()}). Run `backscroll sync` first.")
     return database

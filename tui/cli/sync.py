@@ -1,14 +1,13 @@
-"""Bring what agents wrote into the store: newest first, only what moved since the last time.
+"""Read the sessions of your agents into the store, newest first; only what changed is read.
 
-SOURCE is a folder or file of an agent, a source's name (claude-code, codex, ...), or the
-postgresql:// URL of a hub or of lionagi; without any, the usual places of every known agent
-are read. Nothing is written there.
-Ctrl+C breaks it off; what is done stays done.
+SOURCE is an agent's folder or file, the name of a source (claude-code, codex, ...), or the
+postgresql:// URL of a hub or of lionagi. Without it, the usual places of all agents are read.
+Sources are never written. Ctrl+C stops it; what was read is kept.
 
---watch goes on with what agents write from then on, until Ctrl+C. One watcher serves a
-store: a second one waits, and takes over when the first ends.
+--watch keeps reading what agents write, until Ctrl+C. A store has one watcher at a time: a second
+one waits and takes over when the first ends.
 
-The exit code is 1 where a place is there and nothing could be read from it.
+The exit code is 1 if a place exists and nothing could be read from it.
 
 --json prints one object: {"units", "read", "new", "updated", "problems", "stopped",
 "seconds", "unreadable": ["PATH REASON", ...]}; units are the files that were listed, read
@@ -51,7 +50,7 @@ from tui.kit import figures
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("sources", nargs="*", metavar="SOURCE", help="what to read")
-    parser.add_argument("--watch", action="store_true", help="go on with what changes")
+    parser.add_argument("--watch", action="store_true", help="keep following changes")
     parser.add_argument("--json", action="store_true", help="print a JSON object")
 
 
@@ -67,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         return 0
     summary = asyncio.run(_sync(path, roots, kinds))
     if summary is None:
-        note("broken off; what was done stays done")
+        note("Stopped. What was read is kept.")
         return 1
     if options.json:
         print_json(summary.as_dict())
@@ -91,7 +90,7 @@ def _sorted_out(names: list[str]) -> tuple[list[str], list[Root]]:
 
     if "" in names:
         # An empty path would be the current folder: a variable that is not set.
-        raise UsageError("a source has no empty name")
+        raise UsageError("the name of a source is empty")
     known = {source.kind for source in all_sources()}
     kinds = [name for name in names if name in known and not os.path.exists(name)]
     return kinds, [as_root(name) for name in names if name not in kinds]

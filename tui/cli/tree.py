@@ -1,7 +1,7 @@
-"""Print the families of sessions: forks, subagents and continuations under their parents.
+"""Print sessions with their forks, subagents and continuations.
 
-Without a session: every family of more than one. Runs that agents started for themselves are
-left out unless --helpers or the setting ui.helpers asks for them. --json prints an array of {"id",
+Without SESSION, prints every session that has any. Runs that agents started for themselves are
+omitted unless --helpers or the setting ui.helpers is given. --json prints an array of {"id",
 "title", "kind": "root"|"fork"|"subagent"|"continuation"|"unknown", "depth", "parent_id",
 "parent_message_id", "fork_turn", "turns", "total_tokens", "archived_at", "labels":
 {message id: text}}.

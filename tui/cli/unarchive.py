@@ -1,6 +1,6 @@
-"""Take sessions out of the archive.
+"""Restore archived sessions to the list.
 
---json prints {"unarchived": [id, ...]}: those that it changed.
+--json prints {"unarchived": [id, ...]}: those that were archived.
 """
 
 from __future__ import annotations

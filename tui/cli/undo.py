@@ -1,7 +1,7 @@
-"""Take back the newest change that was made in this store, by whom ever.
+"""Undo the last change in this store, whoever made it.
 
-A fork that has grown stays: the command says so and exits with 1, and the next undo goes on
-with what was done before it. --json prints {"verb", "summary", "session_id"}.
+A fork that has new messages is kept: the exit code is 1, and the next undo undoes the change
+before it. --json prints {"verb", "summary", "session_id"}.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     with working(options) as work:
         step = work.do(undo, now=work.now)
     if step.kept is not None:
-        raise Refused(f"{step.summary}: {step.kept}; undo again for what was done before it")
+        raise Refused(f"{step.summary}: {step.kept}; undo again to undo the change before it")
     value = {"verb": step.verb, "summary": step.summary, "session_id": step.session_id}
     answer(options, value, f"undone: {step.summary}")
     return 0

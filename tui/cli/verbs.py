@@ -11,12 +11,11 @@ from store.engine.database import Database, in_transaction
 from store.queries.messages import get, resolve_message
 from store.queries.sessions import resolve
 from store.system.clock import system_clock
-from tui.cli.output import Printer, print_json
+from tui.cli.output import NAME_HELP, Printer, print_json
 from tui.cli.stores import store_for_writing
 
 P = ParamSpec("P")
 T = TypeVar("T")
-NAME_HELP = "its id, its source id, or the beginning of one"
 
 
 def add_session(parser: argparse.ArgumentParser) -> None:
