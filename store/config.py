@@ -118,11 +118,12 @@ class UiSettings(Section):
     """``[ui]``: how it looks.
 
     Attributes:
-        theme: A Textual theme's name; None follows the terminal's and the last choice.
-        group: How the list is grouped at the first start.
-        sort: How the list is sorted at the first start.
-        mouse: Whether the mouse is used.
-        helpers: Whether lists show runs that agents started for themselves.
+        theme: A Textual theme's name, or auto, dark, light. Without one, the last choice, else
+            the terminal's colours decide.
+        group: How the session list is grouped until you choose another way.
+        sort: How the session list is sorted until you choose another way.
+        mouse: Use the mouse.
+        helpers: List the runs that agents started for themselves too.
     """
 
     theme: str | None = None
@@ -136,9 +137,9 @@ class LiveSettings(Section):
     """``[live]``: how changes are noticed.
 
     Attributes:
-        poll_ms: Between two looks at the store while the terminal has the focus.
-        unfocused_poll_ms: The same while it has not.
-        repaint_ms: At least this long between two repaints of a growing part.
+        poll_ms: Milliseconds between two checks for changes while the terminal has the focus.
+        unfocused_poll_ms: Milliseconds between two checks while it has not.
+        repaint_ms: At least so many milliseconds between two repaints of a growing part.
     """
 
     poll_ms: Milliseconds = 50
@@ -152,7 +153,7 @@ class NotifySettings(Section):
     Attributes:
         bell: Ring the terminal's bell.
         desktop: Ask the terminal for a desktop notification, by OSC 9 or OSC 777.
-        sessions: ``opened`` watches those that were shown in this run, ``all`` every one.
+        sessions: Which sessions are watched: those opened since the start, or all.
     """
 
     bell: bool = False
@@ -167,16 +168,16 @@ class SourceSettings(Section):
     """``[sources]``: what sync reads.
 
     Attributes:
-        enabled: Kinds that are read; empty means all that are known.
-        disabled: Kinds that are never read.
-        paths: Extra files, folders and URLs of servers, by kind.
-        excluded_workspaces: Folders whose sessions never come into the library.
-        sync_on_start: Whether ``backscroll`` without an argument syncs.
-        watch: Whether running sessions are followed.
-        poll_files: Whether the size and time of files are looked at beside what the system
-            tells: ``auto``, ``always`` (for file systems that tell nothing), or ``never``.
-        keep_originals: Whether each original record is kept, compressed.
-        keep_deleted: Whether sessions stay when their source's file goes away.
+        enabled: Kinds of sources that are read; an empty list means all.
+        disabled: Kinds of sources that are never read.
+        paths: Further files, folders and URLs of database servers, by kind of source.
+        excluded_workspaces: Folders whose sessions are never added to the library.
+        sync_on_start: Sync when ``backscroll`` is started without an argument.
+        watch: Follow running sessions.
+        poll_files: Check the size and time of files beside the system's events; ``always`` is for
+            file systems without events.
+        keep_originals: Keep each original record, compressed.
+        keep_deleted: Keep sessions whose source's file was deleted.
     """
 
     enabled: list[str] = []  # noqa: RUF012 - copied for each instance
@@ -206,7 +207,7 @@ class Settings(Section):
     """The whole ``config.toml``.
 
     Attributes:
-        store: The store to open in place of the library.
+        store: The store to open instead of the library.
         keys: Keys by command id, which replace the command's own; an empty list is no key.
     """
 
