@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 
 from store.engine.database import Database, open_database
 from tests.tui.stores import browser
+from tests.tui.workers import inputs_done
 from tui.app import BackscrollApp
 from tui.dialogs.frame import Dialog
 from tui.sessions.pane import SessionsPane
@@ -48,7 +49,7 @@ class Running:
     async def quiet(self) -> None:
         """Wait until nothing runs, but for a verb that waits for its dialog."""
         for _ in range(MOST_PAUSES):
-            await self.app.inputs.drained()
+            await inputs_done(self.app)
             await self.pilot.pause()
             asking = isinstance(self.app.screen, Dialog)
             busy = [

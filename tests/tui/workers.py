@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from typing import Any
 
@@ -9,6 +10,14 @@ from textual.app import App
 from textual.worker import WorkerCancelled
 
 from tui.keys.dispatch import CommandApp
+
+
+async def inputs_done(app: App[Any]) -> None:
+    """Wait until all that was typed and clicked has been run, where an app has a queue for it."""
+    if isinstance(app, CommandApp):
+        while app.message_queue_size:
+            await asyncio.sleep(0)
+        await app.inputs.drained()
 
 
 async def workers_done(app: App[Any]) -> None:
@@ -20,8 +29,7 @@ async def workers_done(app: App[Any]) -> None:
     Raises:
         WorkerFailed: One of them failed.
     """
-    if isinstance(app, CommandApp):
-        await app.inputs.drained()
+    await inputs_done(app)
     while waited := [worker for worker in app.workers if not worker.is_finished]:
         for worker in waited:
             with contextlib.suppress(WorkerCancelled):
