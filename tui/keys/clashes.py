@@ -1,4 +1,4 @@
-"""Keys that a config gives to two commands, and which of the two has them."""
+"""Keys that the config gives to two commands, and which of the two gets them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tui.keys.registry import BY_ID, commands
 from tui.keys.table import keys_of
 
 PANES: tuple[Scope, ...] = ("list", "transcript", "inspector")
-"""Where the keys of the whole app work too, unless the pane has them for itself."""
+"""The scopes in which the keys of the whole app work too; a pane's own keys come first."""
 
 Keys = Mapping[str, Sequence[str]]
 
@@ -28,7 +28,7 @@ class Clash(NamedTuple):
 
 
 def clashes(keys: Keys) -> Iterator[Clash]:
-    """Yield what the config's keys take from each other.
+    """Yield the clashes between keys from the config and all others.
 
     Args:
         keys: The config's ``[keys]``: keys by command id.
@@ -42,10 +42,11 @@ def clashes(keys: Keys) -> Iterator[Clash]:
 
 
 def _within(scope: Scope, changed: Keys) -> Iterator[Clash]:
-    """Yield the clashes of commands that work in the same place.
+    """Yield the clashes of commands in one scope.
 
-    Of two that the config names the one that is declared first has the key; a key of the
-    config goes before another command's own, which is told where that had no other key.
+    Of two commands that the config gives the same key, the one that is declared first has it.
+    A key from the config also replaces another command's own key: a clash where that command
+    has no other key.
     """
     owners: dict[str, AnyCommand] = {}
     for command in commands(scope):
