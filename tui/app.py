@@ -305,7 +305,6 @@ class BackscrollApp(CommandApp):
 
     def _could_not_start(self, error: Exception) -> None:
         """End with exit code 1; ``failure`` is printed once the terminal is restored."""
-        self._return_code = 1
         path = problems.keep("The browser could not start", error)
         if not self.failure:
             cause: Exception = error
@@ -313,7 +312,7 @@ class BackscrollApp(CommandApp):
                 cause = explained(error, self.library.path)
             words = f"the browser could not start: {problems.reason(cause)}"
             self.failure = words if path is None else f"{words}; log: {path}"
-        self._close_messages_no_wait()
+        self.exit(return_code=1)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """List every command of ours, and the themes."""
