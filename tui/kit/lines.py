@@ -106,7 +106,10 @@ BLANK = Line()
 
 def width_of(runs: Iterable[Run]) -> int:
     """Return how many cells the runs take."""
-    return sum([cells(text) for text, _ink in runs])
+    width = 0
+    for text, _ink in runs:
+        width += len(text) if text.isascii() else cells(text)
+    return width
 
 
 def cut(runs: Sequence[Run], width: int) -> tuple[Run, ...]:
