@@ -156,3 +156,10 @@ def test_the_table_gives_a_key_of_the_config_before_a_commands_own() -> None:
     assert found is not None and found.id == "list.up"
     assert [command.id for command in table.footer("tree")][0] == "tree.open"
     assert table.for_key("list", "no such key") is None
+
+
+def test_a_hint_names_the_key_that_a_command_has_now() -> None:
+    assert CommandTable(COMMANDS, {}).hint("app.undo", "undoes") == " · U undoes"
+    assert CommandTable(COMMANDS, {"app.undo": ["ctrl+z"]}).hint("app.undo", "undoes") \
+        == " · ctrl+z undoes"
+    assert CommandTable(COMMANDS, {"app.undo": []}).hint("app.undo", "undoes") == ""

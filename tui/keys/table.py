@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Scope
 from tui.keys.layouts import with_twins
-from tui.keys.names import key_name
+from tui.keys.names import key_label, key_name
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
@@ -64,6 +64,16 @@ class CommandTable:
     def keys_of(self, command: AnyCommand) -> tuple[str, ...]:
         """Return the keys that a command has now."""
         return keys_of(command, self._changed)
+
+    def hint(self, command_id: str, words: str) -> str:
+        """Return what a command's key does, to end a message with: `` · U undoes``.
+
+        Args:
+            command_id: The command; the hint is empty where the config took its keys away.
+            words: What it does.
+        """
+        keys = self.keys_of(self.by_id[command_id])
+        return f" · {key_label(key_name(keys[0]))} {words}" if keys else ""
 
     def footer(self, *scopes: Scope) -> list[AnyCommand]:
         """Return the commands of some scopes for the footer, the most wanted first."""

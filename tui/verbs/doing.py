@@ -89,9 +89,10 @@ def refuse(host: Terminal, error: BackscrollError) -> None:
     )
 
 
-def report_done(host: Terminal, words: str) -> None:
+def report_done(host: Host, words: str) -> None:
     """Show what was done, and the key that undoes it."""
-    host.notify(f"{words[:1].upper()}{words[1:]} · U undoes", markup=False)
+    hint = host.commands.hint("app.undo", "undoes")
+    host.notify(f"{words[:1].upper()}{words[1:]}{hint}", markup=False)
 
 
 def quoted(title: str | None) -> str:

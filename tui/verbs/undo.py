@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tui.verbs.doing import perform
+from tui.verbs.doing import perform, report_done
 
 if TYPE_CHECKING:
     from store.engine.changes import Moved
@@ -23,9 +23,11 @@ async def undo(host: Host) -> Step | None:
     host.rewinds.pop(step.session_id, None)
     _show(host, step)
     if step.kept is None:
-        host.notify(f"Undone: {step.summary} · ctrl+r redoes", markup=False)
+        hint = host.commands.hint("app.redo", "redoes")
+        host.notify(f"Undone: {step.summary}{hint}", markup=False)
     else:
-        words = f"Not undone: {step.summary}: {step.kept} · U undoes the change before it"
+        hint = host.commands.hint("app.undo", "undoes the change before it")
+        words = f"Not undone: {step.summary}: {step.kept}{hint}"
         host.notify(words, severity="warning", markup=False)
     return step
 
@@ -48,7 +50,7 @@ async def redo(host: Host) -> Step | None:
     if done is None:
         return None
     _show(host, done.value)
-    host.notify(f"Redone: {done.value.summary} · U undoes", markup=False)
+    report_done(host, f"redone: {done.value.summary}")
     return done.value
 
 
