@@ -1,1 +1,1 @@
-"""Brings what agents wrote into the store: incremental, resumable, never in the drawing process."""
+"""Imports agents' sessions into the store: incremental, resumable, in a process of its own."""

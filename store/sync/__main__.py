@@ -1,4 +1,4 @@
-"""``python -m store.sync``: a sync, or a watcher, in a process of its own, told in JSON lines."""
+"""``python -m store.sync``: runs one sync, or a watcher, and prints progress as JSON lines."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from store.text.neutral import escaped
 
 REPORT_INTERVAL_S = 0.1
 GRACE_S = 5.0
-"""How long a sync that is to stop may take to end its transaction."""
+"""How long the running transaction may take to end after a request to stop."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Sync once, or also follow what is written from then on.
+    """Sync once, or with ``--watch`` keep syncing; return the exit code.
 
     Returns:
-        0 when it ran (problems of single files included), 1 when the store or a named
-        target cannot be used; 2 comes from wrong usage.
+        0 when the sync ran, even with problems in single files; 1 when the store or a
+        named target cannot be used; 2 for wrong usage.
     """
     guard_streams()
     options = _parser().parse_args(arguments)
@@ -74,15 +74,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m store.sync", description=__doc__)
-    parser.add_argument("roots", nargs="*", metavar="ROOT", help="what to read")
-    parser.add_argument("--store", type=Path, default=None, help="the store (the library)")
-    parser.add_argument("--kind", action="append", default=[], help="only these sources")
-    parser.add_argument("--json", action="store_true", help="tell progress as JSON lines")
-    parser.add_argument("--watch", action="store_true", help="go on with what changes")
-    parser.add_argument("--nice", type=int, default=0, help="lower the priority by this")
-    parser.add_argument("--helpers", type=int, default=None, help="processes that share the work")
+    parser.add_argument("roots", nargs="*", metavar="ROOT", help="folder, file or server to read")
+    parser.add_argument("--store", type=Path, default=None, help="the library to write to")
+    parser.add_argument("--kind", action="append", default=[], help="read only this source")
+    parser.add_argument("--json", action="store_true", help="print progress as JSON lines")
+    parser.add_argument("--watch", action="store_true", help="keep running and sync changes")
+    parser.add_argument("--nice", type=int, default=0, help="add this to the process's nice value")
+    parser.add_argument("--helpers", type=int, default=None, help="number of helper processes")
     parser.add_argument(
-        "--until-stdin-closes", action="store_true", help="end when whoever started this ends"
+        "--until-stdin-closes", action="store_true", help="end when standard input closes"
     )
     return parser
 
@@ -136,7 +136,7 @@ def _settings(options: argparse.Namespace, config: Config) -> Settings:
 
 
 def _scope(options: argparse.Namespace) -> str:
-    """Name what is watched; the usual places have no name."""
+    """Return a digest of the watched roots and kinds; "" for the default places."""
     if not options.roots and not options.kind:
         return ""
     names = [*sorted(options.kind), "", *sorted(_name(root) for root in options.roots)]
@@ -149,10 +149,10 @@ def _name(root: Root) -> str:
 
 
 def open_for_sync(path: Path) -> Database:
-    """Open the store that sync writes, made where it is missing.
+    """Return the opened library that sync writes to; create it if it is missing.
 
     Raises:
-        StoreError: It is no library, or a newer version wrote it.
+        StoreError: It is not a Backscroll library, or a newer version wrote it.
     """
     try:
         database = open_database(path, create=True)
@@ -160,7 +160,7 @@ def open_for_sync(path: Path) -> Database:
         raise StoreError(cannot_be_made(path, error)) from error
     reason = None
     if database.form.name != "own":
-        reason = f"{path} belongs to another program: sync writes only stores of its own"
+        reason = f"{path} belongs to another program; sync writes only to Backscroll libraries"
     elif database.form.version > schema.CURRENT_VERSION:
         reason = f"{path} was written by a newer version of Backscroll; update to sync into it"
     if reason is not None:
@@ -170,11 +170,11 @@ def open_for_sync(path: Path) -> Database:
 
 
 def _targets(options: argparse.Namespace, config: Config) -> Callable[[], list[Target]]:
-    """Return what gives the targets: what was named, or the usual places that there are."""
+    """Return a function that lists the targets: the named roots, or the default places."""
     sources = registry.all_sources()
     unknown = set(options.kind) - {source.kind for source in sources}
     if unknown:
-        raise StoreError(f"no source is called {', '.join(sorted(unknown))}")
+        raise StoreError(f"no source named {', '.join(sorted(unknown))}")
     if options.kind:
         sources = tuple(source for source in sources if source.kind in options.kind)
     if not options.roots:
@@ -185,16 +185,17 @@ def _targets(options: argparse.Namespace, config: Config) -> Callable[[], list[T
         target = classify(root, sources)
         if isinstance(target, StoreTarget):
             raise StoreError(
-                f"{root} is a database of no known agent; where it is a store, open it by its name"
+                f"{root} is not the database of a known agent; to browse it as a store, "
+                f"run 'backscroll {root}'"
             )
         if not isinstance(target, Target):
-            raise StoreError(f"{root} holds no sessions that are known")
+            raise StoreError(f"{root} has no sessions of a known agent")
         targets.append(target)
     return lambda: targets
 
 
 class _Reporter:
-    """Prints progress, at most ten times a second, and always its first and last state."""
+    """Prints progress at most ten times a second, and always the first and last state."""
 
     def __init__(self) -> None:
         self._last = -1.0
@@ -212,7 +213,7 @@ def _print(line: dict[str, object]) -> None:
         sys.stdout.write(escaped(json_text(line)) + "\n")
         sys.stdout.flush()
     except BrokenPipeError:
-        # Nobody listens any more; what was written so far stays.
+        # The reader is gone. Committed transactions are kept.
         os._exit(1)
 
 
@@ -225,7 +226,7 @@ def _sentence(summary: Summary) -> str:
 
 
 def _tell(event: dict[str, Any]) -> None:
-    """Tell people what a watcher does."""
+    """Print a watcher's event for people."""
     kind = event.pop("event")
     if kind == "summary":
         print(_sentence(Summary(**event)), flush=True)
@@ -240,14 +241,14 @@ def _tell(event: dict[str, Any]) -> None:
         print(_WATCHING[kind], flush=True)
 
 
-_WATCHING = {"standby": "another watcher follows; waiting for it to end", "watching": "following"}
+_WATCHING = {"standby": "another watcher is running; waiting for it to end", "watching": "watching"}
 
 
 def _stop_with_parent(stop: Stop) -> None:
     while os.read(sys.stdin.fileno(), 4096):
         pass
     stop.set()
-    # A transaction that is under way ends first; a kill in it would be safe as well.
+    # Let the running transaction end first; killing it would be safe too.
     time.sleep(GRACE_S)
     os._exit(1)
 

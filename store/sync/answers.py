@@ -1,10 +1,10 @@
-"""Names each answer of a model, so that its copies are known wherever they are stored.
+"""Names each answer of a model, so that copies in other sessions are recognized.
 
 The name is in ``metadata_json.source.answer`` as ``[name, request, words]``: digests of
-the API's id of the answer, of its request (null where a source does not say), and of what
-the answer says. An answer without an id of the API is named by its time and its words,
-``[name]``. What follows from equal names is decided when they are read
-(``store.queries.shared_answers``), so that the order in which files come does not matter.
+the API's id of the answer, of its request id (null where the source does not record it), and
+of the answer's content. An answer without an API id is named by its time and content,
+``[name]``. Equal names are interpreted on reading (``store.queries.shared_answers``), so
+that the order in which files are synced does not matter.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from store.sources.base.drafts import MessageDraft
 _SIZE = 9
 """Bytes of a digest; 12 characters."""
 _NUMBER = re.compile(r"(?:[a-z]{1,12}[-_:]?)?[0-9]{1,6}", re.IGNORECASE)
-"""Ids of gateways that number the answers of each session from 0 or 1."""
+"""Ids of gateways that number each session's answers from 0 or 1."""
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _SORTED = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
 
 
 def answer_name(kind: str, message: MessageDraft) -> list[str | None] | None:
-    """Return what names the answer that a message holds; None for a message of others.
+    """Return the name of an assistant message's answer; None for other roles.
 
     Args:
-        kind: The source's kind: ids of different agents are never compared.
+        kind: The source's kind; ids of different agents are never compared.
         message: The message as its source read it.
     """
     if message.role != "assistant":
@@ -40,14 +40,14 @@ def answer_name(kind: str, message: MessageDraft) -> list[str | None] | None:
     if answer is None:
         return [_digest(kind.encode(), str(message.created_at).encode(), *words)]
     if answer.request is None and _NUMBER.fullmatch(answer.id):
-        # Only the time tells two such answers with the same words apart.
+        # Only the time distinguishes two such answers with the same words.
         words.append(str(message.created_at).encode())
     request = None if answer.request is None else _digest(_text(answer.request))
     return [_digest(kind.encode(), _text(answer.id)), request, _digest(*words)]
 
 
 def _words(message: MessageDraft) -> list[bytes]:
-    """Return what an answer says and calls, without what came back from its calls."""
+    """Return an answer's texts and tool inputs, without tool outputs."""
     found: list[bytes] = []
     for part in message.parts:
         data = part.data

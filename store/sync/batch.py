@@ -1,4 +1,4 @@
-"""Writes several units that were read, in one transaction."""
+"""Writes several read units in one transaction."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from store.sync.writer import FORGOTTEN, Written, can_go_on, trim_changes, write
 from store.system.clock import Clock
 
 BATCH_BYTES = 4 << 20
-"""A transaction is closed after so many source bytes ..."""
+"""A batch is written after this many source bytes ..."""
 BATCH_SECONDS = 0.25
-"""... or so long after the first of its units was read."""
+"""... or this long after its first unit was read."""
 
 BULK_PRAGMAS = ("PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 8000")
 """For a connection that writes many batches."""
 
 MOST_ATTEMPTS = 5
-"""How often a unit is read again because another sync wrote it in between."""
+"""How many times a unit is read again when another sync wrote it meanwhile."""
 
 ROW_ERRORS = (
     sqlite3.DataError,
@@ -37,15 +37,15 @@ ROW_ERRORS = (
     ValueError,
     TypeError,
 )
-"""Errors of one session's rows, not of the store."""
+"""Errors in one session's rows, rather than in the store."""
 
 
 @dataclass(slots=True)
 class Batch:
-    """Units that were read and wait to be written.
+    """Units that were read and are not yet written.
 
     Attributes:
-        keep_gone: Whether messages that their source no longer has stay.
+        keep_gone: Whether to keep messages that the source no longer has.
         size: Source bytes.
     """
 
@@ -55,7 +55,7 @@ class Batch:
     started: float = field(default_factory=time.monotonic)
 
     def add(self, job: Job, result: ReadUnit) -> None:
-        """Add a unit, or a step of one."""
+        """Add a unit, or one step of a long unit."""
         if not self.units:
             self.started = time.monotonic()
         self.units.append((job, result))
@@ -63,14 +63,14 @@ class Batch:
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to write what was gathered."""
+        """Whether it is time to write the batch."""
         return bool(self.units) and (
             self.units[-1][1].more
             or self.size >= BATCH_BYTES or time.monotonic() - self.started >= BATCH_SECONDS
         )
 
     def ended(self, outcome: Outcome) -> list[Job]:
-        """Return the units of which nothing more follows, as they were read or overtaken."""
+        """Return the jobs that are finished: fully read, or overtaken by another sync."""
         overtaken = {id(job) for job, _ in outcome.overtaken}
         return [job for job, result in self.units if not result.more or id(job) in overtaken]
 
@@ -80,10 +80,10 @@ class Outcome:
     """The result of a batch.
 
     Attributes:
-        overtaken: The units that another sync wrote after they were listed, to be read
-            once more, each with the ``stamp_json`` that is stored now.
-        changed: The sessions that were written.
-        news: What the units tell that others may wait for.
+        overtaken: Units to read again because another sync wrote them after they were
+            listed, each with the ``stamp_json`` that is stored now.
+        changed: Ids of the sessions that were written.
+        news: New facts that other units may depend on.
     """
 
     new: int = 0
@@ -95,12 +95,12 @@ class Outcome:
 
 
 def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
-    """Write the batch's units and that they were read.
+    """Write a batch's sessions and the state of its units; return the outcome.
 
     Args:
         database: The library.
         batch: The units.
-        clock: For the log of changes.
+        clock: Gives the time for the change log.
 
     Raises:
         StoreError: The store is locked for long, read only, full or damaged.
@@ -111,8 +111,8 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
         for job, result in batch.units:
             now_stored = units.stored_unit(database, job)
             if now_stored != job.stored and job.attempts < MOST_ATTEMPTS:
-                # Another sync was here. The files may have moved since it, or since us:
-                # only a fresh reading can tell.
+                # Another sync wrote this unit. Its files may have changed after either
+                # reading, so only a fresh reading is safe.
                 if not _same_files(job, now_stored):
                     outcome.overtaken.append((job, now_stored))
                 continue
@@ -128,7 +128,7 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
 
 
 def _can_be_written(database: Database, result: ReadUnit) -> bool:
-    """Return whether what a step continues is there, or, for a first one, that it is not."""
+    """Return whether a step's session is stored so far; for a first step, that it is not."""
     if result.goes_on:
         return all(can_go_on(database, one) for one in result.sessions if one.first_record)
     return not result.more or not any(
@@ -160,7 +160,7 @@ def _write_unit(
             written = write_prepared(
                 database, prepared, clock=clock,
                 before=result.before.get(prepared.id), read_from=files, keep_gone=keep_gone,
-                keep_told=same_mapping,
+                same_mapping=same_mapping,
             )  # fmt: skip
         except ROW_ERRORS as error:
             database.connection.execute("ROLLBACK TO session")
@@ -181,7 +181,7 @@ def _write_unit(
     problems.replace(database, job.source.kind, job.root, job.unit.key, found, clock)
     outcome.problems += len(found)
     if forgotten:
-        result.tell_nothing_of(forgotten)
+        result.drop_facts_of(forgotten)
     if result.stamps is not None:
         sessions = list(dict.fromkeys([*sessions, *result.also]))
         state = units.state_of(job.source, result.stamps, sorted(result.excluded), sessions)

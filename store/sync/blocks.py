@@ -1,4 +1,4 @@
-"""Original records in compressed blocks, and side files, as the side tables hold them."""
+"""Original records in compressed blocks, and attachments, as stored in the side tables."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from store.sync.jsontext import clean
 from store.system.compression import unpack_frame
 
 BLOCK_BYTES = 192 * 1024
-"""Raw bytes after which a block is closed: one is read to show one record."""
+"""Raw bytes after which a block is closed; showing one record decompresses one block."""
 LEVEL = 1
 KEPT_FROM = 1 << 40
-"""Numbers from here on are of records that the source no longer has, so that what a session
-grows by changes none of them."""
+"""First number of records that the source no longer has, so that a growing session does not
+renumber them."""
 
-# One compressor for the process: each holds some megabytes, and making one costs more
-# than a small block does. Nothing here runs on two threads at once.
+# One compressor for the process: each takes some megabytes, and creating one costs more
+# than compressing a small block. Nothing here runs on two threads at once.
 _compressor = zstandard.ZstdCompressor(level=LEVEL)
 
 
@@ -32,8 +32,8 @@ class Block:
     Attributes:
         first: Number of its first record, from 0.
         checksum: CRC-32 of ``raw``.
-        raw: Before compression; None once compressed.
-        body: zstd; None until compressed.
+        raw: The bytes before compression; None once compressed.
+        body: The zstd frame; None until compressed.
     """
 
     first: int
@@ -52,7 +52,7 @@ class Block:
 
 
     def records(self) -> list[bytes]:
-        """Return its records."""
+        """Return the block's records."""
         if self.raw is None:
             assert self.body is not None
             return unpacked(self.count, self.body)
@@ -72,7 +72,7 @@ def unpacked(count: int, body: bytes) -> list[bytes]:
 
 @dataclass(slots=True)
 class Attachment:
-    """A side file, compressed; ``size`` is in bytes before that."""
+    """A side file, compressed; ``size`` is the uncompressed bytes."""
 
     name: str
     media_type: str
@@ -81,11 +81,11 @@ class Attachment:
 
 
 def cut_blocks(records: Sequence[bytes], *, compress: bool, start: int = 0) -> list[Block]:
-    """Return the records in blocks, cut the same way however the session grew.
+    """Return records in blocks, cut at the same places whether read at once or in steps.
 
     Args:
-        records: From the first one of a block on.
-        compress: Whether to compress them now.
+        records: The records, starting at the first one of a block.
+        compress: Whether to compress the blocks now.
         start: The number of the first record.
     """
     blocks = []
@@ -99,7 +99,7 @@ def cut_blocks(records: Sequence[bytes], *, compress: bool, start: int = 0) -> l
 
 
 def _groups(records: Sequence[bytes]) -> Iterator[tuple[int, list[bytes]]]:
-    """Cut by size; a record that holds a newline stands alone, so that it stays whole."""
+    """Yield groups by size; a record that contains a newline gets a block of its own."""
     group: list[bytes] = []
     first = size = 0
     for number, record in enumerate(records):
@@ -127,7 +127,13 @@ def pack_attachment(draft: AttachmentDraft) -> Attachment:
 
 
 def write_blocks(connection: sqlite3.Connection, session_id: str, blocks: list[Block]) -> None:
-    """Make the stored blocks of a session these, writing only what differs."""
+    """Replace a session's stored blocks, writing only what differs.
+
+    Args:
+        connection: In a transaction.
+        session_id: The session.
+        blocks: All blocks that it is to have.
+    """
     stored = {
         first: (count, checksum)
         for first, count, checksum in connection.execute(
@@ -165,7 +171,14 @@ def _make_stored(
 def write_blocks_from(
     connection: sqlite3.Connection, session_id: str, number: int, records: Sequence[bytes]
 ) -> None:
-    """Make the stored records of a session these from a number on; earlier ones stay."""
+    """Replace a session's stored records from a number on; earlier ones stay.
+
+    Args:
+        connection: In a transaction.
+        session_id: The session.
+        number: The number of the first record.
+        records: The records from that number on.
+    """
     row = connection.execute(
         "SELECT first, body FROM original_records WHERE session_id = ? AND first <= ? "
         "ORDER BY first DESC LIMIT 1",
@@ -186,7 +199,12 @@ def write_blocks_from(
 def write_attachments(
     connection: sqlite3.Connection, session_id: str, attachments: list[Attachment]
 ) -> bool:
-    """Add and renew side files; those whose file went away are kept.
+    """Insert or update attachments; those whose file is gone are kept.
+
+    Args:
+        connection: In a transaction.
+        session_id: The session.
+        attachments: Its side files.
 
     Returns:
         Whether anything was written.

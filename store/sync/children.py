@@ -9,6 +9,6 @@ PACKAGES = Path(__file__).resolve().parents[2]
 
 
 def child_environment() -> dict[str, str]:
-    """Return this process's environment, with the running copy of our packages found first."""
+    """Return the environment with this copy of the packages first on ``PYTHONPATH``."""
     path = [str(PACKAGES), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}

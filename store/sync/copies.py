@@ -1,8 +1,9 @@
-"""Files that claim to be one session: copies, and those that went on by themselves.
+"""Several files with the same session id: identical copies, and copies that diverged.
 
-A backup, a conflicted copy or a second root holds a session again. What it has in common is
-stored once. Where it has messages that the stored one lacks, and lacks some itself, neither
-stands for the other: it is kept as a session of its own, a fork with the same source id.
+A backup, a conflicted copy or a second root can contain a session again. An identical copy,
+or one that is a prefix, is stored once. A copy that has messages the stored session lacks,
+and lacks some of its messages, is stored as a separate session: a fork with the same source
+id.
 """
 
 from __future__ import annotations
@@ -25,22 +26,22 @@ from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
 _STAMPED = len("msg_") + 12
 """Characters of an id before its tail."""
 _Mark = tuple[str, int, str]
-"""Source id, time and words of a message: some sources name messages by their place."""
+"""Source id, time and text of a message; in some sources the id is only the position."""
 
 
 def as_stored(
     connection: sqlite3.Connection, prepared: PreparedSession, read_from: Collection[str]
 ) -> PreparedSession | None:
-    """Return a session as it is to be written.
+    """Return the session to write for a file, or None if it adds nothing.
 
     Args:
         connection: In a transaction.
-        prepared: What was read.
-        read_from: The files that it was read from.
+        prepared: The session as read.
+        read_from: Paths of the files that it was read from.
 
     Returns:
-        The same, or a copy of it with ids of its own; None where all of its messages are
-        stored from another file.
+        The same session, or a copy with new ids; None where another file already provided
+        all of its messages.
     """
     row = connection.execute(
         "SELECT json_extract(metadata_json, '$.source') FROM chat_sessions WHERE id = ?",
@@ -67,11 +68,11 @@ def as_stored(
 
 
 def _tells_more(connection: sqlite3.Connection, prepared: PreparedSession, path: str) -> bool:
-    """Tell which of two files with the same messages is to be the session's.
+    """Return whether this file, not the stored one, should be the session's file.
 
-    A copy may have been cut short within the last answer. Of files that say the same in one
-    folder, or in folders beside each other, it is the one with the better name, whichever was
-    read first; a backup elsewhere changes nothing.
+    The messages are the same, but one file may be truncated within the last answer. Of equal
+    files in the same folder, or in sibling folders, the better name wins, whichever was read
+    first. An equal file elsewhere, such as a backup, does not replace the stored one.
     """
     parts, tokens = connection.execute(
         "SELECT (SELECT count(*) FROM chat_parts p WHERE p.session_id = s.id), s.total_tokens"
@@ -90,9 +91,10 @@ def _name(prepared: PreparedSession, found_at: str) -> str:
 
 
 def _found_at(connection: sqlite3.Connection, prepared: PreparedSession) -> str | None:
-    """Return where the file was first, of one that the store has as a copy already.
+    """Return the first path of a file that is stored as a copy; None if it is not.
 
-    The copy's ids follow from that path. A file that is moved keeps its name and what it says.
+    The copy's ids are derived from that path. A moved file is recognized by its file name and
+    messages.
     """
     name = derived_session_id(prepared.kind, _name(prepared, prepared.path))
     if connection.execute("SELECT 1 FROM chat_sessions WHERE id = ?", (name,)).fetchone():
@@ -139,7 +141,7 @@ def _stored_marks(connection: sqlite3.Connection, session_id: str) -> frozenset[
 
 
 def _marks(prepared: PreparedSession) -> list[_Mark]:
-    """Return the mark of each message."""
+    """Return the comparison key of each message."""
     texts = _texts((row[1], row[5]) for row in prepared.parts if row[4] == "text")
     return [
         _mark(orjson.loads(row[3])["source"], row[2], row[4], texts.get(row[0], ""))
@@ -148,7 +150,11 @@ def _marks(prepared: PreparedSession) -> list[_Mark]:
 
 
 def _mark(source: dict[str, Any], role: str, at: int, text: str) -> _Mark:
-    """Return a message's mark; an answer that names its request may be cut short in a copy."""
+    """Return a message's comparison key.
+
+    Answers are compared by their ids where they have a request id: their text may be
+    truncated in a copy.
+    """
     answer = source.get("answer")
     if role == "assistant" and isinstance(answer, list) and len(answer) > 1 and answer[1]:
         text = f"{answer[0]} {answer[1]}"
@@ -156,7 +162,7 @@ def _mark(source: dict[str, Any], role: str, at: int, text: str) -> _Mark:
 
 
 def _texts(parts: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the words of each message, by its id."""
+    """Return the text of each message, by its id."""
     found: dict[str, str] = {}
     for message_id, data in parts:
         text = orjson.loads(data).get("text")
@@ -167,7 +173,7 @@ def _texts(parts: Iterable[tuple[str, str]]) -> dict[str, str]:
 def _copy(
     prepared: PreparedSession, stored: frozenset[_Mark], found_at: str
 ) -> PreparedSession:
-    """Return a session as a fork of the stored one, under ids that its path tells apart."""
+    """Return a session as a fork of the stored one, with ids derived from its path."""
     naming = _name(prepared, found_at)
     session_id = derived_session_id(prepared.kind, naming)
     ids: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""Deals a large sync's units out to helpers: the newest first, and a folder to one of them.
+"""Distributes a large sync's units to helpers: newest first, each folder to one helper.
 
-A source may look at what lies beside a file, as for the parent of a fork. A helper that
-keeps to its folders looks there once, where otherwise every helper would.
+A source may read neighbouring files, for instance to find the parent of a fork. Keeping a
+folder with one helper avoids every helper reading the same neighbours.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from store.sync.frames import Task
 
 
 class Dealer:
-    """The tasks that no helper has yet."""
+    """Queue of the tasks that are not yet assigned to a helper."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
-        """Take tasks, numbered in the order in which they are wanted."""
+        """Queue tasks; their ``number`` is the order in which they should run."""
         self._folders: dict[str, deque[Task]] = {}
         for task in tasks:
             self._folders.setdefault(_folder(task), deque()).append(task)
@@ -27,16 +27,16 @@ class Dealer:
         self._returned: deque[Task] = deque()
 
     def __bool__(self) -> bool:
-        """Return whether there are any."""
+        """Return whether any tasks are left."""
         return bool(self._returned or self._folders)
 
     def next(self, helper: Hashable) -> Task:
-        """Return the first wanted task of the helper's folders and of those nobody has.
+        """Return the next task: the earliest one in the helper's folders or an unassigned one.
 
-        Where there is none, a folder changes hands.
+        Where both are empty, a folder of another helper is reassigned.
 
         Raises:
-            KeyError: There are no tasks.
+            KeyError: No tasks are left.
         """
         if self._returned:
             return self._returned.popleft()
@@ -56,13 +56,13 @@ class Dealer:
         return task
 
     def give_back(self, helper: Hashable, tasks: Iterable[Task]) -> None:
-        """Take back what a helper will not do; its folders are anybody's."""
+        """Queue a helper's unfinished tasks again and release its folders."""
         self._returned.extendleft(reversed(list(tasks)))
         folders = [folder for _, folder in self._owned.pop(helper, [])]
         self._free = deque(sorted([*self._free, *folders], key=self._first))
 
     def _taken_over(self) -> str:
-        """Take the folder that is wanted last from whoever has the most."""
+        """Return the last folder of the helper that has the most, and unassign it."""
         richest = max(self._owned.values(), key=len)
         if not richest:
             raise KeyError("no tasks are left")

@@ -1,9 +1,9 @@
-"""What units depend on beside their own files, and which are to be read again for it.
+"""Dependencies of units beside their own files, and which units need another reading.
 
-Two things make a unit's reading another one though its own files stay as they are: a file
-that it was read with, or looked for, moves (``Reading.looked``), or another unit tells what
-it wanted to know (``Reading.facts`` and ``wants``). Both are kept with the unit, so that the
-order in which files arrive does not show.
+A unit's result can change although its own files do not: a file that it used or looked for
+changes (``Reading.looked``), or another unit provides a fact that it wants
+(``Reading.facts`` and ``wants``). Both are stored with the unit, so that the result does not
+depend on the order in which files arrive.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from store.sources.base.protocol import SESSION_FACT, Fact, FileStamp
 from store.sync.jsontext import clean
 
 HASH_BYTES = 8
-"""Of each wanted name: two names that share one cost a reading too many, no more."""
+"""Bytes stored per wanted name; a collision only costs an extra reading."""
 PATHS_ASKED = 500
-"""Paths in one statement."""
+"""Paths in one SQL statement."""
 _INTEGER = (1 << 63) - 1
 
 Where = tuple[str, str, str]
-"""Kind, root and key of a unit, as ``source_units`` has them."""
+"""Kind, root and key of a unit, as in ``source_units``."""
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """A fact that a unit told for the first time, or tells otherwise than before."""
+    """The name of a new or changed fact, and the unit that provides it."""
 
     teller: Where
     name: str
@@ -37,7 +37,7 @@ class News:
 
 @dataclass(slots=True)
 class Dependencies:
-    """What a reading said of them; see ``Reading``."""
+    """The dependencies that a reading reported; see ``Reading``."""
 
     looked: Sequence[FileStamp] = ()
     facts: Sequence[Fact] = ()
@@ -46,19 +46,32 @@ class Dependencies:
 
 @dataclass(slots=True)
 class LookedAt:
-    """Asks for files as they are now, each once."""
+    """Cache of files' current state: each file is looked at once."""
 
     _now: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
     def is_as(self, path: str, inode: int, size: int, mtime_ns: int) -> bool:
-        """Say whether a file or folder is as it was."""
+        """Return whether a file or folder is unchanged.
+
+        Args:
+            path: The file or folder.
+            inode: Its inode when it was looked at.
+            size: Its size in bytes then.
+            mtime_ns: Its modification time then.
+        """
         if path not in self._now:
             self._now[path] = _values(FileStamp.now(path))[1:]
         return self._now[path] == (inode, size, mtime_ns)
 
 
 def with_moved_files(database: Database, kind: str, root: Root) -> set[str]:
-    """Return the keys of a root's units that were read with files which moved since."""
+    """Return the keys of a root's units that depend on files which have changed since.
+
+    Args:
+        database: The library.
+        kind: The source's kind.
+        root: The root whose units are checked.
+    """
     now = LookedAt()
     moved: set[str] = set()
     for key, path, inode, size, mtime_ns in database.connection.execute(
@@ -71,7 +84,14 @@ def with_moved_files(database: Database, kind: str, root: Root) -> set[str]:
 
 
 def read_with(database: Database, kind: str, root: Root, paths: Collection[str]) -> set[str]:
-    """Return the keys of a root's units that were read with any of some files or folders."""
+    """Return the keys of a root's units that depend on any of some files or folders.
+
+    Args:
+        database: The library.
+        kind: The source's kind.
+        root: The root whose units are checked.
+        paths: The files and folders.
+    """
     found: set[str] = set()
     names = [clean(path) for path in paths]
     for start in range(0, len(names), PATHS_ASKED):
@@ -88,16 +108,16 @@ def read_with(database: Database, kind: str, root: Root, paths: Collection[str])
 def save(
     database: Database, where: Where, now: Dependencies, new_sessions: Iterable[str]
 ) -> list[News]:
-    """Keep what a unit depends on and tells; call it in the transaction that writes it.
+    """Store a unit's dependencies and facts; call it in the transaction that writes the unit.
 
     Args:
-        database: A file of ours.
+        database: The library.
         where: The unit.
-        now: What its reading said.
-        new_sessions: Ids, at the source, of the sessions that it brought in.
+        now: The dependencies that its reading reported.
+        new_sessions: Source ids of the sessions that are new in the store.
 
     Returns:
-        What others may wait for.
+        New and changed facts, new sessions among them.
     """
     _save_files(database, where, now.looked)
     _save_wants(database, where, now.wants)
@@ -107,10 +127,15 @@ def save(
 
 
 def add_facts(database: Database, where: Where, facts: Sequence[Fact]) -> list[News]:
-    """Keep what a unit tells more than before; call it in the transaction that writes it.
+    """Store further facts of a unit; call it in the transaction that writes the unit.
+
+    Args:
+        database: The library.
+        where: The unit.
+        facts: The facts to add or change.
 
     Returns:
-        What others may wait for.
+        New and changed facts.
     """
     names: dict[str, None] = {}
     for one in facts:
@@ -131,7 +156,7 @@ def add_facts(database: Database, where: Where, facts: Sequence[Fact]) -> list[N
 
 
 def waiting_for(database: Database, news: Sequence[News]) -> dict[Where, list[News]]:
-    """Return the units that want what others told, each with what it was."""
+    """Return the units that want new facts of others, each with those facts."""
     by_kind: dict[str, list[News]] = {}
     for one in news:
         by_kind.setdefault(one.teller[0], []).append(one)
@@ -153,7 +178,14 @@ def waiting_for(database: Database, news: Sequence[News]) -> dict[Where, list[Ne
 
 
 def drop(database: Database, kind: str, root: Root, keys: Iterable[str]) -> None:
-    """Forget what units depended on and told."""
+    """Delete the dependencies and facts of units.
+
+    Args:
+        database: The library, in a transaction.
+        kind: The source's kind.
+        root: The units' root.
+        keys: The units' keys.
+    """
     wheres = [(kind, clean(str(root)), key) for key in keys]
     for table in ("unit_files", "unit_facts", "unit_wants"):
         database.connection.executemany(
@@ -171,13 +203,13 @@ def _hash(name: str) -> bytes:
 
 
 def _among(names: bytes, hashes: Collection[bytes]) -> set[bytes]:
-    """Return the hashes that stand in a unit's wants."""
+    """Return the hashes that are among a unit's wanted names."""
     wanted = {names[at : at + HASH_BYTES] for at in range(0, len(names), HASH_BYTES)}
     return wanted.intersection(hashes)
 
 
 def _save_files(database: Database, where: Where, looked: Sequence[FileStamp]) -> None:
-    # A name that no column holds could never be found to be as it was.
+    # A path that a TEXT column cannot store exactly would always count as changed.
     rows = sorted({_values(one) for one in looked if one.path == clean(one.path)})
     _replace(database, "unit_files", "path, inode, size, mtime_ns", where, rows)
 
@@ -188,7 +220,7 @@ def _save_wants(database: Database, where: Where, wants: frozenset[str]) -> None
 
 
 def _save_facts(database: Database, where: Where, facts: Sequence[Fact]) -> list[str]:
-    """Return the names of those that are new or say something else."""
+    """Replace a unit's facts and return the names of the new and changed ones."""
     rows = {(clean(one.name), clean(one.session)): clean(one.value) for one in facts}
     before = _replace(
         database, "unit_facts", "name, session, value", where,
@@ -210,7 +242,7 @@ def _replace(
     where: Where,
     rows: Sequence[tuple[object, ...]],
 ) -> set[tuple[object, ...]]:
-    """Make the rows of a unit these; return those that there were."""
+    """Replace a unit's rows in a table and return the rows that it had."""
     before = set(
         database.connection.execute(
             f"SELECT {columns} FROM {table} WHERE kind = ? AND root = ? AND key = ?", where

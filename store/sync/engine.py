@@ -1,7 +1,7 @@
-"""Sync: finds what moved in the sources, newest first, and brings it into the store.
+"""Sync: finds changed units in the sources and writes them to the store, newest first.
 
-Each unit is written in a transaction that also says that it was read, so a sync that is
-killed anywhere goes on where it was. Small units share a transaction.
+Each unit is written in the transaction that also records it as read, so a killed sync
+continues where it stopped. Small units share a transaction.
 """
 
 from __future__ import annotations
@@ -34,20 +34,26 @@ from store.sync.writer import log_changes, trim_changes
 from store.system.clock import Clock, system_clock
 
 MOST_ROUNDS = 6
-"""How often what was read may lead to more: a fork of a fork of a fork, and then some."""
+"""How many times new facts may lead to further readings, as with forks of forks."""
 
 Results = Iterator[tuple[Job, ReadUnit]]
 
 
 def read_here(jobs: list[Job], settings: Settings, database: Database) -> Results:
-    """Read units in this process; those that are read in steps come several times."""
+    """Yield each job's reading, read in this process; a long unit yields one per step.
+
+    Args:
+        jobs: The units.
+        settings: How to sync.
+        database: The library; each reading is written before the next is requested.
+    """
     for job in jobs:
         for result in read_in_steps(job, settings.keep_originals, database):
             yield job, result
 
 
 def each_target_once(database: Database, targets: Sequence[Target]) -> list[Target]:
-    """Return the targets, each root under the name that the store knows, and once."""
+    """Return the targets without duplicates, each root by the path that the store knows."""
     found: dict[tuple[str, str], Target] = {}
     for one in targets:
         root = known_name(database, one.source.kind, one.root)
@@ -56,22 +62,22 @@ def each_target_once(database: Database, targets: Sequence[Target]) -> list[Targ
 
 
 def _unreadable(found: Sequence[Problem]) -> list[str]:
-    """Return which of the problems of a listing are folders and files that cannot be read."""
+    """Return a line for each folder or file among the problems that cannot be read."""
     reasons = {problem.path: why_unreadable(Path(problem.path)) for problem in found}
     return [f"{path} {reason}" for path, reason in reasons.items() if reason is not None]
 
 
 @dataclass(slots=True)
 class Sync:
-    """One run over some targets.
+    """One sync of some targets.
 
     Attributes:
-        on_progress: Called often; it decides what to show.
-        stopped: Asked between units; True ends the run, and what is done stays done.
-        reading: Reads the units that are not shared among helpers.
-        changed: The sessions that were written so far.
-        targets: All that the store is synced with, where that is more than this run reads:
-            what the run finds may concern units of any of them.
+        on_progress: Called often; the callee limits how much it shows.
+        stopped: Called between units; True ends the run and keeps what is committed.
+        reading: Reads the units that are not given to helpers.
+        changed: Ids of the sessions written so far.
+        targets: All targets of the store, where this run reads only some of them: new facts
+            may require another reading of any of their units.
     """
 
     database: Database
@@ -90,7 +96,7 @@ class Sync:
     _listed: dict[Target, dict[str, Unit]] = field(default_factory=dict)
 
     def run(self, targets: Sequence[Target]) -> Summary:
-        """Bring what moved below the targets into the store.
+        """Sync the changed units of the targets; return the summary.
 
         Raises:
             StoreError: The store is locked for long, read only, full or damaged.
@@ -132,7 +138,7 @@ class Sync:
         self.bring_in(jobs)
 
     def bring_in(self, jobs: list[Job]) -> None:
-        """Read and write units, in about this order, then those that these concern."""
+        """Read and write units in about this order, then the units that depend on them."""
         for _ in range(MOST_ROUNDS):
             while jobs and not self.stopped():
                 jobs = self._share(jobs) if len(jobs) > BULK_UNITS else self._work(jobs)
@@ -145,17 +151,17 @@ class Sync:
             self.progress.bytes_total += sum(job.unit.size for job in jobs)
 
     def _concerned(self) -> list[Job]:
-        """Return the units that are to be read again for what others told since."""
+        """Return the units to read again because of new facts from other units."""
         news, self._news = self._news, []
         if not news:
             return []
         roots = {(t.source.kind, clean(str(t.root))): t for t in self.targets}
         for source in {id(t.source): t.source for t in self.targets}.values():
-            # What lies beside units is another thing than when they were read.
+            # The files beside the units may have changed since they were read.
             look_into_library(source, self.database)
         jobs: list[Job] = []
         for where, told in depending.waiting_for(self.database, news).items():
-            # What lay beside a unit from the start of this run was seen when it was read.
+            # Facts of the same root were already visible when this unit was read in this run.
             if where in self._read and all(one.teller[:2] == where[:2] for one in told):
                 continue
             target = roots.get(where[:2])
@@ -172,17 +178,17 @@ class Sync:
         if target not in self._listed:
             try:
                 found = {units.key_of(u): u for u in units_of(target.source, target.root, [])}
-            except Exception:  # Whatever a root does: listing it tells of it as a problem.
+            except Exception:  # list_moved reports errors of a listing as problems.
                 found = {}
             self._listed[target] = found
         return self._listed[target].get(key)
 
     def listed(self, target: Target) -> Iterable[Unit]:
-        """Return the units that a root held when it was listed last."""
+        """Return the units of a root's last listing."""
         return self._listed.get(target, {}).values()
 
     def list_moved(self, target: Target) -> list[Job]:
-        """Return the units of a root that moved; note what went wrong or went away."""
+        """Return jobs for a root's changed units; store its problems and removed units."""
         source, root, found = target.source, target.root, list[Problem]()
         stored = units.stored_units(self.database, source.kind, root)
         beside = depending.with_moved_files(self.database, source.kind, root)
@@ -211,7 +217,7 @@ class Sync:
         return jobs
 
     def note(self, target: Target, found: list[Problem]) -> None:
-        """Keep why a root cannot be listed now; what the store has of it stays."""
+        """Store the problems of a root that cannot be listed; its sessions are kept."""
         self._note_listing(target, found, set(), {})
 
     def _note_listing(
@@ -231,7 +237,7 @@ class Sync:
             self._remove(kind, root, remove)
 
     def _remove(self, kind: str, root: Root, gone: dict[str, str]) -> None:
-        """Take sessions out whose file went away, where the settings want that."""
+        """Delete units whose files are gone, and the sessions that no other file has."""
         units.drop(self.database, kind, root, list(gone))
         for text in gone.values():
             state = units.UnitState.parse(text)
@@ -244,7 +250,7 @@ class Sync:
             trim_changes(self.database)
 
     def _is_elsewhere(self, session_id: str, files: set[str]) -> bool:
-        """Tell whether the store has a session from another file than those that are gone."""
+        """Return whether a session's file is another than the removed ones, and exists."""
         row = self.database.connection.execute(
             "SELECT json_extract(metadata_json, '$.source.path') FROM chat_sessions WHERE id = ?",
             (session_id,),
@@ -252,7 +258,7 @@ class Sync:
         return row is not None and row[0] not in files and os.path.exists(row[0] or "")
 
     def _share(self, jobs: list[Job]) -> list[Job]:
-        """Have helpers do the jobs where they are much; return those to do once more."""
+        """Run jobs in helper processes if there is enough work; return the jobs to repeat."""
         # Imported here: most syncs start no helpers, and asyncio comes along.
         from store.sync.pool import ENDED_EARLY, Pool, worth_sharing
 
@@ -270,7 +276,7 @@ class Sync:
         return again
 
     def _work(self, jobs: list[Job]) -> list[Job]:
-        """Do the jobs here; return those that another sync wrote meanwhile."""
+        """Run jobs in this process; return those that another sync wrote meanwhile."""
         again: list[Job] = []
         batch = self._batch()
         for job, result in self.reading(jobs, self.settings, self.database):
@@ -293,7 +299,7 @@ class Sync:
         return self._note(batch.ended(outcome), outcome)
 
     def _note(self, jobs: list[Job], outcome: Outcome) -> list[Job]:
-        """Tell what came of a batch; return the jobs to do once more."""
+        """Add a batch's outcome to summary and progress; return the jobs to repeat."""
         again = [
             Job(job.source, job.root, job.unit, stored, job.attempts + 1, job.whole)
             for job, stored in outcome.overtaken

@@ -1,4 +1,4 @@
-"""Removes sessions for good: no sync brings them back."""
+"""Deletes sessions permanently: later syncs skip them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,22 @@ from store.system.clock import Clock, system_clock
 def forget(
     database: Database, session_ids: Iterable[str], *, clock: Clock = system_clock
 ) -> list[str]:
-    """Remove sessions and their subagents for good; forks of them stay.
+    """Delete sessions and their subagents permanently and return their ids; forks stay.
 
-    Their text is overwritten in the file, and the write-ahead log is emptied where no
-    reader holds it.
+    Their text is overwritten in the file, and the write-ahead log is truncated unless a
+    reader uses it.
+
+    Args:
+        database: The library.
+        session_ids: The sessions.
+        clock: Gives the time for the change log.
 
     Returns:
         The ids that were removed, subagents included.
 
     Raises:
-        NotFound: A session is not in the store; then nothing is removed.
-        Refused: The file is not ours.
+        NotFound: A session is not in the store; nothing is removed then.
+        Refused: The file is not a library.
         StoreError: The store cannot be written.
     """
     if database.form.name != "own":
@@ -54,7 +59,7 @@ def forget(
 
 
 def _delete_facts(connection: sqlite3.Connection, session_ids: Sequence[str]) -> None:
-    """Remove what units tell of sessions, which holds words of theirs."""
+    """Delete the facts about sessions, which can contain parts of their text."""
     for session_id in session_ids:
         connection.execute(
             "DELETE FROM unit_facts WHERE (kind, session) IN (SELECT "
@@ -65,10 +70,12 @@ def _delete_facts(connection: sqlite3.Connection, session_ids: Sequence[str]) ->
 
 
 def delete_sessions(database: Database, session_ids: Sequence[str]) -> int:
-    """Delete sessions with all that hangs on them, in a transaction; a sync may bring them back.
+    """Delete sessions with their messages and parts, within the caller's transaction.
+
+    A later sync may import them again.
 
     Returns:
-        How many were there.
+        How many of them existed.
     """
     connection = database.connection
     prompts = {
@@ -108,13 +115,13 @@ def _with_subagents(connection: sqlite3.Connection, session_ids: list[str]) -> l
             "AND json_extract(metadata_json, '$.lineage.kind') = 'subagent' ORDER BY id",
             (parent,),
         )
-        # The list grows while it is walked: subagents have subagents.
+        # The list grows during iteration: subagents have subagents.
         family.extend(child for (child,) in children if child not in family)
     return family
 
 
 def _orphan_children(database: Database, session_id: str, clock: Clock) -> None:
-    """Leave no child with a parent that is gone."""
+    """Remove the parent link of a deleted session's children."""
     connection = database.connection
     changed = relink_children(connection, session_id, only_pending=False)
     own_forks = connection.execute(

@@ -1,7 +1,7 @@
-"""What a sync and its helpers say to each other: pickles on pipes.
+"""Messages between a sync and its helper processes: pickles on pipes.
 
-Both ends are processes of the same program, started by one another; nothing else writes
-to these pipes.
+Both ends are processes of this program, one started by the other; nothing else writes to
+these pipes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LENGTH_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The first thing a helper is told: the store, and how to sync into it."""
+    """First frame to a helper: the store and the settings."""
 
     store: Path
     keep_originals: bool
@@ -31,7 +31,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A unit to bring in; ``number`` names it in the answers, the rest is a ``Job``'s."""
+    """A unit to sync; ``number`` identifies it in replies, the rest is as in ``Job``."""
 
     number: int
     kind: str
@@ -44,19 +44,19 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class ReadsNow:
-    """A helper says which task it is at, before it reads it; None when it has read."""
+    """From a helper: it starts to read this task; None when the reading is done."""
 
     number: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Wrote:
-    """A helper says that a transaction is committed.
+    """From a helper: a transaction is committed.
 
     Attributes:
         numbers: The tasks that were in it.
-        outcome: What came of them; its ``again`` is empty here.
-        again: Tasks that another sync wrote meanwhile, with the ``stamp_json`` found.
+        outcome: The result; its ``overtaken`` is empty here.
+        again: Tasks that another sync wrote meanwhile, with the stored ``stamp_json``.
     """
 
     numbers: list[int]
@@ -66,7 +66,7 @@ class Wrote:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A helper cannot write to the store, and ends."""
+    """From a helper: it cannot write to the store and ends."""
 
     message: str
 
@@ -86,7 +86,7 @@ def send(pipe: IO[bytes], frame: Frame) -> None:
 
 
 def receive(pipe: IO[bytes]) -> Frame | None:
-    """Return the next frame; None when the other end is gone, in the middle of one as well."""
+    """Return the next frame; None when the other end is gone, even in the middle of one."""
     try:
         head = pipe.read(LENGTH_BYTES)
         if len(head) < LENGTH_BYTES:

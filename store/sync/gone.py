@@ -1,10 +1,10 @@
-"""Keeps what a source no longer has: messages and parts, in their place and marked.
+"""Keeps messages and parts that a source no longer has, in their place and marked as gone.
 
-A reading that lacks a stored message may have lost it, or may call it otherwise now: a newer
-mapping, another order, ids that changed. Names cannot tell the two apart, the records that
-the message was made of can: where each of them is still among the records that were read,
-the message is there under another name; where one is not, the source no longer has it.
-Without records, a message is known by its name, or by what it says and when.
+If a reading lacks a stored message, either the source lost it, or its id changed (a newer
+mapping, another order, new ids). The original records distinguish the two: if all records
+of the message are among those just read, the message is still there under another id; if one
+is missing, the source no longer has the message. Without records, a message is recognized by
+its source id, or by its text and time.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _STAMPED = len("msg_") + 12
 """Characters of an id before its tail."""
 
 _OURS = ("source", "user", "backscroll", "hidden_at", "inherited_from")
-"""Of a message's metadata what sync and users decide."""
+"""Keys of a message's metadata that sync and the user set, not the source."""
 
 
 _Key = Callable[[MessageTuple, Sequence[PartTuple]], object]
-"""Returns what two readings of a message, a row and its parts, have in common."""
+"""Returns a key that is equal for two readings of the same message (row and parts)."""
 
 
 @dataclass(slots=True)
 class Merged:
-    """A session as it is to be written.
+    """A session to write.
 
     Attributes:
-        moved: Stored ids of messages to the ids that they have now, where these differ.
+        moved: Stored message ids to their new ids, where these differ.
     """
 
     prepared: PreparedSession
@@ -54,12 +54,12 @@ class Merged:
 
 @dataclass(slots=True)
 class _Old:
-    """A stored message, with what is needed to find it again.
+    """A stored message, with what is needed to find it in a new reading.
 
     Attributes:
-        records: Digests of the records of each part, and last those of the whole message.
-        gone: Indexes of its parts that were missing before.
-        now: Positions of the messages of the reading that it is now.
+        records: Digests of each part's records; the last group is the whole message's.
+        gone: Indexes of the parts that were already missing at the source.
+        now: Positions in the reading of the messages that correspond to it.
     """
 
     row: MessageTuple
@@ -81,14 +81,14 @@ class _Old:
 def merged(
     connection: sqlite3.Connection, prepared: PreparedSession, *, same_mapping: bool = True
 ) -> Merged:
-    """Return a session with what the store has of it and its source no longer has.
+    """Return a session merged with stored messages that its source no longer has.
 
     Args:
         connection: In a transaction.
-        prepared: What was read. It is returned as it is where nothing is missing, which
-            costs a look at the ids of the stored rows and the checksums of their records.
-        same_mapping: Whether it was read as the stored rows were; a newer mapping may name
-            and word messages otherwise.
+        prepared: The session as read. If nothing is missing, it is returned unchanged; that
+            check reads the stored ids and the checksums of the record blocks.
+        same_mapping: Whether the stored rows come from the same mapping version; a newer
+            one may give messages other ids and texts.
     """
     stored = _stored_blocks(connection, prepared.id)
     kept_before = any(first >= KEPT_FROM for first in stored)
@@ -102,11 +102,11 @@ def merged(
 
 
 def grew(stored: Mapping[int, tuple[int, int]], prepared: PreparedSession) -> bool:
-    """Say whether stored records are the first ones of those that were read.
+    """Return whether the stored records are a prefix of the records just read.
 
     Args:
-        stored: Count and checksum of each block by the number of its first record.
-        prepared: What was read; True where its records are not kept.
+        stored: Count and checksum of each block, by the number of its first record.
+        prepared: The session as read; the result is True if its records are not kept.
     """
     if not prepared.keeps_records:
         return True
@@ -126,7 +126,7 @@ def grew(stored: Mapping[int, tuple[int, int]], prepared: PreparedSession) -> bo
 
 
 def misses_parts(before: Iterable[PartTuple], now: Iterable[PartTuple]) -> bool:
-    """Say whether a part is missing, or another one stands in its place."""
+    """Return whether a part is missing or replaced by one of another kind."""
     there = {part[0]: _kind_of(part[4], part[6]) for part in now}
     return any(there.get(part[0]) != _kind_of(part[4], part[6]) for part in before)
 
@@ -163,11 +163,11 @@ def _stored_blocks(
 
 @dataclass(slots=True)
 class _Entry:
-    """A message on its way into the merged session.
+    """A message of the merged session.
 
     Attributes:
-        gone: Indexes of its parts that the source no longer has.
-        marked: Whether the source has less of it than it had.
+        gone: Indexes of the parts that the source no longer has.
+        marked: Whether the source has less of the message than before.
     """
 
     row: MessageTuple
@@ -179,7 +179,7 @@ class _Entry:
     marked: bool = False
 
     def insert(self, index: int, part: PartTuple, numbers: list[int]) -> None:
-        """Add a part that is kept, before the part that has its index now."""
+        """Insert a kept part before the part that has its index now."""
         at = min(index, len(self.parts))
         self.parts.insert(at, part)
         if self.groups is not None:
@@ -189,14 +189,14 @@ class _Entry:
 
 
 class _Merge:
-    """Compares a stored session with a reading of it, and puts the two together."""
+    """Compares a stored session with a new reading and merges the two."""
 
     def __init__(
         self, connection: sqlite3.Connection, prepared: PreparedSession, *, same_mapping: bool
     ) -> None:
         self._new, self._same_mapping = prepared, same_mapping
         self._connection = connection
-        # Where records are no longer kept, those that were say nothing of what is there.
+        # If records are no longer kept, old ones cannot be compared with the reading.
         kept = prepared.keeps_records
         self._records = dict(_numbered(connection, prepared.id)) if kept else {}
         self._digests = {number: _digest(record) for number, record in self._records.items()}
@@ -226,7 +226,7 @@ class _Merge:
         self._match(read)
 
     def _follow_growth(self, records: Sequence[bytes], read: Sequence[bytes]) -> None:
-        """Know the last stored record where it has grown: it was read while it was written."""
+        """Match the last stored record with a longer one: it was read while being written."""
         last = max((number for number in self._records if number < KEPT_FROM), default=None)
         if last is None or self._digests[last] in read:
             return
@@ -237,7 +237,7 @@ class _Merge:
                 return
 
     def result(self) -> Merged:
-        """Return what both come to."""
+        """Return the merged session."""
         gone = {index for index, old in enumerate(self._old) if self._is_gone(old)}
         restored = sum(self._restore(old) or self._recount(old) for old in self._old)
         missing = {
@@ -266,7 +266,7 @@ class _Merge:
         return Merged(prepared, moved)
 
     def _moved(self, kept: Mapping[int, _Entry]) -> dict[str, str]:
-        """Return the stored ids of messages that have other ones now."""
+        """Return stored message ids to new ids, where they differ."""
         moved = {self._old[index].row[0]: entry.row[0] for index, entry in kept.items()}
         for old in self._old:
             if old.now:
@@ -274,7 +274,7 @@ class _Merge:
         return {before: now for before, now in moved.items() if before != now}
 
     def _match(self, read: Sequence[bytes]) -> None:
-        """Find for each message that was read the stored one that it is."""
+        """Match each message of the reading with the stored message it corresponds to."""
         owners: dict[bytes, list[int]] = {}
         for index, old in enumerate(self._old):
             for digest in old.digests():
@@ -295,7 +295,7 @@ class _Merge:
                 if self._old[index].digests() <= digests:
                     part_of.setdefault(index, place)
         for index, place in part_of.items():
-            # Two messages of an older mapping may be one now.
+            # Two messages of an older mapping may have become one.
             if not self._old[index].now:
                 self._old[index].now.append(place)
         self._match_by_name(unmatched)
@@ -304,7 +304,7 @@ class _Merge:
                 old.now += self._sent(old)
 
     def _sent(self, queued: _Old) -> list[int]:
-        """Return the place of the message that a prompt which waited was sent as, if any is."""
+        """Return the position of the message that a queued prompt was sent as, if any."""
         words, taken = _texts_of(queued.parts), {place for one in self._old for place in one.now}
         found = [
             place
@@ -315,9 +315,9 @@ class _Merge:
         return sorted(found, key=lambda place: (place in taken, place))[:1] if words else []
 
     def _match_by_name(self, places: Sequence[int]) -> None:
-        """Match what shares no record by its name, and what has another one by its words."""
+        """Match messages without common records: by source id, then by text and time."""
         if self._new.names_count:
-            # A name says less than words do.
+            # Ids that are only positions are less reliable than text.
             places = self._match_by_words(places)
         names: dict[str, int] = {}
         for index, old in enumerate(self._old):
@@ -335,7 +335,7 @@ class _Merge:
             self._match_anew(left)
 
     def _match_by_words(self, places: Sequence[int]) -> list[int]:
-        """Match what says the same at the same time; return the places that are left."""
+        """Match messages of equal role, time and content; return the unmatched positions."""
         said: dict[object, list[int]] = {}
         for place in places:
             entry = self._entries[place]
@@ -347,7 +347,7 @@ class _Merge:
         return sorted(place for found in said.values() for place in found)
 
     def _is_another(self, old: _Old, entry: _Entry) -> bool:
-        """Say whether one name stands for two messages, which share no record."""
+        """Return whether two messages with the same source id are different messages."""
         if not self._new.names_count:
             return False
         if old.digests() and any(entry.groups or ()):
@@ -355,10 +355,10 @@ class _Merge:
         return not _continues(_texts_of(old.parts), _texts_of(entry.parts))
 
     def _match_anew(self, places: Sequence[int]) -> None:
-        """Match what a newer mapping names and words otherwise, where no record tells.
+        """Match messages without records whose id and content a newer mapping changed.
 
-        By role, time and text; by role and time, where there is one of each; and what is
-        part of another message now by its texts and calls.
+        First by role, time and text; then by role and time, if that is unambiguous; then
+        messages that became part of another one, by their texts and calls.
         """
         old = [i for i, one in enumerate(self._old) if not one.now and not one.digests()]
         for key in (_role_time_text, _role_time):
@@ -369,7 +369,7 @@ class _Merge:
         self._match_contents(old)
 
     def _pair(self, old: Sequence[int], places: Sequence[int], key: _Key) -> None:
-        """Match messages of equal keys in order, where there are as many now as before."""
+        """Match messages of equal keys in order, if there are as many now as before."""
         before: dict[object, list[int]] = {}
         for index in old:
             one = self._old[index]
@@ -401,12 +401,12 @@ class _Merge:
         return not digests or not digests.isdisjoint(self._lost)
 
     def _restore(self, old: _Old) -> bool:
-        """Put back what parts and message were told by records that are lost.
+        """Restore content of a message that came from records which are lost.
 
-        A call whose result is lost, an answer whose last line, which had the counts, is.
+        For example the result of a call, or token counts from an answer's last line.
 
         Returns:
-            Whether there was anything.
+            Whether anything was restored.
         """
         before = old.digests()
         if not old.now or before.isdisjoint(self._lost):
@@ -439,12 +439,12 @@ class _Merge:
         return True
 
     def _recount(self, old: _Old) -> bool:
-        """Keep the counts of an answer where only the session that it was copied from had them.
+        """Keep an answer's stored usage if the reading has none and no records are kept.
 
-        With records, they are read from those.
+        The usage came from the session that the answer was copied from.
 
         Returns:
-            Whether there was anything.
+            Whether anything was restored.
         """
         if not old.now or old.digests() or self._new.keeps_records:
             return False
@@ -456,7 +456,7 @@ class _Merge:
         return True
 
     def _tells_less(self, now: Collection[bytes], before: Collection[bytes]) -> bool:
-        """Say whether a reading was made of some of the records of before, the others lost."""
+        """Return whether only some of the earlier records are left and the others are lost."""
         return bool(now) and set(now) < set(before) and set(before) - set(now) <= self._lost
 
     def _digests_of(self, entry: _Entry, index: int) -> set[bytes]:
@@ -468,7 +468,7 @@ class _Merge:
         return self._digests_read[number] if number < len(self._digests_read) else b""
 
     def _gone_parts(self, old: _Old) -> list[int]:
-        """Return the indexes of a message's parts that the reading no longer has."""
+        """Return the indexes of a stored message's parts that the source no longer has."""
         if not old.now:
             return []
         there = [part for place in old.now for part in self._entries[place].parts]
@@ -481,10 +481,10 @@ class _Merge:
         ]
 
     def _kept(self, old: _Old) -> _Entry:
-        """Return a stored message as one that the source no longer has."""
+        """Return the entry for a stored message that the source no longer has."""
         name = old.name
         if any(entry.name == name for entry in self._entries):
-            # Some sources name messages by their place, which another one has now.
+            # Some sources use positions as ids, and another message has this position now.
             words = _texts_of(old.parts).encode("utf-8", "replace")
             known = b"".join(sorted(old.digests())) or words
             name = f"{name}~{hashlib.blake2b(known, digest_size=6).hexdigest()}"
@@ -501,9 +501,9 @@ class _Merge:
         )  # fmt: skip
 
     def _in_order(self, kept: Mapping[int, _Entry]) -> list[_Entry]:
-        """Return all messages in order: a kept one after the one that it stood after.
+        """Return all messages in order: a kept one follows its former predecessor.
 
-        What is new and older stands before it.
+        New messages with an earlier time go before it.
         """
         after: dict[int, list[_Entry]] = {}
         times = [entry.row[4] for entry in self._entries]
@@ -525,7 +525,7 @@ class _Merge:
         return order
 
     def _numbers(self, groups: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Return stored record numbers as they are from now on."""
+        """Return the new numbers of stored records."""
         return [[self._number(number) for number in group] for group in groups]
 
     def _number(self, number: int) -> int:
@@ -535,7 +535,7 @@ class _Merge:
         return self._extra.setdefault(number, KEPT_FROM + len(self._extra))
 
     def _assembled(self, entries: Sequence[_Entry], ids: Mapping[str, str]) -> PreparedSession:
-        """Return the session of all messages, with the records of those that are kept."""
+        """Return the merged session, with the records of the kept messages."""
         records = [self._records.get(number, b"") for number in self._extra]
         blocks = cut_blocks(records, compress=False)
         return replace(
@@ -562,7 +562,7 @@ class _Merge:
 
 
 def _lay_out(entries: Sequence[_Entry]) -> None:
-    """Give each message and part the id and the time of its place, as in ``prepared``."""
+    """Give each message and part the id and time for its position, as ``prepared`` does."""
     at, position = -1, 0
     for entry in entries:
         said = _said_at(entry.row)
@@ -589,7 +589,7 @@ def _lay_out(entries: Sequence[_Entry]) -> None:
 
 
 def _said_at(row: MessageTuple) -> int:
-    """Return when a message was made by its source's word."""
+    """Return a message's creation time as recorded by its source."""
     if '"true_created_at"' not in row[3]:
         return row[4]
     own = orjson.loads(row[3]).get("backscroll")
@@ -612,7 +612,7 @@ def _with_gone_parts(text: str, gone: Sequence[int]) -> str:
 
 
 def _tail_named(part: PartTuple, ids: Mapping[str, str]) -> PartTuple:
-    """Return a part that names the message which a compaction left standing by its id of now."""
+    """Return a compaction part whose ``tail_start_id`` is the message's new id."""
     if part[4] != "data-compaction":
         return part
     value = orjson.loads(part[5])
@@ -625,7 +625,7 @@ def _tail_named(part: PartTuple, ids: Mapping[str, str]) -> PartTuple:
 
 
 def _count(prepared: PreparedSession, kept: Sequence[_Old], marked: int) -> None:
-    """Let the session's sums and times take in what is kept, and say how much that is."""
+    """Update the session's sums, times and count of gone messages for the kept messages."""
     source = _source(prepared.metadata)
     marked += source.get(GONE_MESSAGES, 0)
     if marked:
@@ -642,7 +642,7 @@ def _count(prepared: PreparedSession, kept: Sequence[_Old], marked: int) -> None
 def _keep_title(
     connection: sqlite3.Connection, prepared: PreparedSession, kept: Sequence[_Old]
 ) -> None:
-    """Leave a session the title that it has from a prompt which its source no longer has."""
+    """Keep a title that was made from a prompt which the source no longer has."""
     if prepared.metadata.get("title_from") not in (None, FIRST_PROMPT):
         return
     row = connection.execute(
@@ -669,7 +669,7 @@ def _digest(record: bytes) -> bytes:
 
 
 def _words(row: MessageTuple, parts: Sequence[PartTuple]) -> object:
-    """Return what two readings of one message have in common, however they name it."""
+    """Return role, time and content: equal for two readings of one message."""
     return row[2], _said_at(row), tuple((part[4], part[5]) for part in parts)
 
 
@@ -678,7 +678,7 @@ def _texts_of(parts: Sequence[PartTuple]) -> str:
 
 
 def _continues(before: str, now: str) -> bool:
-    """Say whether one text is the beginning of another, as of a message that is written."""
+    """Return whether one text is a prefix of the other, as for a message still growing."""
     return now.startswith(before) or before.startswith(now)
 
 
@@ -695,17 +695,17 @@ def _role_time_text(row: MessageTuple, parts: Sequence[PartTuple]) -> object:
 
 
 def _contents(parts: Sequence[PartTuple]) -> set[object]:
-    """Return the texts and the calls of a message, by which a newer mapping leaves it known."""
+    """Return a message's texts and call ids, which a newer mapping keeps."""
     calls = {("call", part[6]) for part in parts if part[6] is not None}
     texts = {orjson.loads(part[5]).get("text") for part in parts if part[4] == "text"}
     return {*calls, *(("text", text) for text in texts)}
 
 
 def _matches(before: Sequence[PartTuple], now: Sequence[PartTuple]) -> list[int | None]:
-    """Return for each part of a message which one of now it is; None where none is.
+    """Return for each stored part the index of the new part it corresponds to, or None.
 
-    A call is known by its id, anything else by its type: the first text of a message is
-    its first text, however far it grew.
+    Calls are matched by id, other parts by type and order: the first text of a message
+    remains its first text, however much it grew.
     """
     same: dict[tuple[str, str], list[int]] = {}
     alike: dict[str, list[int]] = {}
@@ -726,7 +726,7 @@ def _matches(before: Sequence[PartTuple], now: Sequence[PartTuple]) -> list[int 
 
 
 def _more_told(text: str, before: Mapping[str, Any]) -> str:
-    """Return ``metadata_json`` with what only records told that are lost."""
+    """Return ``metadata_json`` with the values that came from lost records."""
     said = orjson.loads(text)
     more = {key: value for key, value in before.items() if key not in said and key not in _OURS}
     if "usage" in before:

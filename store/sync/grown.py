@@ -1,4 +1,4 @@
-"""What a session has otherwise than the last time it was written."""
+"""Compares a growing session with its last written state."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from store.sync.gone import grew, misses_parts
 from store.sync.session_rows import PreparedSession
 
 MOST_MESSAGES = 500
-"""Where more of them may differ, all are looked at as in any sync."""
+"""If more messages may differ, the whole session is compared, as in any sync."""
 
 
 def what_differs(now: PreparedSession, before: PreparedSession) -> PreparedSession | None:
-    """Return the session with only the messages and side files that may differ.
+    """Return the session with only the messages and attachments that may differ.
 
-    A session grows at its end: what both have in common from the beginning is left out.
+    A session grows at its end, so the common beginning is left out.
 
     Returns:
-        None where a message, part or record went away, or so many may differ that it is no
-        growing session.
+        None if a message, part or record is missing, or too many messages may differ.
     """
     same = _same_from_start(now.messages, before.messages)
     ends = {row[0] for row in now.messages[same:]}
@@ -48,7 +47,7 @@ def what_differs(now: PreparedSession, before: PreparedSession) -> PreparedSessi
 
 
 def _only_grew(now: PreparedSession, before: PreparedSession, ends: Collection[str]) -> bool:
-    """Say whether the messages that may differ have all their parts, and records all stand."""
+    """Return whether no record is missing, and no part of the messages in ``ends``."""
     stored = {block.first: (block.count, block.checksum) for block in before.blocks}
     there = (part for part in now.parts if part[1] in ends)
     return grew(stored, now) and not misses_parts(
@@ -57,7 +56,7 @@ def _only_grew(now: PreparedSession, before: PreparedSession, ends: Collection[s
 
 
 def _same_from_start(now: Sequence[object], before: Sequence[object]) -> int:
-    """Return how many rows both begin with alike."""
+    """Return the number of equal rows at the beginning."""
     for position, (one, other) in enumerate(zip(now, before, strict=False)):
         if one is not other and one != other:
             return position

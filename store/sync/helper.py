@@ -1,8 +1,8 @@
-"""``python -m store.sync.helper``: brings units into the store that a sync deals out to it.
+"""``python -m store.sync.helper``: syncs the units that a parent sync assigns to it.
 
-Each helper reads, maps and writes by itself: rows never cross a pipe, which would cost as
-much as making them. Helpers write in turns. A helper ends when its stdin closes, so none
-outlives a sync that is killed; what it had not committed is read again by the next one.
+Each helper reads, maps and writes: sending rows through a pipe would cost as much as making
+them. Helpers take turns to write. A helper ends when its stdin closes, so none outlives a
+killed sync; uncommitted units are read again by the next sync.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from store.sync.units import Job
 from store.system.clock import system_clock
 
 GRACE_S = 5.0
-"""How long what is under way may take once stdin has closed; it is undone after that."""
+"""How long running work may take after stdin has closed, before the process exits."""
 
 
 @dataclass(slots=True)
 class Helper:
-    """One helper's work.
+    """Runs the tasks of one helper process.
 
     Attributes:
-        tasks: What was dealt out and not begun; None when there will be no more.
+        tasks: Assigned tasks that are not started; None marks the end.
     """
 
     database: Database
@@ -51,7 +51,7 @@ class Helper:
     _numbers: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Start with nothing read."""
+        """Start with an empty batch."""
         self._batch = Batch(self.start.keep_deleted)
 
     def run(self) -> None:
@@ -59,7 +59,7 @@ class Helper:
 
         Raises:
             StoreError: The store is locked for long, read only, full or damaged.
-            BrokenPipeError: Whoever started this is gone.
+            BrokenPipeError: The parent process is gone.
         """
         self._sources = {source.kind: source for source in registry.all_sources()}
         for source in self._sources.values():
@@ -107,8 +107,8 @@ class Helper:
 
 
 def main() -> None:
-    """Do what stdin says, and tell it on stdout."""
-    # Both reach the whole group; the process that deals out decides how to end.
+    """Run the tasks from stdin and send the results to stdout."""
+    # Signals reach the whole process group; the parent decides how to end.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     questions, answers = sys.stdin.buffer, sys.stdout.buffer
@@ -129,14 +129,14 @@ def main() -> None:
 
 
 def _listen(questions: IO[bytes], helper: Helper) -> None:
-    """Take tasks as they come; at the end drop those that were not begun."""
+    """Queue incoming tasks; at the end of input drop those that were not started."""
     while isinstance(task := receive(questions), Task):
         helper.tasks.put(task)
     with contextlib.suppress(queue.Empty):
         while True:
             helper.tasks.get_nowait()
     helper.tasks.put(None)
-    # A huge file, or a lock of another program, would keep it for long.
+    # A huge file or another program's lock could block the helper for long.
     time.sleep(GRACE_S)
     os._exit(1)
 

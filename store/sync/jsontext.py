@@ -1,4 +1,4 @@
-"""JSON text for the store's columns, whatever a source brought."""
+"""JSON text for the store's columns, from any value of a source."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ import orjson
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 DEEPEST = 200
-"""Levels that are kept of a value that orjson does not write; it writes 254."""
+"""Levels kept of a value that orjson refuses to write; orjson's own limit is 254."""
 TOO_DEEP = "… nested too deep to show; the original record has it"
 
 
 def json_text(value: Any) -> str:
     """Return compact JSON that SQLite, orjson and ``json`` all read back.
 
-    Lone surrogates, which no UTF-8 text can hold, become U+FFFD, and what is nested past
-    every reader's limit is cut; the original record keeps both. Integers past 64 bits
-    are written whole.
+    Lone surrogates, which UTF-8 cannot encode, become U+FFFD, and too deeply nested values
+    are cut; the original record keeps both. Integers over 64 bits are written in full.
     """
     try:
         return orjson.dumps(value).decode()
@@ -30,7 +29,7 @@ def json_text(value: Any) -> str:
 
 
 def clean(text: str) -> str:
-    """Return the text with lone surrogates as U+FFFD, fit for a TEXT column."""
+    """Return the text with lone surrogates replaced by U+FFFD, for a TEXT column."""
     if text.isascii():
         return text
     return _SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,4 +1,4 @@
-"""What the user set on rows of an imported session, laid over what its source says."""
+"""Merges values that the user set on an imported session with those of its source."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from store.conversation.gone_marks import GONE_MESSAGES
 from store.sync.jsontext import json_text
 
 LINKS = ("child_session_source_id", "child_session_id", "attachment")
-"""What a part says, in ``resultProviderMetadata.backscroll``, of a session or a side file."""
+"""Keys of a part's ``resultProviderMetadata.backscroll`` that name a session or side file."""
 GUESSED = (None, "first-prompt", "placeholder", "id")
-"""``title_from`` of titles that nobody gave the session."""
+"""``title_from`` of generated titles."""
 NAMED = ("custom-title", "manual-title", "name", "session-name")
-"""``title_from`` of names that a person gave it, which no other title takes the place of."""
+"""``title_from`` of names that a person gave; no other title replaces them."""
 
 
 def session_metadata(
@@ -23,14 +23,14 @@ def session_metadata(
     *,
     keep_title: bool = False,
 ) -> str:
-    """Return ``metadata_json`` of a session: the source's, with the stored ``user`` kept.
+    """Return ``metadata_json`` of a session: the source's values and the stored ``user``.
 
     Args:
-        said: What the source says.
-        stored: What the store has, if anything.
-        keep_title: Whether a name that was given to the session stays where the source no
-            longer has any, as the file that held it is gone; and one made of the first prompt
-            where messages are gone, as that prompt may be among them.
+        said: The metadata from the source.
+        stored: The stored ``metadata_json``; None for a new session.
+        keep_title: Whether to keep a stored name that the source no longer has (the file
+            that contained it is gone), and a stored title made from the first prompt if
+            messages are gone, since that prompt may be one of them.
     """
     if stored is None:
         return json_text(said)
@@ -45,7 +45,7 @@ def session_metadata(
 
 
 def _has_less_of_a_title(said: dict[str, Any], given: str | None) -> bool:
-    """Say whether a title that was given, by its origin, is more than what is said now."""
+    """Return whether the stored title, by its origin, is better than the source's."""
     now = said.get("title_from")
     if given == now == "first-prompt":
         return GONE_MESSAGES in said["source"]
@@ -53,12 +53,12 @@ def _has_less_of_a_title(said: dict[str, Any], given: str | None) -> bool:
 
 
 def message_metadata(said: str, stored: str | None, inherited_from: str | None) -> str:
-    """Return ``metadata_json`` of a message.
+    """Return ``metadata_json`` of a message: the source's values and the user's.
 
     Args:
-        said: What the source says, as JSON text.
-        stored: What the store has for the same message of the source, if anything.
-        inherited_from: The id of the original, for a copied message whose parent is here.
+        said: The metadata from the source, as JSON text.
+        stored: The stored ``metadata_json`` of the same message, if any.
+        inherited_from: The id of the original, for a copy whose parent is in the store.
     """
     if stored == said and inherited_from is None:
         return said
@@ -77,10 +77,10 @@ def message_metadata(said: str, stored: str | None, inherited_from: str | None) 
 
 
 def part_data(said: str, stored: str) -> str:
-    """Return ``data_json`` of a part, linked to what it was linked to before.
+    """Return ``data_json`` of a part with its stored links.
 
-    A call whose subagent's file is gone, or a result whose side file is, names neither any
-    more; the library has both.
+    When the file of a call's subagent, or a result's side file, is gone, the source no
+    longer links to it; the library still has both.
     """
     if not any(f'"{link}"' in stored and f'"{link}"' not in said for link in LINKS):
         return said
@@ -103,22 +103,22 @@ def _own(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def hidden_by_user(metadata: dict[str, Any]) -> bool:
-    """Return whether a rewind or restore in this store decided on the message's hiding.
+    """Return whether a rewind or restore in this store set the message's visibility.
 
-    A rewind writes ``backscroll.hidden_by`` "user", a restore of what the source itself
-    has hidden "shown".
+    A rewind sets ``backscroll.hidden_by`` to "user"; restoring a message that the source
+    hides sets it to "shown".
     """
     own = metadata.get("backscroll")
     return isinstance(own, dict) and own.get("hidden_by") in ("user", "shown")
 
 
 def archived_at(said: int | None, said_before: int | None, stored: int | None) -> int | None:
-    """Return when a session was archived: the newest decision of source or user.
+    """Return when a session was archived, by the latest decision of source or user.
 
     Args:
-        said: What the source says now.
-        said_before: What it said at the last sync.
-        stored: The column's value, which the user may have set since.
+        said: The source's value now.
+        said_before: The source's value at the last sync.
+        stored: The column's value, which the user may have changed since.
     """
     if said == said_before:
         return stored
@@ -128,7 +128,7 @@ def archived_at(said: int | None, said_before: int | None, stored: int | None) -
 
 
 def said_archived_at(metadata_json: str) -> int | None:
-    """Return what the source said of the archive at the last sync, from the stored metadata."""
+    """Return the source's archive time at the last sync, from the stored metadata."""
     own = _decoded(metadata_json).get("backscroll")
     value = own.get("source_archived_at") if isinstance(own, dict) else None
     return value if isinstance(value, int) else None
@@ -146,7 +146,7 @@ def _lay_over(after: dict[str, Any], before: dict[str, Any]) -> None:
 
 
 def _settled(text: str, stored: str, before: dict[str, Any]) -> str:
-    """Keep the stored text where it says the same: a verb may have ordered its keys otherwise."""
+    """Return the stored text if the values are equal; the order of keys may differ."""
     return stored if text == stored or orjson.loads(text) == before else text
 
 

@@ -1,8 +1,8 @@
-"""Keeps where a session comes from when its source can no longer tell.
+"""Keeps a session's stored lineage when its source can no longer provide it.
 
-A fork of some agents is known by what its parent says: a parent whose file or rows are gone
-leaves a reading that says nothing, or less than an earlier one. While the library has the
-parent, what was found once stands.
+With some agents a fork is detected by comparing it with its parent. When the parent's file
+or rows are gone, a reading has no lineage, or less than an earlier one. The stored lineage
+is kept while the library has the parent.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from store.sync.session_rows import PreparedSession
 
 
 class _Known(NamedTuple):
-    """What the store says of a session's parent.
+    """The stored lineage of a session.
 
     Attributes:
-        lineage: The session's own ``metadata_json.lineage``.
-        parent_path: Where the parent was read from.
+        lineage: The session's ``metadata_json.lineage``.
+        parent_path: The file that the parent was read from.
     """
 
     parent_id: str
@@ -35,14 +35,15 @@ class _Known(NamedTuple):
 def with_known_lineage(
     connection: sqlite3.Connection, prepared: PreparedSession, *, same_mapping: bool
 ) -> PreparedSession:
-    """Return a session with the parent that it is known to have.
+    """Return a session with its stored parent where the reading has none or knows less.
 
     Args:
         connection: In a transaction.
-        prepared: What was read. Another parent that it names is followed, where the records
-            of the one that is known could have told of it.
-        same_mapping: Whether it was read as the stored one was; a newer mapping may say on
-            purpose that there is no parent, so then only one whose file is gone is kept.
+        prepared: The session as read. If it names another parent, that one is used, unless
+            it was found only because the stored parent is gone.
+        same_mapping: Whether the stored session comes from the same mapping version. A newer
+            one may leave out a parent on purpose, so then the stored parent is kept only if
+            its file is gone.
     """
     known = _known(connection, prepared.id)
     if known is None or known.parent_id == prepared.id:
@@ -56,7 +57,7 @@ def with_known_lineage(
     elif (prepared.parent_id, prepared.lineage_kind) == (known.parent_id, known.lineage["kind"]):
         lineage = {**known.lineage, **said}
     elif is_gone and not prepared.keeps_records:
-        # Without the records of the parent, its own parent was found.
+        # The parent's file and records are gone, so its own parent was found instead.
         lineage = known.lineage
         prepared = replace(prepared, parent_message=None, inherited={})
     else:
@@ -79,7 +80,7 @@ def with_known_lineage(
 
 
 def _known(connection: sqlite3.Connection, session_id: str) -> _Known | None:
-    """Return the parent that a session was found to have; None where it is not there."""
+    """Return the stored lineage; None if there is none or the parent is not in the store."""
     row = connection.execute(
         "SELECT l.parent_id, l.parent_message, json_extract(s.metadata_json, '$.lineage'),"
         " json_extract(p.metadata_json, '$.source.path')"
@@ -90,12 +91,12 @@ def _known(connection: sqlite3.Connection, session_id: str) -> _Known | None:
     if row is None or row[2] is None:
         return None
     lineage = orjson.loads(row[2])
-    # A file that was exported here names no parent at its source.
+    # The lineage of a session exported from here has no parent_source_id.
     return _Known(row[0], row[1], lineage, row[3]) if "parent_source_id" in lineage else None
 
 
 def _inherited(connection: sqlite3.Connection, session_id: str) -> dict[str, str]:
-    """Return by the source id of each stored copy that of its original."""
+    """Return the source id of each stored copy with that of its original."""
     return dict(
         connection.execute(
             "SELECT json_extract(metadata_json, '$.source.id'),"
@@ -107,7 +108,7 @@ def _inherited(connection: sqlite3.Connection, session_id: str) -> dict[str, str
 
 
 def _with_lineage(metadata: dict[str, Any], lineage: dict[str, Any]) -> dict[str, Any]:
-    """Return the metadata with a lineage where one that was read stands."""
+    """Return the metadata with its lineage replaced, right after ``source``."""
     found: dict[str, Any] = {}
     for key, value in metadata.items():
         if key != "lineage":
@@ -118,7 +119,7 @@ def _with_lineage(metadata: dict[str, Any], lineage: dict[str, Any]) -> dict[str
 
 
 def _marked(prepared: PreparedSession, marks: dict[str, str]) -> PreparedSession:
-    """Return a session whose messages name the originals that they are copies of."""
+    """Return the session with ``inherited_from`` set on the copied messages."""
     inherited, messages = dict(prepared.inherited), list(prepared.messages)
     for place, name in enumerate(prepared.message_names):
         row = messages[place]

@@ -1,4 +1,4 @@
-"""What the store has of a source, for the source to look into."""
+"""Access to stored sessions for sources, which look up earlier records and facts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from store.sync.jsontext import clean
 
 
 class StoredLibrary:
-    """Fulfils ``store.sources.base.protocol.Library``."""
+    """Implements ``store.sources.base.protocol.Library``."""
 
     def __init__(self, database: Database, kind: str) -> None:
-        """Look into a store.
+        """Make a view of one source's data in a store.
 
         Args:
-            database: Open as long as this is used.
+            database: Must stay open while this is used.
             kind: The source's kind.
         """
         self._database, self._kind = database, kind
@@ -39,7 +39,7 @@ class StoredLibrary:
         return [KnownMessage(str(name), at, role) for name, at, role in rows]
 
     def facts(self, name: str) -> Sequence[Fact]:
-        """Return what units told by a name, those too whose files are gone."""
+        """Return the facts with a name, including those of units whose files are gone."""
         rows = self._database.connection.execute(
             "SELECT name, session, value FROM unit_facts WHERE kind = ? AND name = ?",
             (self._kind, clean(name)),
@@ -48,6 +48,6 @@ class StoredLibrary:
 
 
 def look_into_library(source: Source, database: Database) -> None:
-    """Give a source the store to look into, where it does."""
+    """Give a source access to the stored sessions, if it uses them."""
     if isinstance(source, LibraryUser):
         source.use_library(StoredLibrary(database, source.kind))

@@ -1,8 +1,8 @@
 """Links between imported sessions: parents, the message a child starts from, copies.
 
-A child can be read before its parent, and a parent can come, change or go later. What a
-child knows of its parent are ids at the source; they are kept, and turned into ids of the
-store whenever either side is written.
+A child can be read before its parent, and a parent can be added, changed or removed later.
+Children refer to parents by source ids. These are stored, and resolved to ids of the store
+whenever either side is written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,12 @@ from store.verbs.titles import continued_title
 
 @dataclass(slots=True)
 class Links:
-    """What a child's parent is called in the store now; None where it is not there."""
+    """A child's resolved links: ids in the store; None where the target is not stored.
+
+    Attributes:
+        originals: Source ids of copied messages to the ids of their originals.
+        pending: Whether some of the targets are not stored yet.
+    """
 
     parent_id: str | None = None
     parent_message_id: str | None = None
@@ -33,14 +38,13 @@ class Links:
 
 
 def adopt_exported(database: Database, prepared: PreparedSession) -> None:
-    """Link a session that began in a file of our own making to what the file was made of.
+    """Link a session that an agent continued from an exported file to the exported session.
 
-    An agent that went on in an exported file wrote a session of its own; it continues the
-    one that the user exported, whatever the copied records say of older ones. Where it has
-    the very title of that one, it is numbered as a fork is.
+    The session is a continuation of the one that the user exported, even if its copied
+    records name older ones. If both have the same title, it is numbered like a fork's.
 
-    What was exported may be a fork that was made here to go on with, and holds nothing but
-    copies: then the session is that fork from now on, with its place, title and marks.
+    If the exported session is a fork made here that contains only copied messages, the
+    session takes the fork's place, with its parent, title and marks.
     """
     row = database.connection.execute(
         "SELECT session_id FROM exported_sessions WHERE imported_id = ?", (prepared.id,)
@@ -53,7 +57,7 @@ def adopt_exported(database: Database, prepared: PreparedSession) -> None:
     prepared.metadata["lineage"] = {"kind": prepared.lineage_kind}
     if fork is not None:
         if fork.title and prepared.metadata.get("title_from") == "first-prompt":
-            # An agent that keeps no titles in its files.
+            # This agent does not store titles in its files.
             prepared.metadata["title"] = fork.title
             del prepared.metadata["title_from"]
         if fork.marks and not _is_in_store(database, prepared.id):
@@ -68,12 +72,12 @@ def adopt_exported(database: Database, prepared: PreparedSession) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ContinuedFork:
-    """A fork that was made here and has nothing but copies.
+    """A fork that was made here and contains only copied messages.
 
     Attributes:
-        parent_id: What it was forked from; ``parent_message_id`` is its last message there.
-        title: What it is called, but for a title of the user's.
-        marks: The user's title, star and tags of it.
+        parent_id: The session it was forked from; ``parent_message_id`` is the fork point.
+        title: Its title, apart from one set by the user.
+        marks: The user's title, star and tags.
     """
 
     id: str
@@ -84,7 +88,7 @@ class ContinuedFork:
 
 
 def continued_fork(connection: sqlite3.Connection, session_id: str) -> ContinuedFork | None:
-    """Return the fork that an agent went on with in a session; None where it is no such one."""
+    """Return the fork that a session continues; None if it does not continue a fork."""
     row = connection.execute(
         "SELECT f.id, f.parent_id, f.parent_message_id, f.metadata_json FROM exported_sessions e"
         " JOIN chat_sessions f ON f.id = e.session_id WHERE e.imported_id = ?"
@@ -104,7 +108,16 @@ def continued_fork(connection: sqlite3.Connection, session_id: str) -> Continued
 
 
 def put_away(connection: sqlite3.Connection, session_id: str, now: int) -> str | None:
-    """Archive the fork that a new session goes on with, and return it; the list shows one."""
+    """Archive the fork that a new session continues, so that lists show only one of them.
+
+    Args:
+        connection: In a transaction.
+        session_id: The new session.
+        now: Milliseconds since the epoch.
+
+    Returns:
+        The fork's id if it was archived now, else None.
+    """
     fork = continued_fork(connection, session_id)
     if fork is None:
         return None
@@ -123,9 +136,9 @@ def _is_in_store(database: Database, session_id: str) -> bool:
 
 
 def _exported_file(database: Database, prepared: PreparedSession) -> tuple[str] | None:
-    """Return the session of an exported file that an agent copied under an id of its own.
+    """Return the session whose exported file an agent copied under a new id.
 
-    The file is named by the id that the session would have had; the copy names the file.
+    The file name is the id the session would have had; the copy's metadata names the file.
     """
     path = prepared.metadata.get("imported_from")
     if not isinstance(path, str):
@@ -140,7 +153,7 @@ def _exported_file(database: Database, prepared: PreparedSession) -> tuple[str] 
 
 
 def _title_before(database: Database, session_id: str) -> str | None:
-    """Return the title that sync gave a session the last time, whatever its user calls it."""
+    """Return the title from the last sync, ignoring a title set by the user."""
     row = database.connection.execute(
         "SELECT json_extract(metadata_json, '$.title') FROM chat_sessions WHERE id = ?",
         (session_id,),
@@ -149,13 +162,13 @@ def _title_before(database: Database, session_id: str) -> str | None:
 
 
 def resolve(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
-    """Look up what a session that is about to be written refers to."""
+    """Return the links of a session that is about to be written, resolved to store ids."""
     if prepared.parent_id is None:
         return Links()
     found = _look_up(
         connection, prepared.parent_id, prepared.parent_message, set(prepared.inherited.values())
     )
-    # Its copies are those of the fork; it stands where the fork stood.
+    # A session that continues a fork has the fork's parent.
     fork = continued_fork(connection, prepared.id)
     if fork is not None:
         found.parent_id, found.parent_message_id = fork.parent_id, fork.parent_message_id
@@ -163,7 +176,7 @@ def resolve(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
 
 
 def standing(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
-    """Return a session's links as they are stored, where it refers to what it did before."""
+    """Return a session's stored links if its references are unchanged, else resolve them."""
     row = connection.execute(
         "SELECT s.parent_id, s.parent_message_id, l.pending FROM session_links l "
         "JOIN chat_sessions s ON s.id = l.session_id WHERE l.session_id = ? "
@@ -176,7 +189,13 @@ def standing(connection: sqlite3.Connection, prepared: PreparedSession) -> Links
 
 
 def record(connection: sqlite3.Connection, prepared: PreparedSession, links: Links) -> None:
-    """Remember what a session refers to, for when its parent is written."""
+    """Store what a session refers to, for when its parent is written.
+
+    Args:
+        connection: In a transaction.
+        prepared: The session.
+        links: Its resolved links.
+    """
     if prepared.parent_id is None:
         connection.execute("DELETE FROM session_links WHERE session_id = ?", (prepared.id,))
         return
@@ -206,15 +225,15 @@ def _kind_of(prepared: PreparedSession) -> str | None:
 def relink_children(
     connection: sqlite3.Connection, parent_id: str, *, only_pending: bool
 ) -> dict[str, list[str]]:
-    """Renew the links of a session's children after it was written or removed.
+    """Update the links of a session's children after it was written or removed.
 
     Args:
         connection: In a transaction.
         parent_id: The session that changed.
-        only_pending: Only the children that still wait for something of it.
+        only_pending: Only the children that have unresolved links to it.
 
     Returns:
-        Per child that changed, the messages of it that changed.
+        The changed children, each with the ids of its changed messages.
     """
     changed = {}
     children = connection.execute(
@@ -230,14 +249,14 @@ def relink_children(
 
 
 def relink_calls(connection: sqlite3.Connection, parent: PreparedSession) -> list[str]:
-    """Tell subagents which call started them, where they were read before it was known.
+    """Link subagents to the calls that started them, if they were read before those.
 
     Args:
         connection: In a transaction.
-        parent: A session that was written, or what it has more than before.
+        parent: A session that was written, or only its new messages.
 
     Returns:
-        The subagents' sessions that changed.
+        Ids of the subagent sessions that changed.
     """
     changed: list[str] = []
     started = [
@@ -287,10 +306,14 @@ def _child_of(text: str) -> str | None:
 def follow_moved(
     connection: sqlite3.Connection, session_id: str, moved: Mapping[str, str]
 ) -> None:
-    """Give messages whose id changed their new one where users refer to them.
+    """Update message ids in the user's forks and labels after they changed.
 
-    An id changes when the source puts a message before others of its millisecond. Forks
-    that a user made and the labels of the session name messages by id.
+    An id changes when the source inserts a message before others of the same millisecond.
+
+    Args:
+        connection: In a transaction.
+        session_id: The session of the messages.
+        moved: Old ids to new ids.
     """
     children = connection.execute(
         "SELECT id, parent_message_id FROM chat_sessions WHERE parent_id = ?", (session_id,)
@@ -348,14 +371,14 @@ def _relink(
 
 
 def _without_loop(connection: sqlite3.Connection, child: tuple[int, str], found: Links) -> Links:
-    """Return links by which no session is its own ancestor, whatever a file says.
+    """Return links without cycles: no session becomes its own ancestor.
 
-    Of sessions that each name another one as their parent, all around, the oldest has none.
+    If files describe a cycle of parents, its oldest session gets no parent.
 
     Args:
         connection: In a transaction.
-        child: The time and the id of the session whose links these are.
-        found: What it refers to.
+        child: Creation time and id of the session.
+        found: Its resolved links.
     """
     members, at = [child], found.parent_id
     while at is not None and at != child[1]:
@@ -379,7 +402,7 @@ def _without_loop(connection: sqlite3.Connection, child: tuple[int, str], found:
 
 
 def _with_original(metadata: dict[str, object], original: str | None) -> dict[str, object]:
-    """Set ``inherited_from`` last, where a message that is written whole has it."""
+    """Set or remove ``inherited_from``; as the last key, as in a newly written message."""
     metadata.pop("inherited_from", None)
     if original is None:
         return metadata
@@ -403,7 +426,7 @@ def _look_up(
             "WHERE session_id = ?",
             (parent_id,),
         )
-        # An exported file names a message of no known source by its id here.
+        # An exported file names a message without a source by its id in the store.
         for name, message_id in rows:
             found.update({key: message_id for key in (name, message_id) if key in wanted})
     return Links(

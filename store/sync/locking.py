@@ -1,6 +1,6 @@
-"""One sync of a store at a time, and transactions that wait for other writers.
+"""Lock files for syncs and watchers, and transactions that wait for other writers.
 
-The lock file only saves work: what two syncs write at once comes out right without it.
+The lock files only save work: two syncs that write at once are correct without them.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ except ImportError:  # pragma: no cover - Windows has no flock
     fcntl = None  # type: ignore[assignment]
 
 LOCK_PATIENCE_S = 60.0
-"""How long a writer of another program may hold the store before sync gives up."""
+"""How long another program may lock the store before sync gives up."""
 POLL_S = 0.1
 
 
 @contextlib.contextmanager
 def alone(store: Path, stopped: Callable[[], bool], waiting: Callable[[], None]) -> Iterator[bool]:
-    """Hold the store's sync lock; gives False when it was stopped before getting it.
+    """Hold the store's sync lock; yields False if stopped before acquiring it.
 
     Args:
-        store: The store's file; the lock lies beside it and stays there.
-        stopped: Asked while waiting.
+        store: The store's file; the lock file is beside it and is not deleted.
+        stopped: Called while waiting; True ends the waiting.
         waiting: Called each time the lock is found held by another sync.
 
     Raises:
@@ -61,13 +61,13 @@ def _open_lock(store: Path, suffix: str) -> int:
 def only_watcher(
     store: Path, scope: str, stop: Stop, standing_by: Callable[[], None]
 ) -> Iterator[bool]:
-    """Hold the lock of a store's watcher; gives False when it was stopped before getting it.
+    """Hold the lock of a store's watcher; yields False if stopped before acquiring it.
 
-    Whoever waits costs nothing: the system wakes it when the holder ends, however it ends.
+    Waiting uses no CPU: the system wakes the waiter when the holder ends, even by a kill.
 
     Args:
-        store: The store's file; the lock lies beside it and stays there.
-        scope: What is watched, empty for the usual places; others do not stand in its way.
+        store: The store's file; the lock file is beside it and is not deleted.
+        scope: Name of the watched set, "" for the default places; each has its own lock.
         stop: Ends the waiting.
         standing_by: Called once when another watcher holds the lock.
 
@@ -83,11 +83,11 @@ def only_watcher(
     except BlockingIOError:
         standing_by()
         if not _wait_for(descriptor, stop):
-            # The thread that waits has the file; both end with the process.
+            # The waiting thread still uses the file; both end with the process.
             yield False
             return
     except OSError:
-        # Some network file systems have no locks; two watchers write the same.
+        # Some network file systems have no locks; two watchers are safe.
         pass
     try:
         yield True
@@ -96,7 +96,7 @@ def only_watcher(
 
 
 def _wait_for(descriptor: int, stop: Stop) -> bool:
-    """Wait for a lock on a thread of its own, so that signals and ``stop`` are heard."""
+    """Wait for a lock on another thread, so that signals and ``stop`` end the waiting."""
     reading, writing = os.pipe()
 
     def wait() -> None:
@@ -113,10 +113,9 @@ def _wait_for(descriptor: int, stop: Stop) -> bool:
 
 @contextlib.contextmanager
 def turn(store: Path) -> Iterator[None]:
-    """Hold the lock that the helpers of one sync pass round.
+    """Hold the lock by which the helpers of one sync take turns to write.
 
-    Whoever waits for it is woken at once, where SQLite's own lock is only asked for again
-    after some tens of milliseconds.
+    A waiter is woken at once, whereas SQLite polls its own lock every tens of milliseconds.
 
     Raises:
         StoreError: The store's folder cannot be written.
@@ -126,7 +125,7 @@ def turn(store: Path) -> Iterator[None]:
         return
     descriptor = _open_lock(store, ".turn-lock")
     try:
-        # Some network file systems have no locks; SQLite's own one is enough.
+        # Some network file systems have no locks; SQLite's own lock is enough.
         with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -145,14 +144,14 @@ def _acquire(descriptor: int, stopped: Callable[[], bool], waiting: Callable[[],
             waiting()
             time.sleep(POLL_S)
         except OSError:
-            # Some network file systems have no locks; sync is right without.
+            # Some network file systems have no locks; sync is correct without.
             return True
 
 
 def transaction(
     connection: sqlite3.Connection, store: Path
 ) -> contextlib.AbstractContextManager[None]:
-    """Return a transaction that waits for other writers, however long they take.
+    """Return a transaction that waits up to ``LOCK_PATIENCE_S`` for other writers.
 
     Raises:
         StoreError: The store is locked for long, read only, full or damaged.

@@ -1,4 +1,4 @@
-"""Reads units: long ones in steps, and what was added to them alone where they grew."""
+"""Reads units: long ones in steps, and only the new end of long units that grew."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from store.sync.session_rows import NOTHING_CARRIED, Carried, PreparedSession
 from store.sync.units import Job
 
 LONG_BYTES = 1 << 20
-"""Shorter units are read whole, which takes less than a tenth of a second."""
+"""Units shorter than this are read at once, which takes under a tenth of a second."""
 
 
 def is_long(job: Job) -> bool:
@@ -30,27 +30,27 @@ def is_long(job: Job) -> bool:
 
 
 def read_in_steps(job: Job, keep_originals: bool, database: Database) -> Iterator[ReadUnit]:
-    """Read a unit of a sync; each reading is to be written before the next is asked for.
+    """Yield a unit's readings; each must be written before the next is requested.
 
     Args:
-        job: The unit; its ``stored`` moves on with each step.
-        keep_originals: Whether the original records are kept.
-        database: The library, to look into.
+        job: The unit; its ``stored`` is updated with each step.
+        keep_originals: Whether to keep the original records.
+        database: The library, for stored states and message ids.
     """
     if not is_long(job):
         yield read_job(job, keep_originals)
         return
-    # What a step made is gone before the collector may walk over it.
+    # A step's objects are freed before the garbage collector would traverse them.
     with paused_collection():
         yield from _LongUnit(job, keep_originals, database).readings()
 
 
 class _LongUnit:
-    """One unit that is read in steps."""
+    """A unit that is read in steps."""
 
     def __init__(self, job: Job, keep_originals: bool, database: Database) -> None:
         self._job, self._keep, self._database = job, keep_originals, database
-        # What was overtaken once is read whole: the library is not as it was thought to be.
+        # After another sync wrote the unit, the stored state may not fit: read it whole.
         whole = job.whole or job.attempts > 0
         self._state = None if whole else reading_states.load(database, job, keep_originals)
         self._fresh = job.stored is None and not whole
@@ -88,7 +88,7 @@ class _LongUnit:
         )  # fmt: skip
 
     def _take(self, step: Step, result: ReadUnit) -> None:
-        """Make the rows of a step."""
+        """Prepare the rows of a step and add them to the result."""
         reading, before = step.reading, self._state
         result.more, result.goes_on, result.is_long = step.more, step.goes_on, True
         result.problems.extend(reading.problems)

@@ -1,4 +1,4 @@
-"""What was made of a session's drafts, so that one which grows is not made anew each time."""
+"""Cache of a session's prepared rows, so that a growing session is not prepared anew."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
 
 @dataclass(slots=True)
 class _Made:
-    """What was made of a message.
+    """The rows made from a message.
 
     Attributes:
-        draft: The message as it was, not shared with its source.
-        place: The ticks and the counter of its id.
+        draft: A copy of the message that the rows were made from.
+        place: The time and counter of its id.
     """
 
     draft: MessageDraft
@@ -26,7 +26,7 @@ class _Made:
     refs: tuple[str, str] | None
 
     def add_to(self, prepared: PreparedSession) -> None:
-        """Add it as the next message."""
+        """Append the message's rows."""
         if self.draft.inherited_from is not None:
             prepared.inherited[len(prepared.messages)] = self.draft.inherited_from
         prepared.message_names.append(self.draft.source_id)
@@ -37,17 +37,17 @@ class _Made:
 
 
 class Memory:
-    """What was made of a session's messages and side files the last time.
+    """Rows and attachments that were last made from a session's drafts.
 
-    A message is made again where its draft differs from a copy that was taken then:
-    comparing costs a fraction of making, and needs no word from the source.
+    A message is prepared again if its draft differs from the copy kept here: comparing
+    costs a fraction of preparing, and needs no change notice from the source.
     """
 
     def __init__(self, *, keeps: bool = True) -> None:
-        """Start with nothing.
+        """Make an empty cache.
 
         Args:
-            keeps: Whether anything is remembered.
+            keeps: Whether to cache anything.
         """
         self._keeps = keeps
         self._messages: dict[str, _Made] = {}
@@ -55,15 +55,15 @@ class Memory:
         self._attachments: dict[str, tuple[AttachmentDraft, Attachment]] = {}
 
     def begin(self) -> None:
-        """Start with the session's first message."""
+        """Start a pass over the session's messages."""
         self._now = {}
 
     def end(self) -> None:
-        """Forget the messages that were not there this time."""
+        """End the pass and drop the messages that it did not include."""
         self._messages, self._now = self._now, {}
 
     def recall(self, message: MessageDraft, place: int) -> _Made | None:
-        """Return what was made of a message, where it would come out the same."""
+        """Return the cached rows of a message; None if it changed."""
         made = self._messages.get(message.source_id)
         if made is None or made.place != place or made.draft != message:
             return None
@@ -73,7 +73,14 @@ class Memory:
     def keep(
         self, message: MessageDraft, place: int, prepared: PreparedSession, first_part: int
     ) -> None:
-        """Remember the message that was added last."""
+        """Cache the rows of the message that was appended last.
+
+        Args:
+            message: The draft that the rows were made from.
+            place: The time and counter of its id.
+            prepared: The session that has the rows at its end.
+            first_part: Index of the message's first part in it.
+        """
         if self._keeps:
             has_refs = bool(prepared.refs) and prepared.refs[-1][0] == prepared.messages[-1][0]
             self._now[message.source_id] = _Made(
@@ -85,7 +92,7 @@ class Memory:
             )
 
     def packed(self, draft: AttachmentDraft) -> Attachment:
-        """Return a side file compressed."""
+        """Return a side file compressed, from the cache if it is unchanged."""
         known = self._attachments.get(draft.name)
         if known is not None and known[0] == draft:
             return known[1]
@@ -101,7 +108,7 @@ def _copy_of_message(message: MessageDraft) -> MessageDraft:
 
 
 def _copy(value: Any) -> Any:
-    """Copy what can be changed; texts and numbers are shared."""
+    """Return a copy of nested dicts and lists; texts and numbers are shared."""
     if isinstance(value, dict):
         return {key: _copy(item) for key, item in value.items()}
     if isinstance(value, list):

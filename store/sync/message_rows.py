@@ -1,4 +1,4 @@
-"""Writes the messages and parts of one session that differ from the stored ones."""
+"""Writes those messages and parts of a session that differ from the stored ones."""
 
 from __future__ import annotations
 
@@ -37,16 +37,19 @@ def write_messages(
     moved: Mapping[str, str] | None = None,
     keep_links: bool = False,
 ) -> tuple[list[str], bool, bool]:
-    """Return the messages that changed, whether any went, and whether any came.
+    """Write a session's messages and parts.
 
     Args:
-        database: A file of ours.
+        database: The library.
         prepared: The rows.
-        found: What the session refers to.
+        found: The session's resolved links.
         new: Whether the session is not in the store yet.
-        only: The ids of the only messages whose rows may differ; None for all.
-        moved: Stored ids of messages that have another one now; None where names tell.
-        keep_links: Whether parts stay linked to what was brought in earlier (``keeping``).
+        only: Ids of the messages whose rows may differ; None for all.
+        moved: Stored message ids to new ids; None to match messages by source id.
+        keep_links: Whether parts keep their stored links (see ``user_overrides``).
+
+    Returns:
+        Ids of the messages that changed, whether any was removed, whether any was added.
     """
     if new:
         return [], False, _write_new(database, prepared, found)
@@ -76,7 +79,7 @@ def write_messages(
 
 
 def _write_new(database: Database, prepared: PreparedSession, found: links.Links) -> bool:
-    """Write all of a session of which nothing can be there yet; tell whether that is any."""
+    """Write the messages of a new session; return whether there are any."""
     messages = _linked(prepared, found, {})
     for statement, rows in (
         (INSERT_MESSAGE, messages),
@@ -93,7 +96,7 @@ def _write_parts(
     only: Collection[str] | None,
     keep_links: bool,
 ) -> list[str]:
-    """Write the parts that differ and remove those that went; return their messages."""
+    """Write changed parts and delete missing ones; return the ids of their messages."""
     connection = database.connection
     stored = {
         row[0]: row
@@ -121,17 +124,17 @@ def _same_part(one: PartTuple, other: PartTuple) -> bool:
 
 
 def _rows_of(column: str, only: Collection[str] | None) -> str:
-    """Return the SQL condition for a session's rows, or for those of some of its messages."""
+    """Return the SQL condition for the rows of a session, or of some of its messages."""
     if only is None:
         return "session_id = ?"
-    # The plus keeps SQLite from walking over the whole session.
+    # The plus keeps SQLite from scanning the whole session by its index.
     return f"+session_id = ? AND {column} IN ({', '.join('?' * len(only))})"
 
 
 def _stored_messages(
     database: Database, session_id: str, only: Collection[str] | None
 ) -> tuple[dict[str, MessageTuple], dict[str, str]]:
-    """Return the stored rows by id, and their ids by the id at the source."""
+    """Return the stored rows by id, and the ids by source id."""
     rows: dict[str, MessageTuple] = {}
     names: dict[str, str] = {}
     for name, *row in database.connection.execute(
@@ -149,12 +152,12 @@ def _stored_messages(
 def _linked(
     prepared: PreparedSession, found: links.Links, texts: Mapping[str, str]
 ) -> list[MessageTuple]:
-    """Lay the parent's ids and the user's marks over the messages.
+    """Return the message rows with the parent's ids and the user's marks added.
 
     Args:
         prepared: The rows.
-        found: What the session refers to.
-        texts: ``metadata_json`` of the stored messages by the ids that they have now.
+        found: The session's resolved links.
+        texts: Stored ``metadata_json`` by the messages' new ids.
     """
     if not texts and not found.originals:
         return prepared.messages

@@ -1,4 +1,4 @@
-"""Where sessions are looked for, what lies there, and what the store has of it."""
+"""The places where sessions are read from: what is there, and what the store has of it."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Place:
 
     Attributes:
         kind: The source's kind; ``label`` is its program's name.
-        path: Of a server the URL, without a password.
-        found: Whether it is there; of a server whether it can be read.
-        reason: Why it cannot be read now; None where it can.
-        enabled: Whether the configuration lets this source be read.
-        files: Units that lie there now (of a server its sessions), and ``size_bytes`` of all
-            their files (of a server an estimate).
-        sessions: Sessions that the store has from there.
-        changed_at: Epoch ms of the newest unit, None without any.
-        problems: How many lines, files and folders the last syncs could not read.
+        path: The path, or a server's URL without its password.
+        found: Whether it exists; for a server, whether it can be read.
+        reason: Why it cannot be read now; None if it can.
+        enabled: Whether the configuration enables this source.
+        files: Number of units (for a server, of sessions); ``size_bytes`` is the size of all
+            their files (for a server, an estimate).
+        sessions: Number of sessions that the store has from there.
+        changed_at: Epoch ms of the newest unit; None if there are none.
+        problems: Number of lines, files and folders that the last syncs could not read.
     """
 
     kind: str
@@ -49,7 +49,7 @@ class Place:
     reason: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name; the reason only where there is one."""
+        """Return the fields by name; ``reason`` only if there is one."""
         fields = asdict(self)
         if self.reason is None:
             del fields["reason"]
@@ -57,10 +57,10 @@ class Place:
 
 
 def places(database: Database | None, environment: Mapping[str, str], home: Path) -> list[Place]:
-    """Return every place: the usual ones, configured ones, and those that sync was given.
+    """Return all places: the default ones, configured ones, and those that were synced.
 
     Args:
-        database: The store; None where it was not made yet.
+        database: The store; None if it does not exist yet.
         environment: The process's environment variables.
         home: The user's home folder.
     """
@@ -83,7 +83,7 @@ def places(database: Database | None, environment: Mapping[str, str], home: Path
 def _unknown(
     database: Database | None, counted: Mapping[tuple[str, str], int]
 ) -> Iterator[Place]:
-    """Yield the places of kinds that only another version of this program reads."""
+    """Yield synced places of source kinds that this version does not know."""
     known = {source.kind for source in all_sources()}
     for kind, root in _synced(database):
         if kind not in known:
@@ -117,7 +117,7 @@ def _roots(
 
 
 def _synced(database: Database | None) -> list[tuple[str, str]]:
-    """Return kind and root of everything that the store was synced from."""
+    """Return the kind and root of everything that was synced into the store."""
     if database is None or database.form.name != "own":
         return []
     return database.connection.execute(

@@ -1,7 +1,7 @@
-"""Shares the units of a large sync among helper processes, and watches over them.
+"""Distributes the units of a large sync to helper processes and supervises them.
 
-Helpers hold the store's write lock in turns, so the transactions of a sync never wait
-for each other longer than one of them takes.
+Helpers take turns to hold the store's write lock, so a transaction waits no longer than the
+others take.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from store.sync.settings import Settings
 
 BULK_BYTES = 24 << 20
-"""Less than this is read here: starting helpers takes as long."""
+"""Below this many bytes no helpers are started: starting them takes as long as the work."""
 DEALT_BYTES = 2 * BATCH_BYTES
-"""Source bytes that a helper has been given and has not yet written, at least."""
+"""Source bytes of unwritten tasks that each helper is kept supplied with."""
 MOST_DEATHS = 3
-"""A sync ends when so many helpers in a row end while they are at no unit."""
+"""A sync fails when this many helpers in a row end while reading no unit."""
 ENDED_EARLY = "cannot be read: the process that read it ended (too little memory?)"
 COMMAND = CommandLine.python("store.sync.helper")
 STOP_PATIENCE_S = 5.0
@@ -40,14 +40,14 @@ POLL_S = 0.1
 
 
 def worth_sharing(jobs: list[Job], settings: Settings) -> bool:
-    """Return whether the jobs are so much that helpers are started for them."""
+    """Return whether there is enough work to start helpers."""
     if settings.helpers < 1 or len(jobs) <= BULK_UNITS:
         return False
     return sum(job.unit.size for job in jobs) >= BULK_BYTES and _known_to_helpers(jobs)
 
 
 def _known_to_helpers(jobs: list[Job]) -> bool:
-    """Return whether a helper finds each job's source by its kind."""
+    """Return whether helpers can find the source of every job by its kind."""
     from store.sources import registry
 
     known = {source.kind: type(source) for source in registry.all_sources()}
@@ -56,12 +56,12 @@ def _known_to_helpers(jobs: list[Job]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a helper has finished.
+    """Finished work of a helper.
 
     Attributes:
         jobs: The units of one transaction.
         outcome: Their result.
-        lost: A unit that ended the helper which read it; nothing of it is in the store.
+        lost: A unit whose helper ended while reading it; nothing of it was written.
     """
 
     jobs: list[Job] = field(default_factory=list)
@@ -71,10 +71,10 @@ class Done:
 
 @dataclass(slots=True)
 class Pool:
-    """Helpers for one store.
+    """The helpers of one store.
 
     Attributes:
-        stopped: Asked often; True ends the work after the transactions under way.
+        stopped: Called often; True ends the work after the running transactions.
     """
 
     store: Path
@@ -88,10 +88,10 @@ class Pool:
     _deaths: int = 0
 
     def work(self, jobs: list[Job]) -> Iterator[Done]:
-        """Have the units brought in, in about their order, and tell what is done.
+        """Sync units in helpers, in about their order, and yield what is finished.
 
         Raises:
-            StoreError: A helper cannot write to the store, or none stays alive.
+            StoreError: A helper cannot write to the store, or helpers keep ending early.
         """
         self._waiting = Dealer(
             Task(number, job.source.kind, job.root, job.unit, job.stored, job.attempts, job.whole)
@@ -130,7 +130,7 @@ class Pool:
             yield from self._bury(helper, jobs)
 
     def _bury(self, helper: _Helper, jobs: list[Job]) -> Iterator[Done]:
-        """Start another helper; only the unit that one was at is to blame."""
+        """Replace a helper that ended; the unit that it was reading is reported as lost."""
         lost = helper.given.pop(helper.at, None) if helper.at is not None else None
         self._deaths += lost is None
         if self._deaths >= MOST_DEATHS:
@@ -142,7 +142,7 @@ class Pool:
             yield Done(lost=jobs[lost.number])
 
     def _end(self, jobs: list[Job]) -> Iterator[Done]:
-        """Let the helpers end, and hear what they still wrote."""
+        """End the helpers and yield what they had still written."""
         for helper in self._helpers:
             helper.hang_up()
         for helper in self._helpers:
@@ -161,11 +161,11 @@ def _done(helper: _Helper, frame: Wrote, jobs: list[Job]) -> Done:
 
 
 class _Helper:
-    """One child process and the thread that hears it.
+    """A child process and the thread that reads its output.
 
     Attributes:
-        given: Tasks that were dealt out and are not yet written, by number, in order.
-        at: The task that is being read.
+        given: Assigned tasks that are not written yet, by number, in order.
+        at: The number of the task that is being read.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class _Helper:
         self._listener.start()
 
     def deal(self, waiting: Dealer) -> None:
-        """Take from the tasks that wait until this helper has enough."""
+        """Assign waiting tasks to this helper until it has enough."""
         while waiting and self._dealt_bytes() < DEALT_BYTES:
             task = waiting.next(self)
             self.given[task.number] = task
@@ -192,25 +192,25 @@ class _Helper:
         return sum(task.unit.size for task in self.given.values())
 
     def _say(self, frame: Frame) -> None:
-        """Send a frame; that a helper is gone is heard from its stdout."""
+        """Send a frame; a helper that is gone is noticed by the end of its stdout."""
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             send(self._process.stdin, frame)
 
     def hang_up(self) -> None:
-        """Let the helper end; it writes no more than what it is writing."""
+        """Close the helper's stdin, which ends it after its running transaction."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
 
     def wait(self) -> None:
-        """Wait until the helper has ended and all that it said is heard."""
+        """Wait until the helper has ended and all its frames are received."""
         with contextlib.suppress(TooSlow):
             self._process.wait(STOP_PATIENCE_S)
         self.kill()
 
     def kill(self) -> None:
-        """End the process; a transaction under way is undone."""
+        """Kill the process; a running transaction is rolled back."""
         self._process.kill()
         self._process.wait()
         self.hang_up()

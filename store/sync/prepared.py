@@ -1,7 +1,7 @@
-"""From a source's draft to rows that are ready to write; nothing here asks a database.
+"""Turns a source's draft into rows that are ready to write, without access to a database.
 
-So it can run in another process than the one that writes. Everything follows from the
-draft alone: a session that was followed live and one that was read once come out the same.
+It can therefore run in another process than the writer. Rows depend on the draft alone, so a
+session that was followed live gets the same rows as one that was read once.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from store.sync.session_rows import PreparedSession as PreparedSession
 from store.usage import KEYS, Rollups
 
 TAIL_KEYS = ("tail_start_id", "tail_end_id")
-"""What a compaction's part names messages of its session by."""
+"""Keys of a compaction part's data that name messages of its session."""
 MOST_SPENT = 1e9
-"""Dollars of one answer; more, and what is no number, is damage."""
+"""Most dollars of one answer; a larger or non-numeric cost is ignored as damaged."""
 
 
 def prepare(
@@ -49,12 +49,12 @@ def prepare(
 
     Args:
         kind: The source's kind, as in ``metadata_json.source.kind``.
-        draft: What the source read; it is not changed.
-        keep_originals: Whether the original records are kept.
-        compress: Whether record blocks are compressed now, or only when they are written.
-        memory: What was made of the same session before, so that only what changed is made.
-        carried: The sums over the messages before those of the draft.
-        until: The message that the next reading begins with, where that is known.
+        draft: The session as read by the source; it is not changed.
+        keep_originals: Whether to keep the original records.
+        compress: Whether to compress record blocks now, or only when they are written.
+        memory: Cached rows of the same session; only changed messages are prepared.
+        carried: Sums over the messages before those of the draft.
+        until: Index of the message that the next reading starts with, if known.
     """
     memory = memory or Memory(keeps=False)
     session_id = derived_session_id(kind, draft.source_id)
@@ -93,13 +93,13 @@ def prepare(
 
 
 def rollups(messages: list[MessageDraft], before: Rollups = NOTHING_CARRIED.rollups) -> Rollups:
-    """Return the contract's sums over the assistant messages, hidden and copied included.
+    """Return token and cost sums over assistant messages, hidden and copied ones included.
 
     Source: the contract's column descriptions of ``chat_sessions``.
 
     Args:
         messages: The messages.
-        before: The sums over those that are before them.
+        before: The sums over the messages before them.
     """
     answers = (message.metadata for message in messages if message.role == "assistant")
     return sums(answers, before)
@@ -108,7 +108,7 @@ def rollups(messages: list[MessageDraft], before: Rollups = NOTHING_CARRIED.roll
 def sums(
     answers: Iterable[Mapping[str, Any]], before: Rollups = NOTHING_CARRIED.rollups
 ) -> Rollups:
-    """Return the same of the metadata of assistant messages."""
+    """Return token and cost sums over the metadata of assistant messages."""
     totals, cost = list(before.tokens), before.cost_usd
     for metadata in answers:
         usage = metadata.get("usage")
@@ -162,10 +162,10 @@ def _lay_out(
     carried: Carried,
     until: int | None,
 ) -> None:
-    """Give each message its id and place, so that ``(created_at, id)`` is the order."""
+    """Add the messages' rows, with ids such that ``(created_at, id)`` is their order."""
     at, position = carried.at, carried.position
     if at < 0 and draft.messages and draft.messages[0].created_at <= 0:
-        # What has no time that can be, and is first, has that of what follows.
+        # A first message without a valid time gets the time of the next one that has it.
         at, position = _first_time(draft), -1
     memory.begin()
     ids: dict[str, str] = {}
@@ -199,7 +199,7 @@ def _lay_out(
 
 
 def _first_time(draft: SessionDraft) -> int:
-    """Return the first time that any of a session's messages has, else the session's own."""
+    """Return the first valid time of a session's messages, else the session's own."""
     times = (message.created_at for message in draft.messages if message.created_at > 0)
     return next(times, max(draft.created_at, 0))
 
@@ -277,7 +277,7 @@ def _add_refs(prepared: PreparedSession, message: MessageDraft, message_id: str)
 
 
 def _name_tails(prepared: PreparedSession, ids: Mapping[str, str]) -> None:
-    """Turn the source ids that compactions name into ids of this session."""
+    """Replace source ids in compaction parts by message ids of this session."""
     for position, row in enumerate(prepared.parts):
         if row[4] != "data-compaction":
             continue

@@ -1,4 +1,4 @@
-"""What could not be read, kept in the store until it can."""
+"""Reading problems, kept in the store until they are resolved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from store.sync.jsontext import clean
 from store.system.clock import Clock
 
 LISTING = ""
-"""``source_problems.unit`` of what came up while a root was listed."""
+"""``source_problems.unit`` of problems from listing a root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class StoredProblem:
 
 
 def problems(database: Database, *, kind: str | None = None) -> list[StoredProblem]:
-    """Return what could not be read, by kind, path and line."""
+    """Return the stored problems by kind, path and line."""
     if database.form.name != "own":
         return []
     rows = database.connection.execute(
@@ -41,14 +41,31 @@ def problems(database: Database, *, kind: str | None = None) -> list[StoredProbl
 
 
 def differ(database: Database, kind: str, root: Root, unit: str, found: Iterable[Problem]) -> bool:
-    """Return whether the stored problems of a unit are others than these."""
+    """Return whether a unit's stored problems differ from the given ones.
+
+    Args:
+        database: The library.
+        kind: The source's kind.
+        root: The unit's root.
+        unit: The unit's key, or ``LISTING``.
+        found: The problems to compare with.
+    """
     return _stored(database, kind, root, unit) != _rows(found)
 
 
 def replace(
     database: Database, kind: str, root: Root, unit: str, found: Iterable[Problem], clock: Clock
 ) -> None:
-    """Make the problems of a unit these; one that stays keeps its time."""
+    """Replace a unit's stored problems; one that is still there keeps its time.
+
+    Args:
+        database: The library, in a transaction.
+        kind: The source's kind.
+        root: The unit's root.
+        unit: The unit's key, or ``LISTING``.
+        found: The problems now.
+        clock: Gives ``seen_at`` of new problems.
+    """
     where = (kind, clean(str(root)), clean(unit))
     before, after = _stored(database, kind, root, unit), _rows(found)
     database.connection.executemany(
@@ -65,7 +82,13 @@ def replace(
 
 
 def units_with_problems(database: Database, kind: str, root: Root) -> set[str]:
-    """Return the keys of the units below a root that have problems."""
+    """Return the keys of a root's units that have problems.
+
+    Args:
+        database: The library.
+        kind: The source's kind.
+        root: The root.
+    """
     rows = database.connection.execute(
         "SELECT DISTINCT unit FROM source_problems WHERE kind = ? AND root = ? AND unit <> ''",
         (kind, clean(str(root))),

@@ -1,4 +1,4 @@
-"""Starts a sync in a process of its own and follows it, for programs with an event loop."""
+"""Runs a sync in a child process and yields its events, for asyncio programs."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ LINE_LIMIT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Standby:
-    """Another watcher of the store is at work; this one waits for it to end."""
+    """Another watcher of the store is running; this one waits for it to end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """The first sync is done, and what is written from now on is followed."""
+    """The first sync is done; the watcher now waits for changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """A watcher has committed changes.
+    """A watcher committed changes.
 
     Attributes:
-        synced: How many sessions changed.
+        synced: Number of sessions that changed.
         session: The id of one of them.
         at: Epoch ms.
     """
@@ -51,10 +51,10 @@ class Synced:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """A running session's process said that it does something else now.
+    """The activity of a running session changed.
 
     Attributes:
-        state: As in ``store.activity.judgement``; None where the process has ended.
+        state: As in ``store.activity.judgement``; None if the process has ended.
         at: Epoch ms.
     """
 
@@ -65,7 +65,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A watcher could not write; it goes on and tries again."""
+    """A watcher could not read or write; it keeps running and tries again."""
 
     message: str
 
@@ -78,19 +78,19 @@ _KINDS: dict[str, type[Event]] = {
 
 
 def event_as_dict(event: Event) -> dict[str, Any]:
-    """Return an event as the child told it."""
+    """Return an event as the dict that the child printed."""
     return {"event": type(event).__name__.lower(), **asdict(event)}
 
 
 class SyncProcess:
-    """A sync that runs; iterate over it for its progress, then read ``summary``.
+    """A running sync; iterate over it for its progress, then read ``summary``.
 
     Attributes:
-        summary: Set when the sync has ended well; a watcher goes on after it.
+        summary: Set when the sync has succeeded; a watcher keeps running after it.
     """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
-        """Wrap a child of ``start_sync``."""
+        """Wrap a child process of ``start_sync``."""
         self._process = process
         self._stopping = False
         self.summary: Summary | None = None
@@ -101,7 +101,7 @@ class SyncProcess:
         return self._process.pid
 
     async def __aiter__(self) -> AsyncIterator[Progress]:
-        """Yield each state that the child tells, until it ends.
+        """Yield the child's progress until it ends.
 
         Raises:
             StoreError: It could not sync; the message is the child's.
@@ -111,7 +111,7 @@ class SyncProcess:
                 yield event
 
     async def events(self) -> AsyncIterator[Event]:
-        """Yield all that the child tells, until it ends.
+        """Yield the child's events until it ends.
 
         Raises:
             StoreError: It could not sync; the message is the child's.
@@ -136,7 +136,7 @@ class SyncProcess:
             raise StoreError(message or last)
 
     async def wait(self) -> Summary | None:
-        """Let it run to its end; None when it was broken off before it could say more.
+        """Wait for the end and return the summary; None if it was stopped before it had one.
 
         Raises:
             StoreError: It could not sync.
@@ -146,7 +146,7 @@ class SyncProcess:
         return self.summary
 
     async def stop(self) -> None:
-        """Break it off; what it has done stays done."""
+        """Stop the sync; committed changes are kept."""
         if self._process.returncode is not None:
             return
         self._stopping = True
@@ -174,17 +174,17 @@ async def start_sync(
     kinds: Sequence[str] = (),
     watch: bool = False,
 ) -> SyncProcess:
-    """Start a sync.
+    """Start a sync in a child process and return it.
 
     Args:
-        store_path: The store, made where it is missing.
-        targets: Folders, files and servers of sources; none means the usual places.
-        kinds: Only these sources; none means those of the configuration.
-        watch: Whether it goes on with what is written later, until it is stopped. While
-            another watcher of the same store does, it waits and takes over when that ends.
+        store_path: The store; created if it is missing.
+        targets: Folders, files and servers of sources; none means the default places.
+        kinds: Only these sources; none means the enabled ones.
+        watch: Whether to keep syncing changes until stopped. While another watcher of the
+            same store runs, this one waits and takes over when it ends.
 
     Raises:
-        ServerTrouble: A target is the URL of a server, and cannot be read as such.
+        ServerTrouble: A target is an invalid server URL.
     """
     for root in targets:
         if isinstance(root, ServerUrl) and root.fault is not None:

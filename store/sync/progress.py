@@ -1,4 +1,4 @@
-"""What sync tells of itself while it runs, and how fast it goes."""
+"""Progress and summary of a sync, and its measured speed."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ RATE_WINDOW_S = 5.0
 
 @dataclass(slots=True)
 class Progress:
-    """How far a sync is.
+    """Progress of a sync.
 
     Attributes:
-        rate: Bytes a second over the last seconds; 0 while unknown.
-        eta_s: Seconds that are left at this rate; None while unknown.
-        sessions: Sessions that were written so far.
-        problems: Lines, files and folders that could not be read in this run.
-        waiting: Whether another sync of this store runs and is waited for.
+        rate: Bytes per second over the last seconds; 0 while unknown.
+        eta_s: Seconds left at this rate; None while unknown.
+        sessions: Number of sessions written so far.
+        problems: Number of lines, files and folders that this run could not read.
+        waiting: Whether this sync waits for another one of the same store.
     """
 
     files_done: int = 0
@@ -39,15 +39,14 @@ class Progress:
 
 @dataclass(slots=True)
 class Summary:
-    """What a sync did.
+    """Result of a sync.
 
     Attributes:
-        units: Units that were listed; ``read`` those that had moved since the last sync.
-        new: Sessions that were not in the store before; ``updated`` those that changed.
+        units: Number of units listed; ``read`` counts those that changed since the last sync.
+        new: Number of sessions added; ``updated`` counts those that changed.
         problems: As in ``Progress``.
-        stopped: Whether it was broken off; what was done stays done.
-        unreadable: Places that are there and that nothing could be read from, each with the
-            reason.
+        stopped: Whether it was stopped early; committed changes are kept.
+        unreadable: Existing places from which nothing could be read, each with the reason.
     """
 
     units: int = 0
@@ -71,7 +70,7 @@ class Meter:
     marks: deque[tuple[float, int]] = field(default_factory=deque)
 
     def measure(self, progress: Progress) -> None:
-        """Set ``rate`` and ``eta_s`` from how ``bytes_done`` has grown."""
+        """Set ``rate`` and ``eta_s`` from the growth of ``bytes_done``."""
         now = time.monotonic()
         self.marks.append((now, progress.bytes_done))
         while len(self.marks) > 2 and now - self.marks[0][0] > RATE_WINDOW_S:

@@ -1,4 +1,4 @@
-"""Reads one unit of a source into rows; in this process or in a helper process."""
+"""Reads one unit of a source into rows, in this process or a helper process."""
 
 from __future__ import annotations
 
@@ -25,20 +25,19 @@ class ReadUnit:
     """The result of reading a unit.
 
     Attributes:
-        stamps: As the files were when they were read; None where reading failed, so that
-            the unit is tried again.
+        stamps: State of the files when they were read; None if reading failed, so that the
+            unit is tried again.
         excluded: Workspaces whose sessions were left out.
-        before: What the store has of sessions from the last reading, where that is known.
-        written: The ids of the sessions that were written whole or as they differ.
-        saved: What is remembered of the unit once it is written (``units.UnitState``).
-        depends: What else the reading depends on, and what it tells others; None where that
-            is as it was.
-        facts: What it tells others more than before, where ``depends`` is None.
+        before: The stored rows of sessions from the last reading, if known.
+        written: Ids of the sessions that were written.
+        saved: The unit's stored state after writing (``units.UnitState``).
+        depends: The reading's dependencies and facts; None if they are unchanged.
+        facts: Facts to add if ``depends`` is None.
         is_long: Whether the unit is read in steps.
-        goes_on: Whether the reading holds only what was added to the unit.
+        goes_on: Whether the reading contains only what was added to the unit.
         more: Whether another reading of the unit follows.
-        follows: Whether it follows another reading of the same sync.
-        also: The ids of the unit's sessions that were not read, as they did not change.
+        follows: Whether it follows another reading of the unit in the same sync.
+        also: Ids of the unit's sessions that were not read because they did not change.
         state: Where the next reading continues.
     """
 
@@ -58,15 +57,15 @@ class ReadUnit:
     also: list[str] = field(default_factory=list)
     state: State | None = None
 
-    def tell_nothing_of(self, sessions: Collection[str]) -> None:
-        """Take out the facts of sessions (by their ids at the source)."""
+    def drop_facts_of(self, sessions: Collection[str]) -> None:
+        """Remove the facts about sessions (by source id)."""
         self.facts = [fact for fact in self.facts if fact.session not in sessions]
         if self.depends is not None:
             told = self.depends.facts
             self.depends.facts = [fact for fact in told if fact.session not in sessions]
 
     def depends_on(self, reading: Reading) -> None:
-        """Take what a reading depends on."""
+        """Set the dependencies and facts from a reading."""
         self.depends = Dependencies(reading.looked, reading.facts, frozenset(reading.wants))
 
 
@@ -80,19 +79,19 @@ def read_unit(
     read: Callable[[Unit], Reading] | None = None,
     memories: dict[str, Memory] | None = None,
 ) -> ReadUnit:
-    """Read a unit and make its rows.
+    """Return a unit's sessions as rows.
 
-    Nothing that a source's files hold may end a sync: what cannot be read or mapped
-    becomes a problem of this unit alone.
+    No content of a source's files may end a sync: reading and mapping errors become
+    problems of this unit.
 
     Args:
-        source: Whose unit it is.
-        root: The root that it was listed below.
+        source: The unit's source.
+        root: The unit's root.
         unit: The unit.
-        keep_originals: Whether the original records are kept.
-        compress: Whether record blocks are compressed now, or only when they are written.
-        read: Reads it in place of the source.
-        memories: What was made of its sessions before, by their source ids.
+        keep_originals: Whether to keep the original records.
+        compress: Whether to compress record blocks now, or only when they are written.
+        read: Reads the unit in place of the source.
+        memories: Cached rows of its sessions, by source id.
     """
     result = ReadUnit()
     making = partial(prepare, source.kind, keep_originals=keep_originals, compress=compress)
@@ -114,7 +113,7 @@ def read_unit(
 
 
 def read_job(job: Job, keep_originals: bool) -> ReadUnit:
-    """Read a unit of a sync that is not followed afterwards."""
+    """Return the whole reading of a job, without caching for later growth."""
     return read_unit(
         job.source,
         job.root,
@@ -125,7 +124,7 @@ def read_job(job: Job, keep_originals: bool) -> ReadUnit:
 
 
 def leave_out(result: ReadUnit, excludes: Excludes) -> None:
-    """Take the sessions of excluded workspaces out of a reading, and name the workspaces."""
+    """Move excluded workspaces' sessions out of a reading and note the workspaces."""
     kept = []
     for session in result.sessions:
         if excludes(session.workspace_root):
@@ -136,16 +135,16 @@ def leave_out(result: ReadUnit, excludes: Excludes) -> None:
 
 
 def path_of(root: Root, unit: Unit) -> str:
-    """Return the file to name when a whole unit is meant."""
+    """Return the path to show in a problem of a whole unit."""
     return unit.stamps[0].path if unit.stamps else f"{root}/{unit.key}"
 
 
 def reason_of(what: str, error: Exception) -> str:
-    """Return the reason of a problem, from the error that came up."""
+    """Return a problem's reason for an error."""
     if isinstance(error, BackscrollError):
         return f"{what}: {error}"
     if isinstance(error, OSError) and error.strerror:
         return f"{what}: {error.strerror}"
     if isinstance(error, UnicodeDecodeError):
-        return f"{what}: it holds text that is no UTF-8"
+        return f"{what}: contains text that is not UTF-8"
     return f"{what}: {type(error).__name__}: {error}"

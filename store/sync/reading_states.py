@@ -1,4 +1,4 @@
-"""Where long units can be continued: kept in the library beside what was read of them."""
+"""Stored positions from which the reading of long units can continue."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from store.system.compression import DamagedFrame, unpack_frame
 from store.usage import Rollups
 
 FORM = 1
-"""Raised when what is kept means something else; older states are then not used."""
+"""Format version of stored states; states of other versions are not used."""
 HASH_BYTES = 8
 BUCKETS = 256
 PAGE_NAMES = 16_384
-"""Names after which another page is begun."""
+"""Number of names after which a new page is started."""
 
 
 class Names:
-    """The ids that are before the place where a unit is continued, as hashes.
+    """Set of the ids before the position where a unit continues, stored as hashes.
 
-    Two ids that share a hash cost a reading of the whole file, no more. They are kept in
-    pages of so many, each page in buckets, so that little is read to look one up and little
-    is written to add one.
+    A hash collision only costs a reading of the whole file. Hashes are stored in pages of
+    ``PAGE_NAMES``, each divided into buckets, so that a lookup reads little and adding
+    writes little.
 
     Attributes:
-        pages: How many pages there are.
-        in_last: Names in the last one.
+        pages: Number of pages.
+        in_last: Number of names in the last page.
     """
 
     def __init__(
         self, database: Database, reading: int | None, pages: int = 0, in_last: int = 0
     ) -> None:
-        """Take the names of a kept state; none where there is no such state.
+        """Use the names of a stored state, or start an empty set.
 
         Args:
-            database: A library file.
-            reading: The state's id.
-            pages: Its pages.
-            in_last: Names in its last page.
+            database: The library.
+            reading: The state's id; None for an empty set.
+            pages: Number of its pages.
+            in_last: Number of names in its last page.
         """
         self._database, self._reading = database, reading
         self.pages, self.in_last = pages, in_last
@@ -60,7 +60,7 @@ class Names:
         self._added: set[bytes] = set()
 
     def known(self, names: Collection[str]) -> bool:
-        """Return whether any of some names is among them."""
+        """Return whether the set contains any of some names."""
         hashes = _hashes(names)
         if not self._added.isdisjoint(hashes):
             return True
@@ -75,7 +75,7 @@ class Names:
         )
 
     def add(self, names: Iterable[str]) -> None:
-        """Add names that were passed."""
+        """Add names to the set."""
         if not self.pages or self.in_last >= PAGE_NAMES:
             self.pages, self.in_last = self.pages + 1, 0
         new = _hashes(names) - self._added
@@ -91,7 +91,7 @@ class Names:
             self._changed.add(number)
 
     def save(self, reading: int) -> None:
-        """Write what was added; call it in a transaction."""
+        """Write the added names; call it in a transaction."""
         self._database.connection.executemany(
             "INSERT INTO reading_names(reading, bucket, hashes) VALUES (?, ?, ?) "
             "ON CONFLICT(reading, bucket) DO UPDATE SET hashes = excluded.hashes",
@@ -114,15 +114,15 @@ class Names:
 
 @dataclass(slots=True)
 class State:
-    """What is kept of a long unit.
+    """The state from which the reading of a long unit continues.
 
     Attributes:
-        session: The id of the session of its long file.
-        sessions: The ids of all its sessions.
-        carried: The sums over the messages before the place.
-        place: The source's part.
-        names: What is before the place.
-        id: In the library; None where it was not kept yet.
+        session: Id of the session of its long file.
+        sessions: Ids of all its sessions.
+        carried: Sums over the messages before the place.
+        place: The source's own state.
+        names: The ids before the place.
+        id: Row id in the library; None if it is not stored yet.
     """
 
     session: str
@@ -136,11 +136,11 @@ class State:
 
 @dataclass(slots=True)
 class _Kept:
-    """``state_json``.
+    """Content of ``state_json``.
 
     Attributes:
-        stored: Hash of the unit's ``stamp_json``; another one was written without the state.
-        seal: Hash of place and context: what is damaged is not used.
+        stored: Hash of the unit's ``stamp_json``; the state is used only if it matches.
+        seal: Hash of place and context, to detect damage.
     """
 
     form: int
@@ -157,12 +157,12 @@ class _Kept:
 
 
 def load(database: Database, job: Job, keep_originals: bool) -> State | None:
-    """Return where a unit can be continued; None where it has to be read whole.
+    """Return the state from which a unit can continue; None if it must be read whole.
 
     Args:
-        database: A library file.
+        database: The library.
         job: The unit.
-        keep_originals: Whether original records are kept now; they must have been before.
+        keep_originals: Whether original records are kept; must equal the stored setting.
     """
     if job.stored is None:
         return None
@@ -191,7 +191,7 @@ def load(database: Database, job: Job, keep_originals: bool) -> State | None:
 
 
 def _is_whole(database: Database, session_id: str) -> bool:
-    """Return whether a session is in the library, and its source has all that it had."""
+    """Return whether a session is in the library and its source has lost nothing of it."""
     row = database.connection.execute(
         "SELECT json_extract(metadata_json, '$.source') FROM chat_sessions WHERE id = ?",
         (session_id,),
@@ -211,13 +211,13 @@ def is_there(database: Database, session_id: str) -> bool:
 
 
 def save(database: Database, job: Job, state: State | None, stored: str) -> None:
-    """Keep where a unit can be continued, or that it cannot; call it in a transaction.
+    """Store or delete the state of a unit; call it in a transaction.
 
     Args:
-        database: A library file.
+        database: The library.
         job: The unit.
-        state: The state; None drops what is kept.
-        stored: The unit's ``stamp_json`` as it was just written.
+        state: The state; None deletes the stored one.
+        stored: The unit's ``stamp_json`` that was just written.
     """
     connection, where = database.connection, units.where(job)
     if state is None or state.id is None:

@@ -1,4 +1,4 @@
-"""Asks a source about a root, be it a file, a folder or a database on a server."""
+"""Access to a source's root, whether it is a file, a folder or a database server."""
 
 from __future__ import annotations
 
@@ -25,16 +25,23 @@ from store.sync.second_names import each_once
 from store.system.paths import resolved
 
 HANDED_OVER = "BACKSCROLL_SERVERS"
-"""The variable that brings URLs with passwords to a child: others may see its arguments."""
+"""Environment variable that passes URLs with passwords to a child process, since other users
+can see its arguments."""
 
 
 def identity(root: Root) -> str:
-    """Return what two names of one root have in common."""
+    """Return a string that is equal for two names of the same root."""
     return str(root) if isinstance(root, ServerUrl) else resolved(root)
 
 
 def default_roots(source: Source, environment: Mapping[str, str], home: Path) -> list[Root]:
-    """Return where a source's sessions usually are, whether or not they are there."""
+    """Return a source's default roots, whether or not they exist.
+
+    Args:
+        source: The source.
+        environment: The process's environment variables.
+        home: The user's home folder.
+    """
     roots: list[Root] = list(source.default_roots(environment, home))
     if isinstance(source, ServerSource):
         roots += source.default_servers(environment)
@@ -42,7 +49,7 @@ def default_roots(source: Source, environment: Mapping[str, str], home: Path) ->
 
 
 def configured_root(source: Source, name: str) -> Root:
-    """Return the root that the configuration names for a source."""
+    """Return the root for a path or URL from the configuration."""
     root = as_root(name)
     if isinstance(root, ServerUrl) or why_unreadable(root) is not None:
         return root
@@ -50,12 +57,12 @@ def configured_root(source: Source, name: str) -> Root:
 
 
 def may_be_there(root: Root) -> bool:
-    """Say whether a root is worth reading; of a server only reading it can tell."""
+    """Return whether a root may exist; always True for a server."""
     return isinstance(root, ServerUrl) or os.path.lexists(root) or why_unreadable(root) is not None
 
 
 def why_unreadable(root: Root) -> str | None:
-    """Return why a root that is there cannot be read; None of a server, which is asked later."""
+    """Return why an existing root cannot be read, or None; None for a server."""
     if isinstance(root, ServerUrl):
         return None
     try:
@@ -73,10 +80,15 @@ def why_unreadable(root: Root) -> str | None:
 
 
 def units_of(source: Source, root: Root, problems: list[Problem]) -> Iterator[Unit]:
-    """List what there is to read, each file once; damage goes to ``problems``.
+    """Yield a root's units, each file once.
+
+    Args:
+        source: The source.
+        root: The root to list.
+        problems: Receives what cannot be listed.
 
     Raises:
-        ServerTrouble: The source has no databases on servers.
+        ServerTrouble: The source does not read servers.
     """
     if isinstance(root, ServerUrl):
         return on_servers(source, root).units_on(root, problems)
@@ -84,10 +96,15 @@ def units_of(source: Source, root: Root, problems: list[Problem]) -> Iterator[Un
 
 
 def read(source: Source, root: Root, unit: Unit) -> Reading:
-    """Read one unit whole.
+    """Return the reading of a whole unit.
+
+    Args:
+        source: The source.
+        root: The unit's root.
+        unit: The unit.
 
     Raises:
-        StoreError: It cannot be read; sources of files may raise other errors, too.
+        StoreError: It cannot be read; sources of files may raise other errors too.
     """
     if isinstance(root, ServerUrl):
         return on_servers(source, root).read_on(root, unit)
@@ -95,52 +112,58 @@ def read(source: Source, root: Root, unit: Unit) -> Reading:
 
 
 def follower_of(source: Source, root: Root, unit: Unit) -> Follower | None:
-    """Return what reads a unit again and again; None where the source has no such thing."""
+    """Return an incremental reader of a unit; None if the source has none.
+
+    Args:
+        source: The source.
+        root: The unit's root.
+        unit: The unit.
+    """
     if isinstance(root, ServerUrl):
         return ServerFollower(on_servers(source, root), root)
     return source.follower(root, unit) if isinstance(source, FollowedSource) else None
 
 
 def on_servers(source: Source, url: ServerUrl) -> ServerSource:
-    """Return a source as one that reads servers.
+    """Return the source, which reads servers.
 
     Raises:
-        ServerTrouble: It does not.
+        ServerTrouble: It does not read servers.
     """
     if not isinstance(source, ServerSource):
-        raise ServerTrouble(url, f"is a server, where no sessions of {source.label} are read from")
+        raise ServerTrouble(url, f"is a server; {source.label} is not read from servers")
     return source
 
 
 class ServerFollower:
-    """Fulfils ``store.sources.base.protocol.Follower``: a server gives whole sessions."""
+    """Implements ``store.sources.base.protocol.Follower`` by reading whole sessions."""
 
     def __init__(self, source: ServerSource, url: ServerUrl) -> None:
-        """Start with nothing read."""
+        """Make a reader of a server's sessions."""
         self._source, self._url = source, url
 
     def read(self, unit: Unit) -> Reading:
-        """Return what ``read`` would."""
+        """Return the whole session."""
         return self._source.read_on(self._url, unit)
 
 
 def handed_over(roots: Iterable[Root]) -> dict[str, str]:
-    """Return the environment variable that tells a child the passwords of its arguments."""
+    """Return the environment variable that passes server passwords to a child process."""
     full = {root.text: root.dsn for root in roots if isinstance(root, ServerUrl)}
     return {HANDED_OVER: orjson.dumps(full).decode()} if full else {}
 
 
 def take_over(names: Iterable[str]) -> list[Root]:
-    """Return the roots that a child's arguments name, with the passwords handed over.
+    """Return the roots of a child's arguments, with passwords from the environment.
 
     Raises:
-        StoreError: What was handed over cannot be read.
+        StoreError: The environment variable is not JSON.
     """
     text = os.environ.pop(HANDED_OVER, "{}")
     try:
         full: dict[str, str] = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise StoreError(f"{HANDED_OVER} holds no JSON") from error
+        raise StoreError(f"the environment variable {HANDED_OVER} is not valid JSON") from error
     found = []
     for name in names:
         root = as_root(name)

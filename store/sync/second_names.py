@@ -1,7 +1,7 @@
-"""Finds what has two names: roots, folders and files.
+"""Detects roots, folders and files that are reached by two paths.
 
-A folder or file may be reached by several names: by symbolic links (a project that was
-moved, a home folder in another place) and by hard links (backups).
+Symbolic links (a moved project or home folder) and hard links (backups) give a folder or
+file several paths.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from store.sources.base.protocol import Unit
 
 
 def each_once(units: Iterable[Unit]) -> Iterator[Unit]:
-    """Yield the units whose first file is not that of another unit under another name.
+    """Yield units without duplicates, whose first file is another unit's by another path.
 
-    Units of one path are parts of one file, as the sessions of a database are.
+    Units with the same path are parts of one file, such as sessions in a database.
     """
     kept: dict[int, Unit] = {}
     by_inode: dict[int, int] = {}
@@ -40,7 +40,13 @@ def each_once(units: Iterable[Unit]) -> Iterator[Unit]:
 
 
 def known_name(database: Database, kind: str, root: Root) -> Root:
-    """Return the name under which a store has read a root before, else the name given."""
+    """Return the path by which the store already knows a root, else the given one.
+
+    Args:
+        database: The library.
+        kind: The source's kind.
+        root: The root.
+    """
     if not isinstance(root, Path):
         return root
     rows = database.connection.execute(

@@ -17,11 +17,11 @@ PartTuple = tuple[str, str, str, int, str, str, str | None, str | None, int, int
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """What the messages before a place come to.
+    """Totals over the messages before a place in a session.
 
     Attributes:
-        at: ``created_at`` of the last of them, -1 where there is none.
-        position: Its place among those of its millisecond.
+        at: ``created_at`` of the last of them; -1 if there are none.
+        position: Its index among the messages of its millisecond.
         rollups: As ``PreparedSession.rollups``.
     """
 
@@ -35,23 +35,23 @@ NOTHING_CARRIED = Carried()
 
 @dataclass(slots=True)
 class PreparedSession:
-    """A session's rows, but for what only the store knows: its parent and what users set.
+    """A session's rows, without what only the store has: parent ids and the user's changes.
 
     Attributes:
-        metadata: ``metadata_json`` before the user's keys are laid over it.
-        rollups: The five sums, their total, and the cost.
+        metadata: ``metadata_json`` before the user's keys are added.
+        rollups: The five token sums, their total, and the cost.
         messages: In display order.
         message_names: The source ids of ``messages``, one each.
         inherited: Position in ``messages`` to the source id of the original, for copies.
-        keeps_records: Whether ``blocks`` holds the original records; else none are kept.
-        names_count: Whether ``message_names`` only say which message of the session one is.
-        partial: Whether it was read from something beside the session's own files.
-        tells_title: Whether a title that was given before and is not there was taken back.
-        refs: Message id and ``records_json``, for messages that name records.
-        first_record: Where it is not 0, the rows are those of the messages that begin at this
-            record or later; what lies before stays as it is stored.
-        records: The records from there on, which are not in ``blocks`` then.
-        carried: What comes before the message that the next reading begins with.
+        keeps_records: Whether the original records are kept, in ``blocks``.
+        names_count: Whether ``message_names`` are only positions in the session.
+        partial: Whether it was read from another file than the session's own.
+        tells_title: Whether a missing title means that the source removed it.
+        refs: Message id and ``records_json``, for messages that refer to records.
+        first_record: If not 0, the rows are only those of messages that begin at this record
+            or later; earlier stored rows stay.
+        records: The records from there on; ``blocks`` is empty then.
+        carried: Totals over what is before the message that the next reading starts with.
     """
 
     id: str

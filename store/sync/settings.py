@@ -1,4 +1,4 @@
-"""How to sync."""
+"""Settings of a sync."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from store.sync.units import Excludes
 
 BULK_UNITS = 16
-"""So many units or fewer are sessions that grow, or one that is huge: no helpers are started."""
+"""Up to this many units no helpers are started: they are growing sessions, or huge ones."""
 
 
 def default_helpers() -> int:
-    """Return how many helpers this machine has room for; none on a single processor.
+    """Return the number of helper processes for this machine; 0 on a single processor.
 
-    More than three hardly help: writing, which is a third of the work, goes in turns.
+    More than three hardly help, because only one can write at a time, a third of the work.
     """
     affinity = getattr(os, "sched_getaffinity", None)
     processors = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
@@ -28,14 +28,14 @@ def nothing_excluded(workspace: str | None) -> bool:
 
 @dataclass(slots=True)
 class Settings:
-    """How to sync.
+    """Settings of a sync.
 
     Attributes:
-        keep_originals: Whether original records are kept.
-        keep_deleted: Whether sessions stay when their source's file goes away, and messages
-            that their file no longer has.
-        excludes: Says which workspaces stay out; one that can be pickled.
-        helpers: Processes that share the work where there is much to read; 0 does it here.
+        keep_originals: Whether to keep original records.
+        keep_deleted: Whether to keep sessions whose file is deleted, and messages that a
+            file no longer has.
+        excludes: Returns whether to skip a workspace; it must be picklable.
+        helpers: Number of helper processes for large syncs; 0 reads in this process.
         exclusive: Whether to wait for another sync of the same store.
     """
 

@@ -1,4 +1,4 @@
-"""What sync reads: the places where agents leave sessions, or what a user names."""
+"""Targets of a sync: the default places of agents, or paths and URLs that a user names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SQLITE_HEADER = b"SQLite format 3\0"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A root of a source, to be read."""
+    """A source and one of its roots, to sync."""
 
     source: Source
     root: Root
@@ -32,23 +32,23 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class StoreTarget:
-    """A SQLite file that no source claims: perhaps a store."""
+    """A SQLite file that no source recognizes: perhaps a store."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class FolderTarget:
-    """A folder that is no source: a workspace to filter by."""
+    """A folder that no source recognizes: a workspace to filter by."""
 
     path: Path
 
 
 def classify(named: Root, sources: Iterable[Source]) -> Target | StoreTarget | FolderTarget:
-    """Say what a path or URL is that a user named, by its content.
+    """Return what a path or URL is, judged by its content.
 
     Raises:
-        StoreError: It is missing, cannot be read, or is nothing that is known.
+        StoreError: It is missing, cannot be read, or is of no known kind.
     """
     sources = tuple(sources)
     if isinstance(named, ServerUrl):
@@ -62,7 +62,7 @@ def classify(named: Root, sources: Iterable[Source]) -> Target | StoreTarget | F
     if path.is_dir():
         return FolderTarget(real_path(path))
     if not path.is_file():
-        raise StoreError(f"{path} is no file and no folder")
+        raise StoreError(f"{path} is not a file or folder")
     try:
         with open_regular(path) as file:
             head = file.read(len(SQLITE_HEADER))
@@ -71,17 +71,17 @@ def classify(named: Root, sources: Iterable[Source]) -> Target | StoreTarget | F
     if head == SQLITE_HEADER:
         return StoreTarget(path)
     known = ", ".join(source.label for source in sources)
-    what = "empty" if not head else "no session file that is known"
+    what = "empty" if not head else "not a known session file"
     raise StoreError(f"{path} is {what} (known: a three-table SQLite store, {known})")
 
 
 def classify_server(url: ServerUrl, sources: Iterable[Source]) -> Target:
-    """Say whose database on a server is, by its tables.
+    """Return the target for a database on a server, recognized by its tables.
 
     Raises:
-        StoreError: It cannot be read, or is nothing that is known.
+        StoreError: It cannot be read, or no known agent has such tables.
     """
-    # Not before a server is named: it brings the event loop.
+    # Imported here: only servers need asyncio.
     from store.sources.base.servers.recognising import recognised
 
     return Target(recognised(url, sources), url)
@@ -93,7 +93,14 @@ def default_targets(
     environment: Mapping[str, str],
     home: Path,
 ) -> list[Target]:
-    """Return the roots that exist of the enabled sources, each once, with the config's paths."""
+    """Return the existing roots of the enabled sources, default and configured, each once.
+
+    Args:
+        settings: Which sources are enabled, and their configured paths.
+        sources: The known sources.
+        environment: The process's environment variables.
+        home: The user's home folder.
+    """
     targets: dict[tuple[str, str], Target] = {}
     for source in sources:
         if not settings.reads(source.kind):
@@ -107,7 +114,7 @@ def default_targets(
 
 
 def target_store_path(target: Target) -> Path:
-    """Return the store of its own that a source opened by name is synced into."""
+    """Return the path of the temporary store for a source that was opened by its path."""
     folder = private_folder(scratch_dir() / "targets")
     name = f"{target.source.kind}\0{identity(target.root)}".encode("utf-8", "surrogatepass")
     return folder / f"{hashlib.blake2b(name, digest_size=12).hexdigest()}.sqlite"

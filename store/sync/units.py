@@ -1,4 +1,4 @@
-"""What sync has read already, with the stamps the files had then."""
+"""State of the units that were synced: their files' stamps and their sessions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from store.sync.jsontext import clean, json_text
 from store.system.clock import Clock
 
 Excludes = Callable[[str | None], bool]
-"""Says whether sessions of a workspace stay out of the store."""
+"""Returns whether to leave out the sessions of a workspace."""
 
 
 @dataclass(slots=True)
 class Job:
-    """A unit that moved since it was read, or never was.
+    """A unit to read: new, or changed since it was read.
 
     Attributes:
-        stored: The unit's ``stamp_json`` when it was listed; None when it is new.
-        attempts: How often another sync was found to have written it meanwhile.
-        whole: Whether it is read for more than what was added to its files.
+        stored: The unit's ``stamp_json`` when it was listed; None if it is new.
+        attempts: How many times another sync wrote it meanwhile.
+        whole: Whether to read it whole, not only what was added to its files.
     """
 
     source: Source
@@ -38,14 +38,14 @@ class Job:
 
 @dataclass(slots=True)
 class UnitState:
-    """What ``source_units.stamp_json`` says.
+    """Content of ``source_units.stamp_json``.
 
     Attributes:
-        version: The source's ``version`` when it read; a newer one reads again.
+        version: As ``version_of`` at the reading; another version requires a new one.
         files: Path, inode, size and mtime (ns) of each file.
         offsets: Consumed bytes of each file.
         excluded: Workspaces whose sessions were left out.
-        sessions: Ids of the sessions that the unit held.
+        sessions: Ids of the unit's sessions.
     """
 
     version: int
@@ -56,27 +56,34 @@ class UnitState:
 
     @classmethod
     def parse(cls, text: str) -> UnitState:
-        """Read it back."""
+        """Return the state from its stored text."""
         return cls(*orjson.loads(text))
 
     def text(self) -> str:
-        """Return it as it is stored."""
+        """Return the text to store."""
         return json_text([self.version, self.files, self.offsets, self.excluded, self.sessions])
 
 
 ROWS_VERSION = 1
-"""Raised when sync makes other rows of the same drafts: every unit is read again then."""
+"""Version of the rows that sync makes from drafts; after a change every unit is read again."""
 
 
 def version_of(source: Source) -> int:
-    """Return the version of the rows that a source's units become; a source has 1 or its own."""
+    """Return the version of a source's rows; a source's own version defaults to 1."""
     return 1000 * ROWS_VERSION + int(getattr(source, "version", 1))
 
 
 def state_of(
     source: Source, stamps: Sequence[FileStamp], excluded: list[str], sessions: list[str]
 ) -> UnitState:
-    """Return what to remember of a unit that was read."""
+    """Return the state to store for a unit that was read.
+
+    Args:
+        source: The unit's source.
+        stamps: State of its files when they were read.
+        excluded: Workspaces whose sessions were left out.
+        sessions: Ids of its sessions.
+    """
     return UnitState(
         version_of(source), _files(stamps), [stamp.offset for stamp in stamps], excluded, sessions
     )
@@ -91,7 +98,13 @@ def _files(stamps: Sequence[FileStamp]) -> list[list[str | int]]:
 
 
 def stored_units(database: Database, kind: str, root: Root) -> dict[str, str]:
-    """Return ``stamp_json`` by key of what was read below a root."""
+    """Return the ``stamp_json`` of a root's synced units, by key.
+
+    Args:
+        database: The library.
+        kind: The source's kind.
+        root: The root.
+    """
     return dict(
         database.connection.execute(
             "SELECT key, stamp_json FROM source_units WHERE kind = ? AND root = ?",
@@ -101,7 +114,7 @@ def stored_units(database: Database, kind: str, root: Root) -> dict[str, str]:
 
 
 def stored_unit(database: Database, job: Job) -> str | None:
-    """Return ``stamp_json`` of one unit as it is now."""
+    """Return the currently stored ``stamp_json`` of a unit."""
     row = database.connection.execute(
         "SELECT stamp_json FROM source_units WHERE kind = ? AND root = ? AND key = ?",
         (job.source.kind, clean(str(job.root)), clean(job.unit.key)),
@@ -110,13 +123,21 @@ def stored_unit(database: Database, job: Job) -> str | None:
 
 
 def same_mapping(job: Job) -> bool:
-    """Say whether a unit was last read with the mapping that its source has now."""
+    """Return whether a unit was last read with the current mapping version."""
     stored = job.stored
     return stored is None or UnitState.parse(stored).version == version_of(job.source)
 
 
 def moved(source: Source, unit: Unit, stored: str | None, excludes: Excludes) -> bool:
-    """Return whether a unit has to be read (again)."""
+    """Return whether a unit is new or changed and has to be read.
+
+    Args:
+        source: The unit's source.
+        unit: The unit as listed.
+        stored: Its stored ``stamp_json``, if any.
+        excludes: The current exclusions; a unit with sessions that were excluded and no
+            longer are is read again.
+    """
     if stored is None:
         return True
     state = UnitState.parse(stored)
@@ -133,7 +154,14 @@ def where(job: Job) -> tuple[str, str, str]:
 
 
 def save(database: Database, job: Job, state: UnitState, clock: Clock) -> None:
-    """Remember that a unit was read."""
+    """Store the state of a unit that was read.
+
+    Args:
+        database: The library, in a transaction.
+        job: The unit.
+        state: The state.
+        clock: Gives ``synced_at``.
+    """
     database.connection.execute(
         "INSERT INTO source_units(kind, root, key, session_id, stamp_json, synced_at) "
         "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT(kind, root, key) DO UPDATE SET "
@@ -151,7 +179,14 @@ def save(database: Database, job: Job, state: UnitState, clock: Clock) -> None:
 
 
 def drop(database: Database, kind: str, root: Root, keys: Sequence[str]) -> None:
-    """Forget that units were read, and what they depended on."""
+    """Delete the stored state and dependencies of units.
+
+    Args:
+        database: The library, in a transaction.
+        kind: The source's kind.
+        root: The units' root.
+        keys: The units' keys.
+    """
     depending.drop(database, kind, root, keys)
     database.connection.executemany(
         "DELETE FROM source_units WHERE kind = ? AND root = ? AND key = ?",
@@ -160,7 +195,15 @@ def drop(database: Database, kind: str, root: Root, keys: Sequence[str]) -> None
 
 
 def forget_elsewhere(database: Database, job: Job, session_id: str) -> None:
-    """Forget that a session was read from where it no longer lies: it may come back there."""
+    """Delete the state of other units that had a session, which has moved to this unit.
+
+    Its file may return to the old place and is then read again.
+
+    Args:
+        database: The library, in a transaction.
+        job: The unit that has the session now.
+        session_id: The session.
+    """
     database.connection.execute(
         "DELETE FROM source_units WHERE session_id = ? AND kind = ? AND (root, key) <> (?, ?)",
         (session_id, *where(job)),

@@ -1,9 +1,8 @@
-"""Follows sources while agents write them: syncs once, then whenever something changed.
+"""Watches sources while agents write to them: syncs once, then after every change.
 
-The watch is set before the first sync lists anything, so nothing falls in between. What a
-change belongs to is read from its appended bytes where the source can follow its units,
-and is written as any sync writes it: a store that was followed holds what one sync of the
-finished files gives. Now and then everything is listed all the same.
+Watching starts before the first sync lists anything, so no change is missed. Where a source
+supports it, only appended bytes are read. The result is the same as that of one sync of the
+finished files. As a safeguard, everything is also listed from time to time.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ from store.sync.watch_servers import Answer, ServerPolls
 from store.system.clock import Clock, system_clock
 
 TICK_S = 1.0
-"""Between two looks at what no event tells of: processes that were killed, new places."""
+"""Seconds between checks for what has no events: killed processes, new places."""
 NEW_FOLDER_S = 0.3
-"""A new folder is looked into again after this: files may have come before it was watched."""
+"""A new folder is checked again after this: files may be older than its watch."""
 RETRY_S = 3.0
 QUIET_PRAGMAS = ("PRAGMA cache_size = -8192", "PRAGMA wal_autocheckpoint = 1000",
                  "PRAGMA shrink_memory")  # fmt: skip
@@ -52,20 +51,20 @@ Say = Callable[[dict[str, Any]], None]
 
 @dataclass(slots=True)
 class Watch:
-    """One watcher of a store.
+    """A watcher of a store.
 
     Attributes:
-        targets: Returns what is watched; asked again and again, as places may appear.
-        stop: Ends it.
-        say: Takes events: ``{"event": "standby" | "watching"}``, ``summary`` with what the
-            first sync did, ``{"event": "synced", "synced": sessions, "session": an id of
-            them, "at": epoch ms}``, ``{"event": "activity", "session", "state", "at"}`` with
-            null as the state where a session's process has ended, and ``{"event":
-            "trouble", "message"}``.
-        on_progress: Takes the progress of the first sync.
-        scope: Names the targets where they are not the usual ones.
-        poll: Whether files are looked at beside what events tell: ``auto`` (those that
-            changed lately), ``always`` (new files in all folders too), or ``never``.
+        targets: Returns what to watch; called repeatedly, as places may appear.
+        stop: Ends the watcher.
+        say: Receives events: ``{"event": "standby" | "watching"}``, ``summary`` with the
+            result of the first sync, ``{"event": "synced", "synced": number of sessions,
+            "session": the id of one, "at": epoch ms}``, ``{"event": "activity", "session",
+            "state", "at"}`` with a null state when a session's process has ended, and
+            ``{"event": "trouble", "message"}``.
+        on_progress: Receives the progress of the first sync.
+        scope: Name of the targets if they are not the default places.
+        poll: Which files to poll beside the system's events: ``auto`` (recently changed
+            ones), ``always`` (also new files in all folders), or ``never``.
     """
 
     database: Database
@@ -91,10 +90,10 @@ class Watch:
     _file: tuple[int, int] | None = None
 
     def run(self) -> None:
-        """Watch until ``stop`` is raised; waits while another watcher does.
+        """Watch until ``stop`` is set; wait first while another watcher runs.
 
         Raises:
-            StoreError: The store cannot be used, or was taken away.
+            StoreError: The store cannot be used, or its file was removed.
         """
         path, self._file = self.database.path, _identity(self.database)
         standby = lambda: self.say({"event": "standby"})  # noqa: E731
@@ -112,7 +111,7 @@ class Watch:
                     board.clear()
 
     def _follow(self, board: ActivityBoard) -> None:
-        """Watch the folders that there are now; return when there are others."""
+        """Watch the current folders; return when the set of folders has changed."""
         self._named = self.targets()
         targets = self._targets = each_target_once(self.database, self._named)
         folders = folders_of(targets)
@@ -138,7 +137,7 @@ class Watch:
                            self._polls.due(), *self._looked_into.values()])  # fmt: skip
                 seen = events.wait(max(0.001, due - now))
                 if not seen.ended:
-                    self._take(board, targets, self._told(seen.paths))
+                    self._take(board, targets, self._reported(seen.paths))
                 if time.monotonic() - looked >= LOOK_S and self.poll != "never":
                     looked = time.monotonic()
                     self._take(board, targets, self._recent.look())
@@ -146,12 +145,12 @@ class Watch:
             events.close()
             self._polls.close()
 
-    def _told(self, paths: frozenset[str]) -> frozenset[str]:
-        """Return what events told of, under the names by which it is watched."""
+    def _reported(self, paths: frozenset[str]) -> frozenset[str]:
+        """Return the paths of events, below the watched folders' own paths."""
         if not paths:
             return paths
         found = self._paths.as_watched(paths)
-        self._recent.told(found)
+        self._recent.note_reported(found)
         return found
 
     def _catch_up(self, targets: Sequence[Target]) -> None:
@@ -177,9 +176,9 @@ class Watch:
         )  # fmt: skip
 
     def _tick(self, board: ActivityBoard, targets: Sequence[Target], events: Events) -> bool:
-        """Look at what no event tells of; return whether the same folders are to be watched."""
+        """Check what has no events; return whether the folders to watch are unchanged."""
         if _identity(self.database) != self._file:
-            raise StoreError(f"{self.database.path} was taken away; it is no longer followed")
+            raise StoreError(f"{self.database.path} was removed or replaced; the watcher has ended")
         self.followers.drop_idle()
         with self._tried_again(targets):
             if not board.is_empty:
@@ -191,7 +190,7 @@ class Watch:
     def _take(
         self, board: ActivityBoard, targets: Sequence[Target], paths: frozenset[str]
     ) -> None:
-        """Bring in what changed, and what is due."""
+        """Sync changed paths, and list the roots that are due."""
         now = time.monotonic()
         again = [path for path, at in self._looked_into.items() if at <= now]
         for path in again:
@@ -206,14 +205,14 @@ class Watch:
                     self._list(target)
                     self._show_activity(board, target)
             for answer in self._polls.answers():
-                self._heed(answer)
+                self._take_answer(answer)
         for path in paths:
             if os.path.isdir(path):
                 self._looked_into[path] = now + NEW_FOLDER_S
 
     @contextlib.contextmanager
     def _tried_again(self, targets: Sequence[Target]) -> Iterator[None]:
-        """Tell of trouble with the store, such as a full disk, and list everything later."""
+        """Report errors of the store, such as a full disk, and list everything later."""
         try:
             yield
         except (StoreError, sqlite3.OperationalError) as error:
@@ -232,8 +231,8 @@ class Watch:
             self._pace.wanted(target)
         self._bring_in_moved(target, found or ())
 
-    def _heed(self, answer: Answer) -> None:
-        """Bring in what a server told of, and tell of one that cannot be read."""
+    def _take_answer(self, answer: Answer) -> None:
+        """Sync a server's changes, or report that it cannot be read."""
         target = answer.target
         if answer.trouble is not None:
             message = str(answer.trouble)
@@ -263,7 +262,7 @@ class Watch:
             self._say_changed(sync.changed)
 
     def _list(self, target: Target) -> None:
-        """List a whole root and bring in what moved."""
+        """List a whole root and sync what changed."""
         if target in self._silent:
             with self._pace.measured(target):
                 return
@@ -285,7 +284,7 @@ class Watch:
                 self._say_activity(session, state)
 
     def _attend(self, *, start: bool = False) -> None:
-        """Look for the processes of sessions that seem to run."""
+        """Look for the processes of sessions that seem to be running."""
         if self._attendance is not None:
             if start:
                 self._attendance.start()

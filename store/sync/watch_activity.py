@@ -1,7 +1,7 @@
-"""What sources say that their sessions do now, and which processes run them, beside the rows.
+"""Maintains ``live_activity``: the current state of sessions and the processes that run them.
 
-Some agents say what they do (``ActivitySource``); the processes of others are looked for.
-When a process has ended its row stays, as ``gone``: whatever its session seems to do is over.
+Some agents record their state (``ActivitySource``); for others the process is searched. When
+a process has ended, its row stays with the state ``gone``, and the session counts as ended.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from store.system.processes import Process, is_alive, lock_is_held, process_of, 
 Row = tuple[str, int, str]
 """State, since, and the process as JSON."""
 Change = tuple[str, str | None]
-"""A session and what it does now; None where its process has ended."""
+"""A session's id and its state now; None if its process has ended."""
 LOOK_EVERY_MS = 2_000
-"""Pace at which the process of a session is looked for that has none yet."""
+"""Interval of the search for the process of a session that has none yet."""
 
 
 @dataclass(slots=True)
 class ActivityBoard:
-    """Keeps ``live_activity`` of some roots.
+    """Writes the ``live_activity`` rows of some roots.
 
     Attributes:
-        alive: Says whether a process runs; None where that cannot be told.
+        alive: Returns whether a process runs; None if that is unknown.
     """
 
     database: Database
@@ -52,13 +52,13 @@ class ActivityBoard:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no process is known that runs a session."""
+        """Whether no session is known to have a running process."""
         return all(
             state == GONE for rows in self._shown.values() for state, _, _ in rows.values()
         )
 
     def clear(self) -> None:
-        """Take away what this watcher showed, and what those that have ended left behind."""
+        """Delete the rows of this watcher and of watchers that have ended."""
         connection = self.database.connection
         with transaction(connection, self.database.path):
             rows = connection.execute("SELECT session_id, watcher_json FROM live_activity")
@@ -72,7 +72,12 @@ class ActivityBoard:
         self._shown.clear()
 
     def show(self, kind: str, root: Path, said: Iterable[RunningSession]) -> list[Change]:
-        """Make the store say what a source says.
+        """Store the running sessions that a source reports.
+
+        Args:
+            kind: The source's kind.
+            root: The source's root.
+            said: Its running sessions.
 
         Returns:
             The sessions whose activity changed.
@@ -93,7 +98,7 @@ class ActivityBoard:
         return self._put(kind, root, before | self._left(before, rows) | rows, rows)
 
     def _left(self, before: dict[str, Row], rows: dict[str, Row]) -> dict[str, Row]:
-        """Return what became of the sessions that no process speaks of any more."""
+        """Return rows for sessions that are no longer reported: as gone, unless idle."""
         return {
             name: (GONE, since, process)
             for name, (state, since, process) in before.items()
@@ -120,13 +125,13 @@ class ActivityBoard:
     def write(
         self, kind: str, root: Path | str, rows: dict[str, Row], gone: Iterable[str] = ()
     ) -> None:
-        """Write some rows, and take others away.
+        """Write some rows and delete others.
 
         Args:
             kind: The source's kind.
             root: Its root.
-            rows: By session.
-            gone: Sessions whose rows are taken away.
+            rows: The rows by session id.
+            gone: Ids of the sessions whose rows are deleted.
         """
         connection, now = self.database.connection, self.clock()
         watcher, gone = orjson.dumps(self._watcher.as_json()).decode(), list(gone)
@@ -149,10 +154,10 @@ class ActivityBoard:
 
 @dataclass(slots=True)
 class Attendance:
-    """Finds the processes of sessions whose agents do not say which run them.
+    """Finds the processes of sessions whose agents do not record them.
 
     Attributes:
-        processes: Returns the processes that run now.
+        processes: Returns the running processes.
     """
 
     board: ActivityBoard
@@ -160,25 +165,25 @@ class Attendance:
     _open: dict[str, None] = field(default_factory=dict)
     _found: dict[str, Row] = field(default_factory=dict)
     _unseen: set[str] = field(default_factory=set)
-    """Sessions that moved although no process was seen: one in a container may run them."""
+    """Sessions that changed without a visible process: it may run in a container."""
     _looked_at: int = 0
 
     def __post_init__(self) -> None:
-        """Ask here alone: the judgement is what the rows and ``live_activity`` say."""
+        """Let only this watcher search processes; others then rely on ``live_activity``."""
         leave_to_watcher(self.board.database.path)
 
     def start(self) -> None:
-        """Look for the processes of all sessions that seem to run."""
+        """Look for the processes of all sessions that seem to be running."""
         database, now = self.board.database, self.board.clock()
         found = activities.recently_active(database, now)
         self.moved(row.id for row in found if row.activity in OPEN_STATES)
 
     def moved(self, sessions: Iterable[str]) -> None:
-        """Look for the processes of sessions that were written just now."""
+        """Look for the processes of sessions that were just written."""
         self._open |= dict.fromkeys(sessions)
 
     def look(self) -> list[Change]:
-        """Bring what is known of processes up to date.
+        """Update the known processes.
 
         Returns:
             The sessions whose process has ended.
@@ -208,7 +213,7 @@ class Attendance:
         return found[0] if found is not None else None
 
     def _seems_open(self, row: SessionRow, now: int) -> bool:
-        """Say whether a session's rows say that it runs, and nothing else tells who runs it."""
+        """Return whether a session seems to be running and its process is otherwise unknown."""
         database, mine = self.board.database, self._found.get(row.id)
         live = live_activities(database, [row.id]).get(row.id)
         if _source(row).get("kind") not in PROGRAMS or (live is not None and mine is None):
@@ -220,7 +225,7 @@ class Attendance:
         if isinstance(lock, str) and lock_is_held(lock) is not None:
             return False
         if mine is not None and mine[0] == ALIVE:
-            # Rows of a process that lives may rest for as long as they like.
+            # A session with a living process may be quiet for any length of time.
             known = known._replace(live={"state": ALIVE} | this_process().as_json())
         return judged_all(database, [known], now)[row.id][0].state in OPEN_STATES
 
@@ -232,7 +237,7 @@ class Attendance:
         )
 
     def _look_for(self, row: SessionRow, processes: Processes, now: int) -> Row | None:
-        """Return the process of a session, or that it has none; None where nothing tells."""
+        """Return a row with a session's process, or as gone; None if that is unknown."""
         source = _source(row)
         kind, path = str(source.get("kind")), str(source.get("path"))
         before = self._found.get(row.id)

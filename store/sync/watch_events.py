@@ -1,7 +1,7 @@
-"""What changed below some folders, told by the system where it can.
+"""Change events for folders, from the system where it supports them.
 
-Where it cannot (file systems of other machines, too many folders, no room for more
-watches), the folders are named in ``polled`` and whoever waits has to look by itself.
+Where it does not (network file systems, too many folders, no more watches available), the
+folders are listed in ``polled`` and the caller has to poll them.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from store.sync.stopping import Stop
 from store.system.silent import is_silent
 
 STEP_MS = 8
-"""Changes are gathered until none has come for so long ..."""
+"""Changes are collected until none has come for this long ..."""
 GATHER_MS = 80
-"""... or for at most so long."""
+"""... or for at most this long."""
 QUIET_STEP_MS = 40
-"""The step where nothing has changed for a while: each step wakes the process."""
+"""The step after a quiet time; each step wakes the process."""
 QUIET_AFTER_S = 20.0
 
 
 @dataclass(slots=True)
 class Seen:
-    """What a wait came to.
+    """Result of a wait.
 
     Attributes:
-        paths: Absolute paths that changed, came or went; empty when time ran out.
-        ended: Whether the wait was broken off.
+        paths: Absolute paths that were changed, created or deleted; empty on a timeout.
+        ended: Whether the wait was stopped.
     """
 
     paths: frozenset[str] = frozenset()
@@ -40,14 +40,14 @@ class Seen:
 
 
 class Events:
-    """Watches folders and all below them, from the moment it is made."""
+    """Watches folders and everything below them, from its creation on."""
 
     def __init__(self, folders: Sequence[Path], stop: Stop) -> None:
         """Start to watch.
 
         Args:
-            folders: Those that are missing are left out.
-            stop: Breaks every wait off.
+            folders: The folders; missing ones are left out.
+            stop: Ends every wait.
         """
         self.folders = [folder for folder in folders if may_be_there(folder)]
         self.polled = [folder for folder in self.folders if is_silent(folder)]
@@ -63,7 +63,7 @@ class Events:
                 self.polled = list(self.folders)
 
     def wait(self, timeout_s: float) -> Seen:
-        """Wait for changes."""
+        """Wait for changes and return them."""
         if self._notify is None:
             return Seen(ended=self._stop.wait(timeout_s))
         timeout_ms = max(1, int(timeout_s * 1000))
@@ -76,7 +76,7 @@ class Events:
         return Seen(frozenset(path for _, path in found))
 
     def are_current(self, folders: Sequence[Path]) -> bool:
-        """Say whether just these folders are watched, and none was replaced since."""
+        """Return whether exactly these folders are watched and none was replaced."""
         there = [folder for folder in folders if may_be_there(folder)]
         return there == self.folders and all(
             _inode(folder) == inode for folder, inode in self._inodes.items()
@@ -90,16 +90,16 @@ class Events:
 
 
 def _notify(folders: list[str]) -> RustNotify:
-    """Watch folders; those below them that may not be entered are left out.
+    """Return a watch of folders; subfolders without permission are left out.
 
     Raises:
-        OSError: There is no room for so many watches.
-        WatchfilesRustInternalError: There is none for this process.
+        OSError: The system's limit of watches is reached.
+        WatchfilesRustInternalError: The process's limit is reached.
     """
     try:
         return RustNotify(folders, False, False, 0, True, False)
     except PermissionError:
-        # Only then: it leaves out, as silently, what there is no room for.
+        # Only in this case: with this flag it also silently ignores reached limits.
         return RustNotify(folders, False, False, 0, True, True)
 
 

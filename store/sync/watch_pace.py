@@ -1,4 +1,4 @@
-"""When a root is listed whole: after changes that nothing else explains, and now and then."""
+"""Decides when a whole root is listed: after unexplained changes, and at intervals."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from store.sync.targets import Target
 
 SAFETY_S = 300.0
-"""Between two listings of a root that the system tells of."""
+"""Seconds between listings of a root that has events."""
 POLL_S = 0.5
-"""Between two listings of a root that it does not tell of, while something moves there."""
+"""Seconds between listings of a root without events, while something changes there."""
 SLOWEST_POLL_S = 5.0
 SLOWER = 1.5
 SHARE = 40
-"""A listing is followed by a pause of this many times its length."""
+"""A listing is followed by a pause of this many times its duration."""
 
 
 @dataclass(slots=True)
@@ -29,13 +29,13 @@ class _Root:
 
 @dataclass(slots=True)
 class Pace:
-    """Says which roots are to be listed, so that listing costs little whatever its length."""
+    """Schedules listings, so that they take a small share of the time however long each is."""
 
     monotonic: Callable[[], float] = time.monotonic
     _roots: dict[Target, _Root] = field(default_factory=dict)
 
     def start(self, targets: Sequence[Target], polled: Sequence[Target]) -> None:
-        """Begin with roots that were all listed just now."""
+        """Start with roots that were all just listed."""
         now = self.monotonic()
         self._roots = {
             target: _Root(target in polled, now + (POLL_S if target in polled else SAFETY_S))
@@ -47,16 +47,16 @@ class Pace:
         return min((root.due for root in self._roots.values()), default=float("inf"))
 
     def is_due(self, target: Target) -> bool:
-        """Say whether a root is to be listed now."""
+        """Return whether a root should be listed now."""
         return self._roots[target].due <= self.monotonic()
 
     def wanted(self, target: Target, in_s: float = 0.0) -> None:
-        """Have a root listed soon: as soon as its last listing has been rested from."""
+        """Schedule a listing of a root soon, but after the pause of its last one."""
         root = self._roots[target]
         root.due = min(root.due, max(self.monotonic() + in_s, root.rests_until))
 
     def moved(self, target: Target) -> None:
-        """Look more often again where something was found."""
+        """Poll a root more often again, since something changed there."""
         root = self._roots[target]
         root.pause = POLL_S
         if root.polled:
@@ -64,9 +64,9 @@ class Pace:
 
     @contextlib.contextmanager
     def measured(self, target: Target) -> Iterator[None]:
-        """List a root in the block; sets when it is listed next."""
+        """Measure a listing done in the block and schedule the next one."""
         root, began = self._roots[target], self.monotonic()
-        # Also where the listing fails, so that it is not tried again at once.
+        # Set first, so that a failing listing is not tried again at once.
         root.due = began + SLOWEST_POLL_S
         yield
         now = self.monotonic()

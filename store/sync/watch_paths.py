@@ -1,7 +1,7 @@
-"""Paths that events tell of, under the names by which their folders are watched.
+"""Translates paths in events to paths below the watched folders.
 
-Events may name a file in another way than the watched folder is named: by what a symbolic
-link leads to, or in other letter case. Folders are therefore compared by device and inode.
+Events may use another path than the watched folder's: a symbolic link's target, or other
+letter case. Folders are therefore compared by device and inode.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class WatchedPaths:
     """Translates the paths of events."""
 
     def __init__(self, watched: Sequence[Path] = ()) -> None:
-        """Take the folders and files that are watched, as they are now."""
+        """Use the folders and files that are watched, as they are now."""
         self._tops = [str(path) for path in watched]
         self._named: dict[Identity, list[str]] = {}
         for top in self._tops:
-            # A file may be another one later, or not be there yet; its folder stays.
+            # A file may be replaced later, or not exist yet; its folder stays.
             for name in (top,) if os.path.isdir(top) else (os.path.dirname(top),):
                 identity = _identity(name)
                 if identity is not None and name not in self._named.setdefault(identity, []):
@@ -30,7 +30,7 @@ class WatchedPaths:
         self._known: dict[str, list[str]] = {}
 
     def as_watched(self, paths: Iterable[str]) -> frozenset[str]:
-        """Return paths with each watched folder under its own name."""
+        """Return paths translated to the watched folders' own paths."""
         return frozenset(name for path in paths for name in self._names_of(path))
 
     def _names_of(self, path: str) -> list[str]:
@@ -40,11 +40,11 @@ class WatchedPaths:
         return [os.path.join(other, name) for other in self._folders(folder)] or self._itself(path)
 
     def _itself(self, path: str) -> list[str]:
-        """Return the names of a path that may be a watched folder itself."""
+        """Return the watched paths of a folder that is itself watched, else the path."""
         return self._named.get(_identity(path) or (0, 0), []) or [path]
 
     def _folders(self, folder: str) -> list[str]:
-        """Return the names of a folder, as far as it lies in one that is watched."""
+        """Return the paths of a folder below the watched folders; empty if it is in none."""
         known = self._known.get(folder)
         if known is not None:
             return known

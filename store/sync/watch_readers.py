@@ -1,4 +1,4 @@
-"""Sessions that grow, kept in memory, so that only their appended bytes are read."""
+"""Keeps growing sessions in memory, so that only their appended bytes are read."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 MOST_FOLLOWERS = 16
 MOST_BYTES = 96 << 20
-"""Source bytes of all sessions that are kept; the newest is kept whatever its size."""
+"""Most source bytes of all kept sessions; the newest is kept whatever its size."""
 IDLE_S = 300.0
-"""A session that has not grown for so long is released, and read whole when it does."""
+"""A session that has not grown for this long is released, and read whole at next growth."""
 MOST_WHOLES = 2
-"""A long session that was read whole so often in a row is held in memory from then on."""
+"""A long session that was read whole this many times in a row is kept in memory."""
 Key = tuple[str, str, str]
 
 
 @dataclass(slots=True)
 class _Kept:
-    """A session that grows.
+    """A growing session.
 
     Attributes:
-        last: What was read of it the last time.
+        last: Its last reading.
     """
 
     follower: Follower
@@ -46,7 +46,7 @@ class _Kept:
     last: ReadUnit | None = None
 
     def in_store(self, stored: str | None) -> dict[str, PreparedSession]:
-        """Return what is in the store, if the last to write the unit was this process."""
+        """Return the stored sessions; empty unless this process wrote the unit last."""
         last = self.last
         if last is None or stored is None or last.saved != stored:
             return {}
@@ -58,29 +58,29 @@ class _Kept:
 
 
 class Followers:
-    """The sessions that grew last."""
+    """Incremental readers of the sessions that grew most recently."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        """Start with none.
+        """Start without sessions.
 
         Args:
-            monotonic: Seconds; says how long a session has not grown.
+            monotonic: Returns seconds, to measure how long a session has not grown.
         """
         self._kept: OrderedDict[Key, _Kept] = OrderedDict()
         self._wholes: dict[Key, int] = {}
         self._monotonic = monotonic
 
     def __len__(self) -> int:
-        """Return how many sessions are kept."""
+        """Return the number of kept sessions."""
         return len(self._kept)
 
     def reading(
         self, jobs: list[Job], settings: Settings, database: Database
     ) -> Iterator[tuple[Job, ReadUnit]]:
-        """Give the units' readings; many at once are no sessions that grow.
+        """Yield the jobs' readings; many jobs at once do not count as growing sessions.
 
-        Long ones are continued from what the library keeps of them, and only held in
-        memory where that cannot be.
+        Long sessions continue from their state in the library, and are kept in memory only
+        if that is impossible.
 
         Args:
             jobs: The units.
@@ -99,7 +99,7 @@ class Followers:
                 yield job, self._read(job, settings)
 
     def _count_wholes(self, key: Key, result: ReadUnit) -> None:
-        """Note how often in a row a long unit had to be read whole."""
+        """Count how many times in a row a long unit had to be read whole."""
         if not result.is_long or result.goes_on:
             self._wholes.pop(key, None)
         elif not result.more:
@@ -107,7 +107,7 @@ class Followers:
             self._wholes[key] = again if result.state is not None else MOST_WHOLES
 
     def drop_idle(self) -> None:
-        """Let sessions go that have not grown for a while."""
+        """Release sessions that have not grown for a while."""
         now = self._monotonic()
         for key in [key for key, kept in self._kept.items() if now - kept.used > IDLE_S]:
             del self._kept[key]

@@ -1,9 +1,9 @@
-"""Looks at the size and time of files that changed lately, for where events say nothing.
+"""Polls size and time of recently changed files, for systems with late or missing events.
 
-On macOS a change is reported when its writer closes the file: a rollout that an agent holds
-open, and a database with an open ``-wal``, grow unseen. Events may fail elsewhere as well. So
-the files that were written lately, and the folders that they lie in, are looked at once a
-second: one ``stat`` each.
+macOS reports a change only when the writer closes the file, so a rollout that an agent keeps
+open, or a database with an open ``-wal``, grows without events. Events may fail elsewhere
+too. Therefore recently written files and their folders are polled once a second, with one
+``stat`` each.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from pathlib import Path
 from store.sources.base.protocol import FileStamp
 
 LOOK_S = 1.0
-"""Pace of the looks."""
+"""Seconds between polls."""
 RECENT_S = 86_400.0
-"""Files that rest for longer are not looked at; a new session begins with a new file."""
+"""Files unchanged for longer than this are not polled; a new session starts a new file."""
 MOST_FILES = 256
 MOST_FOLDERS, MOST_FOLDERS_EAGER = 128, 2_000
-UNTOLD = 3
-"""So many changes of a file that no event told of show that events are silent."""
+UNREPORTED = 3
+"""After this many changes of a file without an event, events count as missing."""
 Sign = tuple[int, int, int]
 """Inode, size in bytes, and time of the last change in ns."""
 
 
 def events_come_late() -> bool:
-    """Say whether this system tells of a file only when its writer closes it."""
+    """Return whether this system reports a change only when the writer closes the file."""
     return sys.platform == "darwin"
 
 
 @dataclass(slots=True)
 class RecentFiles:
-    """The files and folders that are looked at; those that changed last are kept.
+    """The polled files and folders, limited to the most recently changed ones.
 
     Attributes:
-        eager: Whether the folders of sessions that rest are looked at too, as events say
-            nothing of new files there: always on macOS, elsewhere once events were silent.
-        clock: The present, epoch seconds.
+        eager: Whether to poll the folders of unchanged sessions too, because new files there
+            have no events: always on macOS, elsewhere once events were missing.
+        clock: Returns the time in epoch seconds.
     """
 
     eager: bool = field(default_factory=lambda: events_come_late())
@@ -51,12 +51,12 @@ class RecentFiles:
     _folders: OrderedDict[str, Sign | None] = field(default_factory=OrderedDict)
     _always: dict[str, Sign | None] = field(default_factory=dict)
     _tops: list[str] = field(default_factory=list)
-    _untold: dict[str, int] = field(default_factory=dict)
+    _unreported: dict[str, int] = field(default_factory=dict)
 
     def start(self, watched: Iterable[Path]) -> None:
-        """Begin with the paths that are watched: folders, databases and small side files.
+        """Start with the watched paths: folders, databases and small side files.
 
-        A path that is missing counts too: a ``-wal`` comes and goes.
+        Missing paths are included: a ``-wal`` is created and deleted.
         """
         self._files.clear()
         self._folders.clear()
@@ -65,7 +65,7 @@ class RecentFiles:
         self._always = {path: sign_of(path) for path in paths}
 
     def take(self, stamps: Iterable[FileStamp]) -> None:
-        """Look at files from now on, as they were when they were listed."""
+        """Poll files from now on, compared with their state at listing."""
         oldest = (self.clock() - RECENT_S) * 1e9
         for stamp in stamps:
             is_recent = stamp.mtime_ns >= oldest
@@ -82,7 +82,7 @@ class RecentFiles:
         _drop_oldest(self._folders, MOST_FOLDERS_EAGER if self.eager else MOST_FOLDERS)
 
     def look(self) -> frozenset[str]:
-        """Return what has changed since the last look, and since it was taken."""
+        """Return the paths that changed since the last poll."""
         found = set()
         for known in (self._always, self._files, self._folders):
             for path, before in list(known.items()):
@@ -91,22 +91,22 @@ class RecentFiles:
                     known[path] = now
                     found.add(path)
         for path in found.intersection(self._files):
-            self._untold[path] = self._untold.get(path, 0) + 1
-            self.eager = self.eager or self._untold[path] >= UNTOLD
+            self._unreported[path] = self._unreported.get(path, 0) + 1
+            self.eager = self.eager or self._unreported[path] >= UNREPORTED
         return frozenset(found)
 
-    def told(self, paths: Iterable[str]) -> None:
-        """Take what events told of: they are not silent."""
+    def note_reported(self, paths: Iterable[str]) -> None:
+        """Note that these paths had events."""
         for path in paths:
-            self._untold.pop(path, None)
+            self._unreported.pop(path, None)
 
     def _is_below(self, folder: str) -> bool:
-        """Say whether a folder lies in one that is watched; those themselves are known."""
+        """Return whether a folder is below a watched one."""
         return any(folder.startswith(top + os.sep) for top in self._tops)
 
 
 def sign_of(path: str) -> Sign | None:
-    """Return what tells whether a file or folder moved; None where it is not there."""
+    """Return values that change with a file or folder; None if it does not exist."""
     try:
         stat = os.stat(path)
     except (OSError, ValueError):

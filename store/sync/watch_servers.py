@@ -1,10 +1,10 @@
-"""Asks servers now and then whether anything moved, without waiting for one that is silent.
+"""Polls servers for changes, without waiting for one that does not respond.
 
-PostgreSQL tells nobody of writes that its clients do not announce (LISTEN needs a NOTIFY),
-and to have it announce them takes a trigger, which is a change to a database of others. So
-it is asked, about once a second, which is one statement without a table as long as nothing
-was written. Where something was, the signs of all sessions are read, and a pause follows
-that is long beside what this took.
+PostgreSQL does not report writes unless clients announce them (LISTEN needs a NOTIFY), and a
+trigger for that would change a database that is not ours to change. So it is polled about
+once a second; as long as nothing was written, that is one statement that reads no table.
+After a write the change marks of all sessions are read, followed by a pause of many times
+the duration.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from store.sync.targets import Target
 
 POLL_S = 1.0
 PATIENCE_S = 0.25
-"""How long an answer is waited for; one that comes later is taken the next time."""
+"""Seconds to wait for an answer; a later one is taken at the next poll."""
 SLOWEST_S = 15.0
-"""Between two tries with a server that cannot be read; they begin with the usual pause."""
+"""Longest pause between tries with a server that cannot be read; it starts at ``POLL_S``."""
 SHARE = 20
-"""A question is followed by a pause of this many times its length."""
+"""A poll is followed by a pause of this many times its duration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server said.
+    """Result of polling a server.
 
     Attributes:
-        moved: The sessions that moved; None where only a listing can tell.
-        trouble: Why it could not be asked, or None.
+        moved: The sessions that changed; None if a listing is needed to find them.
+        trouble: Why it could not be polled, or None.
     """
 
     target: Target
@@ -45,12 +45,12 @@ class Answer:
 
 
 class ServerPolls:
-    """The servers among some targets."""
+    """Polls of the servers among some targets."""
 
     def __init__(
         self, targets: Sequence[Target] = (), monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        """Begin with servers that were all listed just now."""
+        """Start with servers that were all just listed."""
         self._polls = [
             _Poll(target, target.root, monotonic() + POLL_S)
             for target in targets
@@ -59,11 +59,11 @@ class ServerPolls:
         self._monotonic = monotonic
 
     def due(self) -> float:
-        """Return when the next answer is to be asked for or taken."""
+        """Return when the next poll is due."""
         return min((poll.due for poll in self._polls), default=float("inf"))
 
     def answers(self) -> Iterator[Answer]:
-        """Ask the servers that are due, and yield what came of it."""
+        """Poll the servers that are due and yield their answers."""
         for poll in self._polls:
             if poll.due <= self._monotonic():
                 answer = poll.ask(PATIENCE_S)
@@ -72,14 +72,14 @@ class ServerPolls:
                     yield answer
 
     def close(self) -> None:
-        """Ask no more; a question that is under way is not waited for."""
+        """Stop polling, without waiting for outstanding answers."""
         for poll in self._polls:
             poll.close()
 
 
 @dataclass(slots=True)
 class _Poll:
-    """One server, asked in a thread of its own."""
+    """One server, polled on its own thread."""
 
     target: Target
     url: ServerUrl
@@ -91,7 +91,7 @@ class _Poll:
     _waits: bool = False
 
     def ask(self, patience_s: float) -> Answer | None:
-        """Ask, where no answer is outstanding; None where there is none yet."""
+        """Return the answer to a new or outstanding poll; None if there is none yet."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="server poll", daemon=True)
             self._thread.start()
@@ -109,7 +109,7 @@ class _Poll:
         return None
 
     def close(self) -> None:
-        """End the thread once it has its answer."""
+        """End the thread after its current poll."""
         self._questions.put(False)
 
     def _work(self) -> None:
@@ -124,6 +124,6 @@ class _Poll:
         except ServerTrouble as trouble:
             return Answer(self.target, [], trouble)
         except Exception as error:
-            # Whatever it is costs this server alone, and is told of.
+            # Any error affects only this server, and is reported.
             reason = f"cannot be read: {type(error).__name__}: {error}"
             return Answer(self.target, [], ServerTrouble(self.url, reason))

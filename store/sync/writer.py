@@ -1,4 +1,4 @@
-"""Writes one imported session: only the rows that differ, keeping what the user set."""
+"""Writes one imported session: only rows that differ, keeping the user's changes."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from store.sync.prepared import PreparedSession, prepare
 from store.system.clock import Clock, system_clock
 
 CHANGES_KEPT = 10_000
-"""Rows of ``changes`` that are kept; a poller further behind reads everything again."""
+"""Rows kept in ``changes``; a reader further behind reads everything again."""
 CHANGES_PER_SESSION = 64
-"""Past so many changed messages one row says that the whole session is to be read again."""
+"""With more changed messages than this, one row marks the whole session as changed."""
 
 FORGOTTEN = "forgotten"
-"""Why a session that a user removed for good is not written."""
+"""``Written.skipped`` of a session that the user deleted permanently."""
 
 SESSION_COLUMNS = ", ".join(REQUIRED_COLUMNS["chat_sessions"])
 
 
 @dataclass(slots=True)
 class Written:
-    """What came of writing one session.
+    """Result of writing one session.
 
     Attributes:
         session_id: The session's id in the store.
         skipped: Why nothing was written, or None.
         new: Whether the session was not in the store before.
-        changed: Ids of the sessions that changed: this one, and children relinked to it.
-        moved: Whether its file lies elsewhere than when it was read last.
+        changed: Ids of the sessions that changed: this one, and relinked children.
+        moved: Whether its file has moved since the last reading.
     """
 
     session_id: str
@@ -62,15 +62,15 @@ def write_session(
     keep_originals: bool = True,
     keep_gone: bool = True,
 ) -> Written:
-    """Make the store's session what the draft says; call it in a transaction.
+    """Write a session from its draft and return the result; call it in a transaction.
 
     Args:
-        database: A file of ours, open for writing.
+        database: The library, open for writing.
         kind: The source's kind.
         draft: The session as its source has it now.
-        clock: For the log of changes alone; no row of the session asks it.
-        keep_originals: Whether the original records are kept.
-        keep_gone: Whether what the source no longer has stays, marked so.
+        clock: Gives the time for the change log only; the session's rows do not use it.
+        keep_originals: Whether to keep the original records.
+        keep_gone: Whether to keep what the source no longer has, marked as gone.
     """
     prepared = prepare(kind, draft, keep_originals=keep_originals, compress=False)
     return write_prepared(database, prepared, clock=clock, keep_gone=keep_gone)
@@ -84,21 +84,21 @@ def write_prepared(
     before: PreparedSession | None = None,
     read_from: Collection[str] = (),
     keep_gone: bool = True,
-    keep_told: bool = True,
+    same_mapping: bool = True,
 ) -> Written:
-    """Write a session whose rows are ready; call it in a transaction.
+    """Write a session's prepared rows and return the result; call it in a transaction.
 
     Args:
-        database: A file of ours, open for writing.
+        database: The library, open for writing.
         prepared: The session's rows.
-        clock: For the log of changes alone.
-        before: What the store is known to have of it from the last sync; then only the
-            rows that differ from it are looked at.
-        read_from: The files that it was read from: what the store has of one of them is
-            what this reading replaces, never another copy.
-        keep_gone: Whether messages that the source no longer has stay, marked so.
-        keep_told: Whether it was read as the stored rows were: a workspace or model that the
-            source no longer tells stays then, as does a parent.
+        clock: Gives the time for the change log only.
+        before: The stored rows, if known from the last sync; then only rows that differ
+            from them are compared.
+        read_from: Paths of the files that it was read from; a stored session of one of
+            them is replaced by this reading and not treated as another copy.
+        keep_gone: Whether to keep messages that the source no longer has, marked as gone.
+        same_mapping: Whether the stored rows come from the same mapping version; then a
+            workspace, model or parent that the source no longer has is kept too.
     """
     connection = database.connection
     reason = _forgotten(database, prepared)
@@ -112,12 +112,12 @@ def write_prepared(
         reason = _forgotten(database, prepared)
         if reason is not None:
             return Written(prepared.id, skipped=reason)
-    # First of all: what was written before was adopted too, and is compared with this.
+    # Done first, because the stored session it is compared with was adopted too.
     links.adopt_exported(database, prepared)
     if keep_gone:
-        prepared = with_known_lineage(connection, prepared, same_mapping=keep_told)
+        prepared = with_known_lineage(connection, prepared, same_mapping=same_mapping)
     if prepared.first_record:
-        return _write_added(database, prepared, clock, keep_gone, keep_told)
+        return _write_added(database, prepared, clock, keep_gone, same_mapping)
     known = _in_store(connection, prepared.id)
     if known is not None and prepared.partial and not known.partial:
         return Written(prepared.id, skipped="the session's own files told more")
@@ -126,10 +126,10 @@ def write_prepared(
     renamed: Mapping[str, str] | None = None
     keep_gone = keep_gone and not (known is not None and known.partial and not prepared.partial)
     if keep_gone and known is not None:
-        merged = gone.merged(connection, prepared, same_mapping=keep_told)
+        merged = gone.merged(connection, prepared, same_mapping=same_mapping)
         prepared, renamed = merged.prepared, merged.moved
     found = links.resolve(connection, prepared)
-    new, moved = _write_session_row(database, prepared, found, keep_gone, keep_told)
+    new, moved = _write_session_row(database, prepared, found, keep_gone, same_mapping)
     _write_prompts(database, prepared)
     touched, removed, added = write_messages(
         database, prepared, found, new, moved=renamed, keep_links=keep_gone
@@ -172,7 +172,7 @@ def _relink_calls(
 
 
 def can_go_on(database: Database, prepared: PreparedSession) -> bool:
-    """Say whether what lies before a session's new messages is in the store as it was."""
+    """Return whether the stored part before a session's new messages is unchanged."""
     connection = database.connection
     if _forgotten(database, prepared) is not None:
         return True
@@ -181,21 +181,21 @@ def can_go_on(database: Database, prepared: PreparedSession) -> bool:
         return False
     if prepared.keeps_records:
         return True
-    # Without records nothing tells a message that went away from one of another name.
+    # Without records a removed message cannot be distinguished from a renamed one.
     return _stored_from(connection, prepared) <= {row[0] for row in prepared.messages}
 
 
 def _write_added(
-    database: Database, prepared: PreparedSession, clock: Clock, keep_gone: bool, keep_told: bool
+    database: Database, prepared: PreparedSession, clock: Clock, keep_gone: bool, same_mapping: bool
 ) -> Written:
-    """Write the messages of a session from one on; those before it stay as they are.
+    """Write a session's messages from ``first_record`` on; earlier ones stay.
 
-    The source still has all records, so that a message which is no longer there has become
-    another one, such as a prompt that waited and was sent.
+    The source still has all records, so a missing message has become another one, such as
+    a queued prompt that was sent.
     """
     connection = database.connection
     found = links.standing(connection, prepared)
-    _, moved = _write_session_row(database, prepared, found, keep_gone, keep_told)
+    _, moved = _write_session_row(database, prepared, found, keep_gone, same_mapping)
     _write_prompts(database, prepared)
     stored = _stored_from(connection, prepared)
     renamed = _renamed(connection, prepared, stored)
@@ -219,7 +219,7 @@ def _write_added(
 def _renamed(
     connection: sqlite3.Connection, prepared: PreparedSession, stored: frozenset[str]
 ) -> dict[str, str]:
-    """Return the stored messages that are not there now, with those that have their records."""
+    """Return missing stored messages with the new messages that have their records."""
     missing = sorted(stored - {row[0] for row in prepared.messages})
     if not missing:
         return {}
@@ -242,7 +242,7 @@ def _numbers_in(records_json: str) -> list[int]:
 
 
 def _stored_from(connection: sqlite3.Connection, prepared: PreparedSession) -> frozenset[str]:
-    """Return the ids of the stored messages from a session's first new one on."""
+    """Return the ids of stored messages from the session's first new one on."""
     if not prepared.messages:
         return frozenset()
     first, at = prepared.messages[0][0], prepared.messages[0][4]
@@ -260,7 +260,7 @@ def _write_grown(
     clock: Clock,
     keep_gone: bool,
 ) -> Written:
-    """Write what a session has more, or otherwise, than it was written with before."""
+    """Write what differs from the rows that were written before."""
     if prepared == before:
         return Written(prepared.id)
     grown = what_differs(prepared, before)
@@ -290,7 +290,15 @@ def _write_grown(
 def log_changes(
     database: Database, session_id: str, message_ids: Iterable[str], clock: Clock
 ) -> None:
-    """Tell pollers what moved: these messages, or the session's row or whole of it (NULL)."""
+    """Add changes to the change log.
+
+    Args:
+        database: The library, in a transaction.
+        session_id: The session that changed.
+        message_ids: Its changed messages; with none or too many, one row with a NULL message
+            stands for the whole session.
+        clock: Gives ``changed_at``.
+    """
     messages = list(message_ids)
     rows: list[str | None] = [*messages] if 0 < len(messages) <= CHANGES_PER_SESSION else [None]
     now = clock()
@@ -301,7 +309,7 @@ def log_changes(
 
 
 def trim_changes(database: Database) -> None:
-    """Drop all but the newest rows of the log of changes."""
+    """Delete all but the newest rows of the change log."""
     database.connection.execute(
         "DELETE FROM changes WHERE seq <= (SELECT max(seq) FROM changes) - ?", (CHANGES_KEPT,)
     )
@@ -321,10 +329,10 @@ def _forgotten(database: Database, prepared: PreparedSession) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the store says of a session that is there.
+    """Facts about a stored session.
 
     Attributes:
-        path: Where it was read from.
+        path: The file that it was read from.
         has_gone: Whether it has messages that its source no longer has.
         partial: As in ``SessionDraft``.
     """
@@ -334,7 +342,7 @@ class _Known:
     partial: bool
 
     def grows(self, prepared: PreparedSession) -> bool:
-        """Say whether a reading can be compared with the one before it alone."""
+        """Return whether a reading may be compared only with the previous one."""
         same = self.path == prepared.path and self.partial == prepared.partial
         return same and not self.has_gone
 
@@ -360,19 +368,19 @@ def _write_session_row(
     prepared: PreparedSession,
     found: links.Links,
     keep_gone: bool,
-    keep_told: bool,
+    same_mapping: bool,
 ) -> tuple[bool, bool]:
-    """Return whether the session is new, and whether its row was written.
+    """Write the session's row; return whether it is new, and whether the row changed.
 
     Args:
-        database: A file of ours.
+        database: The library.
         prepared: The session.
-        found: What it refers to.
-        keep_gone: Whether what the source no longer has stays.
-        keep_told: Whether that goes for workspace and model too.
+        found: Its resolved links.
+        keep_gone: Whether to keep what the source no longer has.
+        same_mapping: Whether to keep workspace and model too.
     """
     connection = database.connection
-    keep_told = keep_gone and keep_told
+    same_mapping = keep_gone and same_mapping
     stored = connection.execute(
         f"SELECT {SESSION_COLUMNS} FROM chat_sessions WHERE id = ?", (prepared.id,)
     ).fetchone()
@@ -381,7 +389,7 @@ def _write_session_row(
     if stored is not None:
         permissions, metadata = stored[6], stored[7]
         archived = keeping.archived_at(archived, keeping.said_archived_at(metadata), stored[17])
-        if keep_told:
+        if same_mapping:
             workspace = workspace or stored[2]
             model = stored[3] if model == json_text(UNKNOWN_MODEL) else model
     row = (

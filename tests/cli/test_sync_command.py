@@ -36,15 +36,15 @@ def test_what_cannot_be_synced(run: Run, tmp_path: Path, demo: Path) -> None:
     (tmp_path / "empty").mkdir()
     os.mkfifo(tmp_path / "pipe.jsonl")
     for name, reason in ((tmp_path / "missing", "does not exist"),
-                         (tmp_path / "empty", "holds no sessions"),
-                         (tmp_path / "pipe.jsonl", "is no file and no folder")):
+                         (tmp_path / "empty", "has no sessions"),
+                         (tmp_path / "pipe.jsonl", "is not a file or folder")):
         result = run("sync", name)
         assert result.code == 1 and reason in result.err and result.err.count("\n") == 1
-    other = "is a database of no known agent; where it is a store, open it by its name"
+    other = "is not the database of a known agent; to browse it as a store, run"
     for root, reason in (
         ("n" * 300, f"{'n' * 300} cannot be read: File name too long"),
         (os.fsdecode(b"\xff"), "\N{REPLACEMENT CHARACTER} does not exist"),
-        (str(demo), f"{demo} {other}"),
+        (str(demo), f"{demo} {other} 'backscroll {demo}'"),
     ):
         result = run("sync", root)
         assert (result.code, result.err) == (1, f"backscroll: {reason}\n")

@@ -382,7 +382,7 @@ def renamed(draft: SessionDraft) -> SessionDraft:
 
 def test_a_newer_mapping_doubles_nothing_without_originals(database: Database) -> None:
     unkept(database, said(*"abcd"))
-    unkept(database, renamed(said(*"abcd")), keep_told=False)
+    unkept(database, renamed(said(*"abcd")), same_mapping=False)
     assert marked(shown(database)) == "abcd"
     unkept(database, renamed(said(*"abcde")))
     assert marked(shown(database)) == "abcde"
@@ -391,11 +391,11 @@ def test_a_newer_mapping_doubles_nothing_without_originals(database: Database) -
 def test_a_newer_mapping_keeps_what_is_gone_without_originals(database: Database) -> None:
     """The file no longer has the first lines, such as those of a fork whose base is gone."""
     unkept(database, said(*"abcd"))
-    unkept(database, renamed(said(*"cd")), keep_told=False)
+    unkept(database, renamed(said(*"cd")), same_mapping=False)
     assert marked(shown(database)) == "(a)(b)cd"
     unkept(database, renamed(said(*"cde")))
     assert marked(shown(database)) == "(a)(b)cde"
-    unkept(database, renamed(said(*"abcde")), keep_told=False)
+    unkept(database, renamed(said(*"abcde")), same_mapping=False)
     assert marked(shown(database)) == "abcde"
 
 
@@ -405,7 +405,7 @@ def test_messages_that_a_newer_mapping_joins_are_there_once_without_originals(
     unkept(database, said(*"abc"))
     joined = renamed(said("a", "c"))
     joined.messages[0].parts.append(text_part("b", START))
-    unkept(database, joined, keep_told=False)
+    unkept(database, joined, same_mapping=False)
     assert marked(shown(database)) == "abc"
-    unkept(database, said(*"abc"), keep_told=False)
+    unkept(database, said(*"abc"), same_mapping=False)
     assert marked(shown(database)) == "abc"

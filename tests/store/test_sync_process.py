@@ -175,7 +175,7 @@ def test_stores_of_others_and_of_newer_versions_are_left_alone(tree: Path, tmp_p
 def test_wrong_usage_is_2_and_an_unknown_source_1(tmp_path: Path) -> None:
     assert command("--no-such-option").returncode == 2
     done = command("--store", str(tmp_path / "s.db"), "--kind", "nothing")
-    assert (done.returncode, done.stderr) == (1, "no source is called nothing\n")
+    assert (done.returncode, done.stderr) == (1, "no source named nothing\n")
 
 
 def test_the_records_of_every_part_are_lines_of_the_file(tree: Path, tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_what_a_target_is(tree: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is empty"):
         classify(tmp_path / "empty", sources)
     (tmp_path / "notes.txt").write_text("hello")
-    with pytest.raises(StoreError, match="no session file that is known"):
+    with pytest.raises(StoreError, match="not a known session file"):
         classify(tmp_path / "notes.txt", sources)
     with pytest.raises(StoreError, match="does not exist"):
         classify(tmp_path / "gone", sources)

@@ -163,14 +163,14 @@ def test_what_no_event_told_of_makes_it_look_everywhere(
     recent.start([tmp_path])
     recent.take(next(iter(LineSource().units(tmp_path, []))).stamps)
     assert recent.look() == frozenset()
-    for number in range(watch_recent.UNTOLD + 1):
-        assert recent.eager is (number >= watch_recent.UNTOLD)
+    for number in range(watch_recent.UNREPORTED + 1):
+        assert recent.eager is (number >= watch_recent.UNREPORTED)
         with path.open("a") as out:
             out.write("x" * (number + 1))
         assert recent.look() == {str(path)}
         if number == 0:
-            recent.told([str(path)])
-            recent._untold[str(path)] = 1
+            recent.note_reported([str(path)])
+            recent._unreported[str(path)] = 1
     path.unlink()
     assert str(path) in recent.look() and sign_of(str(path)) is None
     assert recent.look() == frozenset()

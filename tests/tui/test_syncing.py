@@ -75,7 +75,7 @@ async def test_a_watcher_that_ends_by_itself_is_told_and_started_again(tmp_path:
             file.rename(tmp_path / f"away-{file.name}")
         while len(failures) < 2:
             await asyncio.sleep(0)
-        assert failures[1].endswith("was taken away; it is no longer followed")
+        assert failures[1].endswith("was removed or replaced; the watcher has ended")
         for file in sorted(tmp_path.glob("away-*")):
             file.rename(tmp_path / file.name.removeprefix("away-"))
         with (root / "projects" / "-work" / "s.jsonl").open("a") as out:
