@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from store.config import described
+from store.exports.registry import FORMATS
 from store.system.streams import guard_streams
 from tui.cli import COMMANDS
 from tui.keys.registry import key_table
@@ -31,12 +32,19 @@ def setting_table() -> str:
                       ""])  # fmt: skip
 
 
+def format_table() -> str:
+    """Return the Markdown table of the export formats."""
+    rows = [f"| `{format.name}` | {format.help} |" for format in FORMATS.values()]
+    return "\n".join(["| format | what it is |", "|---|---|", *rows]) + "\n"
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
-    "docs/keys.md": ("keys", key_table),
-    "docs/command-line.md": ("commands", command_table),
-    "docs/settings.md": ("settings", setting_table),
+    "keys": ("docs/keys.md", key_table),
+    "commands": ("docs/command-line.md", command_table),
+    "formats": ("docs/command-line.md", format_table),
+    "settings": ("docs/settings.md", setting_table),
 }
-"""The marker and the table of each page."""
+"""The page and the table of each marker."""
 
 
 def filled(text: str, name: str, table: str) -> str:
@@ -67,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m tui.documents", description=__doc__)
     parser.parse_args(arguments)
-    for name, (marker, table) in TABLES.items():
+    for marker, (name, table) in TABLES.items():
         page = Path(name)
         written = filled(page.read_text(encoding="utf-8"), marker, table())
         page.write_text(written, encoding="utf-8")

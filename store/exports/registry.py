@@ -21,13 +21,14 @@ class Format:
 
     Attributes:
         name: As in ``--to``.
-        help: What comes out, in a few words.
+        help: What comes out, in a few words, for ``--help`` and ``docs/command-line.md``.
         suffix: The usual end of such a file's name.
         whole: Whether it holds every row, hidden ones too, unless a view is asked for.
         writer: ``module:function`` of its ``Writer``.
         context: Whether it is always made of the context view.
         named: ``module:function`` that gives the name an agent finds the file by, from the
             export's id and the session's ``created_at`` (epoch ms).
+        details: What ``--help`` says after that and a comma.
     """
 
     name: str
@@ -37,32 +38,43 @@ class Format:
     writer: str
     context: bool = False
     named: str | None = None
+    details: str = ""
 
 
 FORMATS = {
     format.name: format
     for format in (
         Format("json", "every row, as one document", ".json", True,
-               "store.exports.json_export:write_json"),
-        Format("jsonl", "every row, one a line; what import reads", ".jsonl", True,
-               "store.exports.jsonl:write_jsonl"),
+               "store.exports.json_export:write_json",
+               details='{"session": row, "messages": [{"message": row, "parts": [row, ...]}, ...]};'
+               " a row is by column name, its JSON columns decoded and without the suffix _json"),
+        Format("jsonl", "every row, one a line", ".jsonl", True,
+               "store.exports.jsonl:write_jsonl",
+               details='as {"type": "session", "message" or "part", "data": row}; for import'),
         Format("ui-messages", "the AI SDK's UIMessage array", ".json", False,
                "store.exports.ui_messages:write_ui_messages"),
         Format("markdown", "a readable document", ".md", False,
                "store.exports.markdown:write_markdown"),
         Format("claude-code", "a session file that Claude Code resumes", ".jsonl", False,
-               "store.exports.claude_code.chain:write_claude_code", context=True),
+               "store.exports.claude_code.chain:write_claude_code", context=True,
+               details="with the messages that the model would be sent now; if --out is a folder,"
+               " it is named by the session's UUID"),
         Format("codex", "a rollout that Codex resumes", ".jsonl", False,
                "store.exports.codex.rollout:write_codex", context=True,
-               named="store.exports.codex.rollout:file_name"),
+               named="store.exports.codex.rollout:file_name",
+               details="with the same messages as claude-code"),
         Format("opencode", "a session that opencode imports", ".json", False,
-               "store.exports.opencode.session_file:write_opencode"),
+               "store.exports.opencode.session_file:write_opencode",
+               details="as a new one, with `opencode import FILE`"),
         Format("gemini", "a session file that Gemini CLI resumes", ".jsonl", False,
                "store.exports.gemini.session_file:write_gemini", context=True,
-               named="store.exports.gemini.session_file:file_name"),
+               named="store.exports.gemini.session_file:file_name",
+               details="with the same messages as claude-code; put it into the project's chats"
+               " folder: if --out is that folder, it gets the right name"),
         Format("pi", "a session file that pi resumes", ".jsonl", False,
                "store.exports.pi.session_file:write_pi", context=True,
-               named="store.exports.pi.session_file:file_name"),
+               named="store.exports.pi.session_file:file_name",
+               details="with the same messages as claude-code; for `pi --session FILE`"),
     )
 }  # fmt: skip
 

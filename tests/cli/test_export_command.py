@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from store.engine.schema import CONTRACT_INDEXES, CONTRACT_TABLES
+from store.exports.registry import FORMATS
 from tests.cli.conftest import Run
 
 
@@ -22,6 +23,12 @@ def test_to_stdout_and_to_a_file_are_the_same(
     assert run("export", "retry-loop", "--to", to, "--out", file).code == 0
     assert file.read_text(encoding="utf-8") == result.out
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_its_help_says_what_each_format_is(run: Run) -> None:
+    words = " ".join(run("export", "--help").out.split())
+    for format in FORMATS.values():
+        assert f" {format.name} {format.help}" in words and format.details in words
 
 
 def test_whole_formats_hold_hidden_rows_and_say_nothing(run: Run, demo: Path) -> None:

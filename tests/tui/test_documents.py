@@ -23,9 +23,9 @@ README = PAGES["README.md"]
 SETUP = "python3 -m venv .venv && .venv/bin/pip install --quiet --editable "
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_the_tables_are_those_of_the_declarations(name: str) -> None:
-    marker, table = TABLES[name]
+@pytest.mark.parametrize("marker", TABLES)
+def test_the_tables_are_those_of_the_declarations(marker: str) -> None:
+    name, table = TABLES[marker]
     assert filled(PAGES[name], marker, table()) == PAGES[name], "run: python -m tui.documents"
 
 

@@ -1,19 +1,5 @@
 """Write one session to stdout or to a file.
 
-Formats:
-  json         {"session": row, "messages": [{"message": row, "parts": [row, ...]}, ...]}
-               rows by column name, JSON columns decoded and without the suffix _json
-  jsonl        {"type": "session"|"message"|"part", "data": row}, one a line; for import
-  ui-messages  the AI SDK's UIMessage array
-  markdown     a readable document
-  claude-code  a session file for Claude Code, with the messages that the model would be
-               sent now; if --out is a folder, it is named by the session's UUID
-  codex        a rollout for Codex, with the same messages
-  opencode     a file for `opencode import FILE`, which makes a new session
-  gemini       a session file for Gemini CLI, with the same messages as claude-code; put it into
-               the project's chats folder: if --out is that folder, it gets the right name
-  pi           a file for `pi --session FILE`, with the same messages as claude-code
-
 json and jsonl contain every row. The others omit hidden messages unless --hidden is given, and
 report their number on stderr. Queued messages are in json and jsonl only.
 """
@@ -22,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
@@ -39,11 +26,23 @@ from tui.cli.stores import needs_store, store_for_reading
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments."""
+    """Declare the arguments, and list the formats below them."""
+    parser.epilog = _formats()
     add_view_arguments(parser)
     parser.add_argument("--to", choices=tuple(FORMATS), required=True, help="the format")
     parser.add_argument("--out", type=Path, metavar="PATH", help="write to this file or folder")
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
+
+
+def _formats() -> str:
+    """Return what each format is, for ``--help``."""
+    lines = ["formats:"]
+    for format in FORMATS.values():
+        words = ", ".join(filter(None, (format.help, format.details)))
+        lines += textwrap.wrap(
+            words, 96, initial_indent=f"  {format.name:<13}", subsequent_indent=" " * 15,
+            break_on_hyphens=False)
+    return "\n".join(lines)
 
 
 def run(options: argparse.Namespace) -> int:
