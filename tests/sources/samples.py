@@ -13,15 +13,24 @@ DATA = Path(__file__).parent.parent / "data"
 
 
 class Sample(NamedTuple):
-    """A sample.
+    """A sample, and what holds for it alone.
 
     Attributes:
         kind: The source's kind.
         root: Relative to the folder of all samples.
+        home: Where the program keeps its sessions, below the home folder; of the first sample
+            of a kind, None where there is no usual place.
+        workspace: Whether any of its sessions names a folder.
+        ids: The fields that name a record, where it is read without them too.
+        values: How many kinds of values its records have at least.
     """
 
     kind: str
     root: str
+    home: str | None = None
+    workspace: bool = True
+    ids: tuple[str, ...] = ()
+    values: int = 16
 
     @property
     def name(self) -> str:
@@ -45,23 +54,26 @@ def path_of(target: Target) -> Path:
 
 
 SAMPLES = (
-    Sample("claude-code", "claude-code/home/.claude"),
-    Sample("codex", "codex/home"),
+    Sample("claude-code", "claude-code/home/.claude", home=".claude"),
+    Sample("codex", "codex/home", home=".codex"),
     Sample("codex", "codex/0.171.0"),
     Sample("codex", "codex/0.98.0"),
-    Sample("opencode", "opencode"),
+    Sample("opencode", "opencode", home=".local/share/opencode"),
     Sample("opencode", "opencode/legacy"),
-    Sample("gemini", "gemini"),
+    Sample("gemini", "gemini", home=".gemini", ids=("id",)),
     Sample("gemini", "gemini_rewritten"),
     Sample("gemini", "gemini_0_20"),
-    Sample("pi", "pi/sessions"),
-    Sample("pi", "pi/1.6.0"),
-    Sample("copilot", "copilot"),
-    Sample("copilot", "copilot_forked"),
-    Sample("aider", "aider/.aider.chat.history.md"),
+    Sample("pi", "pi/sessions", home=".pi/agent/sessions", ids=("id", "parentId")),
+    Sample("pi", "pi/1.6.0", ids=("id", "parentId")),
+    Sample("copilot", "copilot", home=".copilot", ids=("id",)),
+    Sample("copilot", "copilot_forked", ids=("id",)),
+    Sample("aider", "aider/.aider.chat.history.md", home=".aider.chat.history.md"),
     Sample("aider", "aider_lines/.aider.chat.history.md"),
-    Sample("y-agent", "y-agent/data"),
+    Sample("y-agent", "y-agent/data", home=".local/state/y-agent/data", ids=("message_id",)),
     Sample("hub", "hub/hub.db"),
-    Sample("lionagi", "lionagi/state.db"),
-    Sample("viben", "viben/.viben"),
+    # Its sessions name a project, and this one has no path.
+    Sample("lionagi", "lionagi/state.db", home=".lionagi/state.db", workspace=False),
+    Sample("viben", "viben/.viben", home=".viben", ids=("id",)),
 )
+FIRST = {sample.kind: sample for sample in reversed(SAMPLES)}
+"""The one of each kind that is tried where one is enough."""

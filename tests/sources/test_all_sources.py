@@ -22,27 +22,22 @@ from store.sync.targets import Target, classify, default_targets
 from store.system.locations import library_path
 from tests.cli.conftest import Run, home, run
 from tests.sources import grown
-from tests.sources.samples import SAMPLES, Sample, path_of
+from tests.sources.samples import FIRST, SAMPLES, Sample, path_of
 
 __all__ = ["home", "run"]
 STATES = {
     "input-streaming", "input-available", "approval-requested", "approval-responded",
     "output-available", "output-error", "output-denied",
 }  # fmt: skip
-HOMES = {
-    "claude-code": ".claude", "codex": ".codex", "opencode": ".local/share/opencode",
-    "gemini": ".gemini", "pi": ".pi/agent/sessions", "copilot": ".copilot",
-    "aider": ".aider.chat.history.md", "y-agent": ".local/state/y-agent/data",
-    "lionagi": ".lionagi/state.db", "viben": ".viben",
-}  # fmt: skip
+HOMES = {kind: sample.home for kind, sample in FIRST.items() if sample.home is not None}
 """Where each program keeps its sessions; a hub has no usual place."""
 KINDS = [source.kind for source in all_sources()]
-FIRST = {sample.kind: sample for sample in reversed(SAMPLES)}
 
 
 class Read(NamedTuple):
     """A sample that was synced twice, and how its files were before."""
 
+    sample: Sample
     target: Target
     database: Database
     drafts: dict[str, SessionDraft]
@@ -65,7 +60,7 @@ def read(
         sync.run([target])
         written.append(len(sync.changed))
     drafts, _ = grown.read_all(target.source, path_of(target))
-    yield Read(target, database, drafts, before, written)
+    yield Read(sample, target, database, drafts, before, written)
     database.close()
 
 
@@ -105,17 +100,9 @@ def test_sessions_say_where_they_are_from(read: Read) -> None:
         assert row["created_at"] > 0 and row["updated_at"] > 0
 
 
-WITHOUT_WORKSPACE = {
-    "lionagi": "its sessions name a project, and the sample's project has no path",
-}
-
-
 def test_most_sessions_have_a_workspace(read: Read) -> None:
     found = rows(read.database, "SELECT workspace_root FROM chat_sessions")
-    if read.target.source.kind not in WITHOUT_WORKSPACE:
-        assert any(row["workspace_root"] for row in found)
-
-
+    assert any(row["workspace_root"] for row in found) or not read.sample.workspace
 
 
 def test_messages_stand_in_the_sources_order(read: Read) -> None:

@@ -136,12 +136,12 @@ def lines_of(path: Path) -> Lines:
     return [line for line in path.read_bytes().split(b"\n") if line]
 
 
-OF_LINES = [
-    sample
-    for sample in SAMPLES
-    if sample.kind in ("claude-code", "codex", "gemini", "pi", "copilot", "viben", "y-agent")
-    and sample.root not in ("gemini_0_20",)
-]
+OF_LINES = [sample for sample in SAMPLES if files_of(sample, path_of(sample.target()))]
+
+
+def test_every_source_of_lines_is_tried() -> None:
+    known = {"claude-code", "codex", "gemini", "pi", "copilot", "viben", "y-agent"}
+    assert {sample.kind for sample in OF_LINES} >= known and len(OF_LINES) > 11
 
 
 @pytest.fixture(params=OF_LINES, ids=lambda sample: sample.name)

@@ -75,7 +75,7 @@ def written(copy: Copy, changed: Place | None = None, damaged: Path | None = Non
 
 
 def test_the_sample_has_many_kinds_of_values(copy: Copy) -> None:
-    assert len(copy.found) > 15 and written(copy) > 0
+    assert len(copy.found) >= copy.sample.values and written(copy) > 0
 
 
 @settings(max_examples=20)

@@ -13,20 +13,8 @@ from tests.sources import grown
 from tests.sources.samples import SAMPLES, Sample, path_of
 from tests.sources.test_damaged_lines import files_of, lines_of
 
-OWN_ID = {
-    "gemini": ("id",),
-    "pi": ("id", "parentId"),
-    "copilot": ("id",),
-    "viben": ("id",),
-    "y-agent": ("message_id",),
-}
-"""The field that names a record, by source; Codex has none that it needs."""
 HEADS = ("session", "session.start", "session.resume")
-OF_IDS = [
-    sample
-    for sample in SAMPLES
-    if sample.kind in OWN_ID and sample.root not in ("gemini_0_20", "gemini_rewritten")
-]
+OF_IDS = [sample for sample in SAMPLES if sample.ids]
 
 
 def read(sample: Sample, root: Path) -> dict[str, SessionDraft]:
@@ -60,7 +48,7 @@ def test_no_record_has_an_id(copied: tuple[Sample, Path]) -> None:
     sample, root = copied
     whole = read(sample, root)
     for path in files_of(sample, root):
-        lines = [without_id(line, OWN_ID[sample.kind]) for line in lines_of(path)]
+        lines = [without_id(line, sample.ids) for line in lines_of(path)]
         path.write_bytes(b"\n".join(lines) + b"\n")
     found = read(sample, root)
     assert found.keys() == whole.keys()

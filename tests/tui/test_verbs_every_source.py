@@ -11,14 +11,13 @@ from store.resume.registry import AGENTS
 from store.sync.engine import Sync
 from store.sync.settings import Settings
 from tests.exports.claude_checker import check
-from tests.sources.samples import SAMPLES, Sample
+from tests.sources.samples import FIRST, Sample
 from tests.tui.verbs_app import running
 
 COMMANDS = {
     "claude-code": "claude --resume ", "codex": "codex resume ", "gemini": "gemini --resume ",
     "opencode": "opencode import /", "pi": "pi --session ",
 }  # fmt: skip
-FIRST = {sample.kind: sample for sample in reversed(SAMPLES)}
 
 
 @pytest.fixture(params=list(FIRST))
