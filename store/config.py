@@ -118,8 +118,8 @@ class UiSettings(Section):
     """``[ui]``: how it looks.
 
     Attributes:
-        theme: A Textual theme's name, or auto, dark, light. Without one, the last choice, else
-            the terminal's colours decide.
+        theme: A Textual theme's name, or auto, dark, light. Without it: the theme
+            that you chose last, else the one that fits the terminal's colours.
         group: How the session list is grouped until you choose another way.
         sort: How the session list is sorted until you choose another way.
         mouse: Use the mouse.

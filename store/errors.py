@@ -34,6 +34,19 @@ class NotFound(BackscrollError):
     """No session, message or part has the name that was given."""
 
 
+def no_session(name: str) -> NotFound:
+    """Return the error for a session that the store does not have."""
+    return NotFound(f"No session with id {name!r}. Run `backscroll sessions` to list them.")
+
+
+def no_message(name: str, session_id: str) -> NotFound:
+    """Return the error for a message that a session does not have."""
+    return NotFound(
+        f"No message with id {name!r} in session {session_id}."
+        f" Run `backscroll show {session_id} --json` to list them."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """One of several matches of a name.

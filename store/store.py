@@ -47,18 +47,19 @@ class Store:
 
     @classmethod
     async def open(
-        cls, path: Path, *, create: bool = False, clock: Clock = system_clock
+        cls, path: str | Path, *, create: bool = False, clock: Clock = system_clock
     ) -> Store:
         """Open a store file.
 
         Args:
-            path: The SQLite file.
+            path: The SQLite file. ``~`` is not expanded.
             create: Make it, with our schema, where it is missing; migrate it where it is old.
             clock: Returns the present as epoch ms.
 
         Raises:
             StoreError: The file is missing or is no store.
         """
+        path = Path(path)
         store = cls(path, clock=clock)
         if create:
             await asyncio.to_thread(lambda: open_database(path, create=True, write=False).close())

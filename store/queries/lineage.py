@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from store.engine.database import Database
 from store.engine.reading import Column, number, number_or_none, text
-from store.errors import NotFound
+from store.errors import no_session
 from store.queries.helpers import shown_in_tree, without_helpers
 
 LineageKind = Literal["root", "fork", "subagent", "continuation", "unknown"]
@@ -273,7 +273,7 @@ def _own_kind(db: Database, session_id: str) -> tuple[LineageKind, str | None]:
         {"1": session_id},
     ).fetchone()
     if row is None:
-        raise NotFound(f"no session with id {session_id!r}")
+        raise no_session(session_id)
     kind, parent_id, has_copies = row
     parent = text(parent_id)
     return _kind(db, text(kind), parent, bool(has_copies)), parent

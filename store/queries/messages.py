@@ -19,7 +19,7 @@ from store.engine.reading import (
     number,
     part_row,
 )
-from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound
+from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound, no_message
 from store.rows import MessageRow, PartRow
 
 Cursor = tuple[int, str]
@@ -238,7 +238,7 @@ def resolve_message(db: Database, session_id: str, name: str) -> MessageRow:
             raise Ambiguous(name, "messages", choices, more=len(found) > MOST_CHOICES)
         if found:
             return found[0]
-    raise NotFound(f"no message with id {name!r} in session {session_id}")
+    raise no_message(name, session_id)
 
 
 def _beginnings(db: Database, rows: Sequence[MessageRow]) -> list[tuple[str, ...]]:

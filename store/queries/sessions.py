@@ -14,7 +14,7 @@ import orjson
 
 from store.engine.database import Database
 from store.engine.reading import decoded, number, session_columns, session_row
-from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound
+from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound, no_session
 from store.queries.helpers import without_helpers
 from store.queries.workspaces import names_of
 from store.rows import SessionRow
@@ -195,7 +195,7 @@ def resolve(db: Database, name: str) -> SessionRow:
             raise Ambiguous(name, "sessions", choices, more=len(found) > MOST_CHOICES)
         if found and (row := get(db, found[0])):
             return row
-    raise NotFound(f"No session with id {name!r}. Run `backscroll sessions` to list them.")
+    raise no_session(name)
 
 
 def _choice(db: Database, row: SessionRow) -> Choice:

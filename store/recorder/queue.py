@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 
 from store.engine.database import Database
-from store.errors import NotFound, Refused
+from store.errors import NotFound, Refused, no_message
 from store.recorder.json_text import storable
 from store.recorder.message import Messages
 from store.recorder.procedures import Operation, Procedure
@@ -114,7 +114,7 @@ def find(db: Database, session_id: str, name: str | None) -> str:
             {"1": session_id, "2": storable(name)},
         ).fetchone()
         if found is None:
-            raise NotFound(f"no message with id {name!r} in session {session_id}")
+            raise no_message(name, session_id)
     if not found[1]:
         raise Refused(f"message {name} is not queued")
     return str(found[0])

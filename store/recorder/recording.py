@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from store.activity.judgement import activity_of, stored_activity
-from store.errors import NotFound, Refused
+from store.errors import Refused, no_message
 from store.ids import IdMinter
 from store.queries import sessions
 from store.recorder import lookup, writing
@@ -518,7 +518,7 @@ class Recording:
         work = partial(lookup.by_name, session_id=self.session_id, name=message_id)
         found = yield Operation(work)
         if found is None:
-            raise NotFound(f"no message with id {message_id!r} in session {self.session_id}")
+            raise no_message(message_id, self.session_id)
         stored = yield Operation(partial(lookup.load, message_id=found))
         return self._messages.resumed(stored)
 

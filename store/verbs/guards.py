@@ -5,7 +5,7 @@ from __future__ import annotations
 from store.activity.judgement import Unsettled, current, unsettled_of
 from store.activity.states import WAITING_STATES
 from store.engine.database import Database
-from store.errors import NotFound, Refused
+from store.errors import Refused, no_message, no_session
 from store.queries.sessions import get
 
 OPEN_CALLS = ("input-streaming", "input-available", "approval-responded")
@@ -21,7 +21,7 @@ def require_session(db: Database, session_id: str) -> None:
         "SELECT 1 FROM chat_sessions WHERE id = $1", {"1": session_id}
     ).fetchone()
     if found is None:
-        raise NotFound(f"no session with id {session_id!r}")
+        raise no_session(session_id)
 
 
 def require_visible_message(db: Database, session_id: str, message_id: str) -> str:
@@ -43,7 +43,7 @@ def require_visible_message(db: Database, session_id: str, message_id: str) -> s
         {"1": message_id},
     ).fetchone()
     if row is None:
-        raise NotFound(f"no message with id {message_id!r}")
+        raise no_message(message_id, session_id)
     owner, role, hidden, queued, cancelled = row
     if owner != session_id:
         raise Refused(f"message {message_id} belongs to session {owner}, not to {session_id}")

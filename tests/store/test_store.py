@@ -35,6 +35,14 @@ async def test_what_is_written_is_read(tmp_path: Path) -> None:
         assert await names(store) == ["one"]
 
 
+async def test_a_path_may_be_text(tmp_path: Path) -> None:
+    async with await Store.open(str(tmp_path / "s.db"), create=True) as store:
+        await store.write(add, "one")
+        assert (await names(store), store.path) == (["one"], tmp_path / "s.db")
+    with pytest.raises(StoreError, match="does not exist"):
+        await Store.open(str(tmp_path / "missing.db"))
+
+
 async def test_a_change_that_fails_leaves_nothing(tmp_path: Path) -> None:
     def half(database: Database) -> None:
         add(database, "half")

@@ -117,14 +117,14 @@ async def test_rewind_previews_hides_and_restores(tmp_path: Path) -> None:
         await at(run, 3)
         await run.press("r")
         shown = run.dialog()
-        assert "files are not touched" in shown
+        assert "files are not changed" in shown
         assert "4 messages, 2 tool calls, 2.0k tokens" in shown
         assert "6 messages, 3 tool calls, 3.0k tokens" in shown
         await run.press("escape")
         assert len(visible(path, SESSION)) == 8
         await run.press("r", "enter")
         assert visible(path, SESSION) == [message_id(n) for n in range(4)]
-        assert run.last == "Hidden: 4 messages, files were not touched · U undoes"
+        assert run.last == "Hidden: 4 messages, files were not changed · U undoes"
         await run.press("x")
         assert run.last == "Restored 4 messages · U undoes"
         assert len(visible(path, SESSION)) == 8

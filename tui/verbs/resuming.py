@@ -11,7 +11,7 @@ from textual.app import SuspendNotSupported
 from textual.geometry import Size
 
 from store.engine.database import Database
-from store.errors import BackscrollError, NotFound, Refused
+from store.errors import BackscrollError, Refused, no_session
 from store.ids import derived_session_id
 from store.queries.sessions import get
 from store.resume.planning import ResumePlan, note_exported, start, with_prompt, write_file
@@ -33,7 +33,7 @@ COMMAND_ROWS = 2
 def _plan(db: Database, session_id: str) -> ResumePlan:
     row = get(db, session_id)
     if row is None:
-        raise NotFound(f"no session with id {session_id!r}")
+        raise no_session(session_id)
     return plan(db, row, os.environ, Path.home())
 
 

@@ -81,7 +81,7 @@ async def rewind_to(
     if done is not None:
         host.rewinds[session_id] = Rewound(target, done.value.last_at)
         hidden = counted(done.value.messages, "message")
-        report_done(host, f"hidden: {hidden}, files were not touched")
+        report_done(host, f"hidden: {hidden}, files were not changed")
 
 
 def _dialog(known: Rewinds, message_id: str, *, latest: bool) -> ChooseDialog:
@@ -91,7 +91,7 @@ def _dialog(known: Rewinds, message_id: str, *, latest: bool) -> ChooseDialog:
     if known.turn is not None:
         name = "Hide the latest turn" if latest else "Hide this turn and all after it"
         options.append(Option(name, known.before_turn, _words(known.turn)))
-    notes = [words(("Hidden messages stay in the store; ", "muted"), ("files are not touched",
+    notes = [words(("Hidden messages stay in the store; ", "muted"), ("files are not changed",
              "text bold"), (".", "muted"))]
     return ChooseDialog("Rewind", options, notes=notes, verb="hide",
                         start=1 if nothing and len(options) > 1 else 0)
