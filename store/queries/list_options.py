@@ -42,6 +42,7 @@ class Sort(NamedTuple):
         newest_first: Whether this is the order of the last change. An index of the store has it,
             so the first page is read by itself; and the first session stays first as it grows.
         active_first: Whether sessions that wait, run or have failed come before all others.
+        ascending: Whether the smallest come first; the header of the list shows which.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Sort(NamedTuple):
     date: Literal["updated_at", "created_at"] = "updated_at"
     newest_first: bool = False
     active_first: bool = False
+    ascending: bool = False
 
 
 SORTS: Mapping[str, Sort] = _by_name(

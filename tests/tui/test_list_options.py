@@ -17,7 +17,8 @@ from tui.sessions.header import ListOrder
 async def test_a_sort_needs_nothing_but_its_declaration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    titles = Sort("title", "by title", "title", "lower({title}), s.id DESC", "title")
+    titles = Sort("title", "by title", "title", "lower({title}), s.id DESC", "title",
+                  ascending=True)
     monkeypatch.setitem(SORTS, "title", titles)
     told = [Told("ses_a", "pi"), Told("ses_b", "Aider"), Told("ses_c", "pi")]
     app = browser(put(tmp_path / "s.db", told), sort="title", group="none")
@@ -25,7 +26,7 @@ async def test_a_sort_needs_nothing_but_its_declaration(
         pane = await settled(app, pilot)
         rows = [pane.view.rows[rowid].id for rowid in pane.view.model.rowids]
         assert rows == ["ses_b", "ses_c", "ses_a"]
-        assert pane.query_one(ListOrder).render_line(0).text.split()[:2] == ["by", "title"]
+        assert pane.query_one(ListOrder).render_line(0).text.split() == ["by", "title", "↑"]
 
 
 async def test_a_column_needs_nothing_but_its_declaration(

@@ -97,14 +97,15 @@ class ListTitle(HeaderPart):
 
 
 class ListOrder(HeaderPart):
-    """``recent ↓``, beside the filter."""
+    """``recent ↓``, beside the filter; the arrow is up where the smallest are first."""
 
     DEFAULT_CSS = "ListOrder { height: 1; width: 14; }"
     list_query: reactive[ListQuery] = reactive(ListQuery())
 
     def render_line(self, y: int) -> Strip:
         """Draw the order at the right edge."""
-        words = f"{SORTS[self.list_query.sort].label} {glyphs().down} "
+        sort = SORTS[self.list_query.sort]
+        words = f"{sort.label} {glyphs().up if sort.ascending else glyphs().down} "
         pad = " " * max(0, self.size.width - cells(words))
         return strip_of(Line(((pad + words, "faint"),)), self.size.width, paint_of(self.app))
 
