@@ -63,8 +63,9 @@ class MessageDraft:
     Attributes:
         source_id: Identifies the message within its session at the source; never reused.
         created_at: The source's time, epoch ms; sync raises it to the previous message's.
-        metadata: ``usage`` (five disjoint buckets), ``model``, ``origin``, ``hidden_at``,
-            ``system_prompt_digest`` and whatever else the source tells.
+        metadata: ``usage`` (a count for each of ``store.usage.BUCKETS``), ``model``
+            (``{provider_id, model_id}``), ``origin`` (``human`` for what the person typed),
+            ``hidden_at``, ``system_prompt_digest`` and whatever else the source tells.
         inherited_from: The ``source_id`` of the original in the parent session, for copies.
         records: Records of the message as a whole that belong to none of its parts.
         answer: Which answer an assistant message holds; None where nothing has an id, and the
