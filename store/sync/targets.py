@@ -58,7 +58,7 @@ def classify(named: Root, sources: Iterable[Source]) -> Target | StoreTarget | F
     if found is not None:
         return Target(found[0], found[1].absolute())
     if not path.exists():
-        raise StoreError(f"{path} does not exist")
+        raise StoreError(f"{path} does not exist{_meant(str(named), sources)}")
     if path.is_dir():
         return FolderTarget(real_path(path))
     if not path.is_file():
@@ -73,6 +73,14 @@ def classify(named: Root, sources: Iterable[Source]) -> Target | StoreTarget | F
     known = ", ".join(source.label for source in sources)
     what = "empty" if not head else "not a known session file"
     raise StoreError(f"{path} is {what} (known: a three-table SQLite store, {known})")
+
+
+def _meant(name: str, sources: Iterable[Source]) -> str:
+    """Return a question for a name that is like a source's, else nothing."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, [source.kind for source in sources], n=1)
+    return f". Did you mean the source {near[0]}?" if near else ""
 
 
 def classify_server(url: ServerUrl, sources: Iterable[Source]) -> Target:

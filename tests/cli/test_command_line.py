@@ -67,6 +67,16 @@ def test_no_command(run: Run) -> None:
     assert run("nonsense").code == 2
 
 
+def test_help_of_a_mistyped_command(run: Run) -> None:
+    result = run("help", "sesions")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (
+        "backscroll: no command is called 'sesions'. Did you mean `backscroll help sessions`?\n"
+    )
+    assert run("help", "zzz").err.endswith("'zzz'. See `backscroll --help`.\n")
+    assert run("help").code == run("help", "version").code == 0
+
+
 def test_store_may_stand_before_the_command(run: Run, demo: Path, tmp_path: Path) -> None:
     other = tmp_path / "missing.db"
     assert run("--store", other, "sessions").code == 1

@@ -17,6 +17,11 @@ def test_says_where_was_looked(run: Run, home: Path) -> None:
     assert run("sources", "--problems").out.endswith("\nnothing that was read is damaged\n")
 
 
+def test_what_was_found_is_in_one_column(run: Run) -> None:
+    lines = run("sources").out.splitlines()
+    assert len({line.index("  nothing there") for line in lines if ".aider" not in line}) == 1
+
+
 def test_counts_what_lies_there_and_lists_problems(run: Run, claude_home: Path) -> None:
     (file,) = claude_home.rglob("*.jsonl")
     before = next(p for p in run("sources", "--json").json if p["found"])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sqlite3
 from pathlib import Path
 
@@ -30,6 +31,20 @@ def test_a_folder_and_a_kind_by_name(run: Run, claude_home: Path, tmp_path: Path
     assert result.code == 0
     assert result.out.startswith("1 new and 0 changed sessions from 1 of 1 files")
     assert run("sync", "claude-code", "--store", store).out.startswith("no sessions found")
+
+
+def test_a_source_by_nearly_its_name(run: Run) -> None:
+    result = run("sync", "claude")
+    assert result.code == 1
+    assert result.err == "backscroll: claude does not exist. Did you mean the source claude-code?\n"
+
+
+def test_problems_of_another_store_are_listed_by_what_is_printed(
+    run: Run, claude_home: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "a b.db"
+    command = run("sync", "--store", store).err.rpartition("see: backscroll ")[2]
+    assert "✗ 1 problem" in run(*shlex.split(command)).out
 
 
 def test_what_cannot_be_synced(run: Run, tmp_path: Path, demo: Path) -> None:

@@ -60,6 +60,21 @@ def test_without_a_terminal_what_cannot_be_opened_is_told_first(
     assert "needs a terminal" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("word", "way_out"),
+    [("seshions", "Did you mean `backscroll sessions`?"), ("zzz", "See `backscroll --help`.")],
+)
+def test_a_word_that_is_no_file_may_be_a_command(
+    word: str, way_out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = f"no command, file or folder is called '{word}'. {way_out}"
+    assert main([word]) == 1
+    assert capsys.readouterr().err == f"backscroll: {told}\n"
+    with pytest.raises(BackscrollError) as raised:
+        startup.open_library(word, None)
+    assert str(raised.value) == told
+
+
 def test_a_store_opens_as_it_is(tmp_path: Path) -> None:
     path = put(tmp_path / "host.db", some(2))
     library = startup.open_library(str(path), None)

@@ -129,8 +129,20 @@ def _run(argv: Sequence[str]) -> int:
     return _guarded(command, options)
 
 
+def near_command(word: str) -> str | None:
+    """Return the command whose name is most like a word, or None."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, COMMAND_NAMES, n=1)), None)
+
+
 def _without_command(argv: Sequence[str]) -> int:
     """Print help or the version where they are asked for; anything else is wrong usage."""
+    if argv[:1] == ["help"] and argv[1:] and argv[1] not in ("help", "version", "-h", "--help"):
+        near = near_command(argv[1])
+        hint = f" Did you mean `backscroll help {near}`?" if near else " See `backscroll --help`."
+        print(f"backscroll: no command is called {argv[1]!r}.{hint}", file=sys.stderr)
+        return USAGE
     if "--version" in argv or argv[:1] == ["version"]:
         from backscroll import __version__
 

@@ -18,7 +18,10 @@ from store.engine.database import Database
 from tui.cli.output import Printer, home_path, local_time, print_json
 from tui.cli.stores import store_for_reading
 from tui.kit import figures
+from tui.kit.text import cells
 
+MOST_PATH_COLUMNS = 32
+"""A longer path does not widen the column."""
 Place = dict[str, Any]
 
 
@@ -40,8 +43,10 @@ def run(options: argparse.Namespace) -> int:
         print_json(found)
         return 0
     printer = Printer()
-    for place in found:
-        _print_place(printer, place)
+    paths = [home_path(place["path"]) for place in found]
+    width = max((cells(path) for path in paths if cells(path) <= MOST_PATH_COLUMNS), default=0)
+    for place, path in zip(found, paths, strict=True):
+        _print_place(printer, place, path + " " * (width - cells(path)))
     if options.problems and not any(place["problems"] for place in found):
         printer.line(printer.paint("nothing that was read is damaged"))
     return 0
@@ -59,12 +64,12 @@ def _add_problems(database: Database | None, found: list[Place]) -> None:
         ]
 
 
-def _print_place(printer: Printer, place: Place) -> None:
+def _print_place(printer: Printer, place: Place, path: str) -> None:
     style = "ok" if place["found"] else "faint"
     pieces = [
         printer.paint("● " if place["found"] else "○ ", style),
         printer.paint(f"{place['label']:<14}", "bold"),
-        printer.paint(f"{home_path(place['path'])}  ", "faint"),
+        printer.paint(f"{path}  ", "faint"),
     ]
     if not place["enabled"]:
         pieces.append(printer.paint("switched off in the configuration", "faint"))

@@ -25,6 +25,7 @@ import argparse
 import asyncio
 import contextlib
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -76,7 +77,9 @@ def run(options: argparse.Namespace) -> int:
     for place in summary.unreadable:
         note(place)
     if summary.problems:
-        note(f"{figures.count_of(summary.problems, 'problem')}; see: backscroll sources --problems")
+        store = f" --store {shlex.quote(options.store)}" if options.store else ""
+        count = figures.count_of(summary.problems, "problem")
+        note(f"{count}; see: backscroll sources --problems{store}")
     return 1 if summary.unreadable else 0
 
 
@@ -170,7 +173,7 @@ def _sentence(summary: Summary) -> str:
     if not summary.units and summary.unreadable:
         return "no sessions could be read"
     if not summary.units:
-        return "no sessions found; backscroll sources says where they were looked for"
+        return "no sessions found; `backscroll sources` shows where it looked"
     return (
         f"{summary.new:,} new and {summary.updated:,} changed sessions from {summary.read:,} of "
         f"{summary.units:,} files in {summary.seconds:.1f} s"

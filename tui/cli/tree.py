@@ -19,7 +19,7 @@ from store.queries.lineage import FamilyNode, families, family, turn_counts, tur
 from store.queries.sessions import resolve
 from store.queries.user_marks import user_marks
 from store.system.streams import Painted, joined
-from tui.cli.output import Printer, print_json
+from tui.cli.output import Printer, note, print_json
 from tui.cli.stores import needs_store, store_for_reading
 from tui.kit import figures
 
@@ -47,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
         if options.json:
             print_json([fact for nodes in groups for fact in _facts(database, nodes)])
             return 0
+        if not groups:
+            note("No session has forks, subagents or continuations.")
         printer = Printer()
         for nodes in groups:
             for line in _lines(database, nodes, current, printer):

@@ -17,6 +17,7 @@ from tui.kit.figures import home_path
 from tui.state.library import Library
 
 if TYPE_CHECKING:
+    from store.engine.opening import Target as OpeningTarget
     from store.engine.server_url import Root, ServerUrl
 
 
@@ -130,7 +131,7 @@ def refusal(target: str | None, store: str | None) -> str | None:
     as_source = found.kind in ("folder", "other") and _source_of(found.path) is not None
     if found.is_store or (target and (found.kind in ("folder", "server") or as_source)):
         return None
-    return found.message or f"{named} cannot be opened"
+    return _unopened(named, found) if target else found.message or f"{named} cannot be opened"
 
 
 def _open_target(target: str, store: str | None) -> Library:
@@ -147,7 +148,16 @@ def _open_target(target: str, store: str | None) -> Library:
         return _opened_source(source)
     if found.kind == "folder":
         return _workspace(found.path, _store_path(store) if store else library_path())
-    raise StoreError(found.message or f"{target} cannot be opened")
+    raise StoreError(_unopened(target, found))
+
+
+def _unopened(target: str, found: OpeningTarget) -> str:
+    """Return why a target cannot be opened; a word that is no file may be a mistyped command."""
+    if found.kind == "missing" and target.replace("-", "").isalpha():
+        near = import_module("tui.cli").near_command(target)
+        hint = f"Did you mean `backscroll {near}`?" if near else "See `backscroll --help`."
+        return f"no command, file or folder is called {target!r}. {hint}"
+    return found.message or f"{target} cannot be opened"
 
 
 def _workspace(folder: Path, path: Path) -> Library:

@@ -130,8 +130,8 @@ _TABLES = (
     " AND pg_catalog.pg_table_is_visible(c.oid)"
 )
 _MISSING = (
-    "cannot be read: PostgreSQL needs the driver asyncpg, which comes with the extra:"
-    " pip install 'backscroll[postgres]'"
+    "cannot be read: PostgreSQL needs the driver asyncpg. Install Backscroll with the extra"
+    " postgres, for example with `pip install '.[postgres]'` in a clone"
 )
 _NO_PASSWORD = " (none is in the URL, and none is kept; ~/.pgpass and PGPASSWORD serve as well)"
 T = TypeVar("T")
