@@ -1,8 +1,8 @@
-"""Which processes may be running a session whose agent does not say so itself.
+"""Finds the processes that may be running a session, for agents that do not record them.
 
-A process belongs to a session when it has the session's file open, or when it is the
-session's program and runs in its folder. On Linux ``/proc`` tells; elsewhere ``ps`` and
-``lsof`` are asked, where they are installed. Nothing is asked of the agents.
+A process belongs to a session if it has the session's file open, or if it is the agent's
+program and runs in the session's folder. Processes are listed from ``/proc`` on Linux and by
+``ps`` and ``lsof`` elsewhere, if installed. Agents are not contacted.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ from store.system.silent import is_silent
 
 
 class Program(NamedTuple):
-    """How a program's processes are known.
+    """How to recognize the processes of an agent.
 
     Attributes:
-        names: What its command is called.
-        packages: Folders of the packages that it is installed in, for programs that are run
-            by an interpreter.
+        names: Names of its command.
+        packages: Package folders in its path, for programs run by an interpreter.
         shares_file: Whether all its sessions are in one file, so that a process that has it
             open may run any of them.
     """
@@ -50,23 +49,23 @@ PROGRAMS: dict[str, Program] = {
     "copilot": Program(frozenset({"copilot"}), ("/@github/copilot/",)),
     "aider": Program(frozenset({"aider"})),
 }
-"""By the kind of a source."""
+"""Programs by source kind."""
 QUIET_MS = 2_000
-"""A session that no process can be running, and that wrote nothing for so long, is over."""
+"""A session without a possible process is over after this long without a write."""
 QUIET_ELSEWHERE_MS = 15_000
-"""The same where its folder is not on this machine: the agent may be in a container."""
+"""The same if its folder is not on this machine: the agent may run in a container."""
 _ARGUMENTS = 4
-"""Words of a command line among which a program's name is looked for."""
+"""Number of words of a command line that are searched for a program's name."""
 _OURS = ("backscroll", "store.sync")
 _ENDINGS = (".js", ".mjs", ".cjs", ".py", ".exe")
 
 
 @dataclass(slots=True)
 class Seen:
-    """A process that was seen.
+    """A running process.
 
     Attributes:
-        words: The beginning of its command line.
+        words: The first words of its command line.
     """
 
     pid: int
@@ -76,13 +75,13 @@ class Seen:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is a process of this program."""
+        """Whether it is a process of Backscroll."""
         return self.pid == os.getpid() or any(
             ours in os.path.basename(word) for word in self.words for ours in _OURS
         )
 
     def is_of(self, program: Program) -> bool:
-        """Say whether it is a process of a program."""
+        """Return whether it is a process of a program."""
         for word in self.words:
             name = os.path.basename(word.rstrip("/"))
             for ending in _ENDINGS:
@@ -93,7 +92,7 @@ class Seen:
 
     @property
     def cwd(self) -> str:
-        """The folder that it runs in; "" where the system does not tell."""
+        """The folder that it runs in; "" if unknown."""
         if self._cwd is None:
             try:
                 self._cwd = os.path.realpath(system.PROC / str(self.pid) / "cwd", strict=True)
@@ -102,21 +101,21 @@ class Seen:
         return self._cwd
 
     def runs_in(self, folder: str) -> bool:
-        """Say whether it runs in a folder or below it."""
+        """Return whether it runs in a folder or below it."""
         return bool(self.cwd) and _is_in(self.cwd, resolved(folder))
 
     def may_work_in(self, folder: str) -> bool:
-        """Say whether it runs in a folder, below or above it, or in one that is not known."""
+        """Return whether it runs in, below or above a folder, or in an unknown one."""
         return not self.cwd or self.runs_in(folder) or _is_in(resolved(folder), self.cwd)
 
     def has_open(self, files: Iterable[tuple[int, int]]) -> bool:
-        """Say whether it has one of some files open, by device and inode."""
+        """Return whether it has one of some files open, by device and inode."""
         if self._files is None:
             self._files = frozenset(_open_files(self.pid))
         return not self._files.isdisjoint(files)
 
-    def take_told(self, cwd: str, paths: Iterable[str]) -> None:
-        """Take what ``lsof`` printed for it."""
+    def set_lsof(self, cwd: str, paths: Iterable[str]) -> None:
+        """Set folder and open files from the output of ``lsof``."""
         self._cwd = resolved(cwd) if cwd else ""
         self._files = frozenset(_identities(paths))
 
@@ -125,7 +124,7 @@ class Candidate(NamedTuple):
     """A process that may run a session.
 
     Attributes:
-        is_sure: False where nothing but a file that other sessions share speaks for it.
+        is_sure: False if the only evidence is a file that other sessions share.
     """
 
     pid: int
@@ -134,10 +133,10 @@ class Candidate(NamedTuple):
 
 @dataclass(slots=True)
 class Processes:
-    """The processes of this machine, as they were at one moment.
+    """Snapshot of the processes of this machine.
 
     Attributes:
-        known: False where the system does not tell.
+        known: False if processes could not be listed.
     """
 
     seen: list[Seen] = field(default_factory=list)
@@ -147,15 +146,15 @@ class Processes:
         self, kind: str, workspace: str | None, paths: Sequence[str],
         others: Collection[int] = (), newer: int = 0,
     ) -> list[Candidate]:
-        """Return the processes that may run a session, the likeliest first.
+        """Return the processes that may run a session, the most likely first.
 
         Args:
-            kind: The kind of its source.
-            workspace: Its folder.
-            paths: Its files.
+            kind: The source's kind.
+            workspace: The session's folder.
+            paths: The session's files.
             others: Processes that are known to run other sessions.
-            newer: How many sessions of the program in that folder were written later; as many
-                of its processes there run those.
+            newer: Number of sessions of the program in that folder that were written later;
+                that many of its processes there are assumed to run them.
         """
         files, program = set(_identities(paths)), PROGRAMS.get(kind)
         if program is None:
@@ -177,15 +176,15 @@ class Processes:
         self, kind: str, workspace: str | None, path: str, quiet_for_ms: int,
         others: Collection[int] = (), newer: int = 0,
     ) -> bool:
-        """Say whether it is known that nothing runs a session that seems to run.
+        """Return whether a session that seems to be running certainly has no process.
 
         Args:
-            kind: The kind of its source.
-            workspace: Its folder.
-            path: Its file.
-            quiet_for_ms: How long ago it was written.
+            kind: The source's kind.
+            workspace: The session's folder.
+            path: The session's file.
+            quiet_for_ms: Time since its last write.
             others: Processes that are known to run other sessions.
-            newer: How many sessions of the program in that folder were written later.
+            newer: Number of sessions of the program in that folder that were written later.
         """
         here = workspace is not None and os.path.isdir(workspace)
         if quiet_for_ms <= (QUIET_MS if here else QUIET_ELSEWHERE_MS) or is_silent(Path(path)):
@@ -193,7 +192,7 @@ class Processes:
         program = PROGRAMS.get(kind)
         if not self.known or program is None or not os.path.lexists(path):
             return False
-        # One that serves all sessions of a file may have been started anywhere.
+        # A process that serves all sessions of a file may run in any folder.
         anywhere = program.shares_file or not here
         may = [
             one for one in self.seen
@@ -206,7 +205,7 @@ class Processes:
         return not may or of_newer
 
     def any_of(self, kind: str) -> bool:
-        """Say whether any process of a kind's program runs, wherever."""
+        """Return whether any process of a kind's program is running."""
         program = PROGRAMS.get(kind)
         return program is not None and any(one.is_of(program) for one in self.seen)
 
@@ -216,10 +215,10 @@ def _is_in(path: str, folder: str) -> bool:
 
 
 def running_processes(kinds: Iterable[str] = PROGRAMS) -> Processes:
-    """Return the processes that run now.
+    """Return the running processes.
 
     Args:
-        kinds: Kinds of sources; of other programs' processes less is asked where that costs.
+        kinds: Source kinds; without ``/proc``, only their processes get folder and files.
     """
     if has_proc():
         return Processes([*_by_proc()])
@@ -237,7 +236,7 @@ def _by_proc() -> Iterable[Seen]:
         except OSError:
             continue
         if not words[0]:
-            continue  # the system's own, or one that has ended
+            continue  # a kernel thread, or a process that has ended
         yield Seen(int(name), [os.fsdecode(word) for word in [title, *words[:_ARGUMENTS]]])
 
 
@@ -260,12 +259,12 @@ def _identities(paths: Iterable[str]) -> Iterable[tuple[int, int]]:
 
 
 def _by_ps(programs: Sequence[Program]) -> Processes:
-    """List processes without ``/proc``; only those of some programs are asked for more."""
-    told = _output(CommandLine.of("ps", "-a", "-x", "-o", "pid=", "-o", "command="))
-    if told is None:
+    """Return processes listed by ``ps``; those of some programs with ``lsof`` details."""
+    listed = _output(CommandLine.of("ps", "-a", "-x", "-o", "pid=", "-o", "command="))
+    if listed is None:
         return Processes(known=False)
     found = Processes()
-    for line in told.splitlines():
+    for line in listed.splitlines():
         number, _, command = line.strip().partition(" ")
         if number.isdecimal():
             found.seen.append(Seen(int(number), command.split()[:_ARGUMENTS], "", frozenset()))
@@ -279,15 +278,15 @@ def _by_ps(programs: Sequence[Program]) -> Processes:
     return found
 
 
-def _take_lsof(seen: dict[int, Seen], told: str) -> None:
-    """Take folders and open files from ``lsof -F``: a field a line, its letter first."""
+def _take_lsof(seen: dict[int, Seen], output: str) -> None:
+    """Set folders and open files from ``lsof -F``: one field per line, its letter first."""
     pid, descriptor, cwd = 0, "", ""
     paths: list[str] = []
-    for line in [*told.splitlines(), "p0"]:
+    for line in [*output.splitlines(), "p0"]:
         letter, value = line[:1], line[1:]
         if letter == "p":
             if pid in seen:
-                seen[pid].take_told(cwd, paths)
+                seen[pid].set_lsof(cwd, paths)
             pid, cwd, paths = int(value) if value.isdecimal() else 0, "", []
         elif letter == "f":
             descriptor = value

@@ -1,12 +1,12 @@
-"""What a session is doing now, and whether that was stored or is guessed.
+"""Determines a session's current activity, and whether that is stored or guessed.
 
-This is the one judgement that list, header, top line, verbs and notifications ask. It goes
-by the process or lock first, then by how the last turn ended, then by the age of what moved:
+List, header, top line, verbs and notifications all use these functions. The evidence is, in
+this order: the process or lock, how the last turn ended, and the age of the last change:
 
-- A process that has ended, or a lock that is free, leaves nothing running.
-- What a turn that is over came to (an error, an interruption) shows although the process
+- If the process has ended or the lock is free, nothing is running.
+- The result of a finished turn (an error, an interruption) is shown even while the process
   lives and waits for the next prompt.
-- Without a process, rows that moved a short while ago belong to a session that runs.
+- Without a known process, a session with recent changes counts as running.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from store.rows import SessionRow
 from store.system.processes import host_name, is_alive, lock_is_held
 
 RUNNING_FOR_MS = 60_000
-"""A call without result, or a result without answer, that was written this recently belongs
-to a session that runs."""
+"""A session counts as running for this long after a call without result, or a result without
+answer, was written."""
 GROWING_FOR_MS = 10_000
-"""Text that does not say whether it is finished, and a prompt without an answer, belong to a
-session that runs for so long after their last write."""
+"""A session counts as running for this long after the last write of a prompt without answer,
+or of text that is not marked as finished or streaming."""
 STALE_AFTER_MS = 30 * 60_000
-"""A session that was stored as running, by no known process, is believed for so long after
-its last change: whoever stored it may have died without a word, and a call may take long."""
+"""A session stored as running, without a known process, is believed for this long after its
+last change: its writer may have crashed, but a call may also take long."""
 _DEEPEST = 4
 
 
 class Activity(NamedTuple):
-    """What a session does.
+    """A session's activity.
 
     Attributes:
-        from_: ``stored`` by whoever runs it, or ``guessed`` from its rows.
-        since: Epoch ms; 0 where unknown.
-        busy: Whether a turn is under way that a fork or rewind would cut into: a process
-            is known to be in it, or an answer moved within ``RUNNING_FOR_MS``.
+        from_: ``stored`` by the program that runs it, or ``guessed`` from its rows.
+        since: Epoch ms; 0 if unknown.
+        busy: Whether a fork or rewind would interrupt a running turn: a process is known
+            to run it, or an answer changed within ``RUNNING_FOR_MS``.
     """
 
     state: ActivityState
@@ -62,19 +62,18 @@ class Activity(NamedTuple):
 
 
 class Unsettled(NamedTuple):
-    """How the visible talk of a session ends.
+    """The unfinished end of a session's visible transcript.
 
     Attributes:
-        tool_state: ``failed`` where it ends on an error, ``stopped`` where somebody broke it
-            off; else ``input-streaming``, ``input-available``, ``approval-requested`` or
-            ``approval-responded`` of a tool call of the last message, the most urgent one;
-            else ``streaming`` where its last text says that it grows; ``growing`` where that
-            text has grown and does not say whether it is finished; ``answered`` where a call
-            has its result and no word followed; ``prompt`` where a person's message has no
-            answer; else None.
+        tool_state: ``failed`` if it ends with an error, ``stopped`` if the user interrupted
+            it; else ``input-streaming``, ``input-available``, ``approval-requested`` or
+            ``approval-responded``, the most urgent state of the last message's tool calls;
+            else ``streaming`` if its last text is marked so; ``growing`` if that text has
+            grown without such a mark; ``answered`` if a call has its result and no text
+            followed; ``prompt`` if a person's message has no answer; else None.
         tool_type: The part type of that error, call or text.
         touched_at: Epoch ms of its last write.
-        queued: Whether a message waits to be sent.
+        queued: Whether a queued message waits to be sent.
     """
 
     tool_state: str | None = None
@@ -84,13 +83,13 @@ class Unsettled(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What a store knows of a session, beside how its talk ends.
+    """The stored facts about a session's activity, apart from its transcript.
 
     Attributes:
-        said: ``metadata_json.activity``. A guess with ``until`` (epoch ms) holds until then,
-            and no longer than the process lives.
-        live: What a watcher that lives has seen (``live_activities``).
-        imported: Whether its source says of every turn whether it is over.
+        said: ``metadata_json.activity``. A guess with ``until`` (epoch ms) is valid until
+            then, and while the process lives.
+        live: What a running watcher has seen (``live_activities``).
+        imported: Whether it comes from a source, which marks finished turns.
     """
 
     id: str
@@ -101,7 +100,7 @@ class Known(NamedTuple):
 
 
 def stored_activity(metadata_json: str) -> Mapping[str, Any] | None:
-    """Return ``metadata_json.activity``, or None; a row without one is not decoded."""
+    """Return ``metadata_json.activity``, or None; without that key nothing is decoded."""
     if '"activity"' not in metadata_json:
         return None
     found = decoded(metadata_json).get("activity")
@@ -109,12 +108,12 @@ def stored_activity(metadata_json: str) -> Mapping[str, Any] | None:
 
 
 def is_imported(metadata_json: str) -> bool:
-    """Say whether a session was read from an agent's own files."""
+    """Return whether a session was read from an agent's own files."""
     return '"source":' in metadata_json
 
 
 def known_of(row: SessionRow, live: Mapping[str, Any] | None = None) -> Known:
-    """Return what is known of a session."""
+    """Return the known facts of a session."""
     return Known(
         row.id, row.updated_at, stored_activity(row.metadata_json), live,
         is_imported(row.metadata_json),
@@ -122,11 +121,10 @@ def known_of(row: SessionRow, live: Mapping[str, Any] | None = None) -> Known:
 
 
 def live_activities(db: Database, session_ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-    """Return what a watcher that lives has seen of sessions, as ``metadata_json.activity``.
+    """Return by session what a running watcher has seen, in the form of ``activity``.
 
-    Only what says more than the rows do is there: sessions of other files, and of watchers
-    that have ended, are missing. A subagent has the process of the session that started it;
-    its ``state`` is then ``alive``.
+    Sessions without such a row, or whose watcher has ended, are missing. A subagent gets the
+    process of the session that started it, with the state ``alive``.
     """
     if db.form.name != "own":
         return {}
@@ -155,24 +153,24 @@ def activity_of(
     row: SessionRow, *, now: int, unsettled: Unsettled | None = None,
     live: Mapping[str, Any] | None = None,
 ) -> Activity:
-    """Return what a session does.
+    """Return a session's activity from facts that were already read.
 
     Args:
         row: The session.
-        now: The present, epoch ms.
-        unsettled: How its talk ends, where that was read (``unsettled_of``).
-        live: What a watcher has seen of it (``live_activities``).
+        now: The current time, epoch ms.
+        unsettled: Its unfinished end, if it was read (``unsettled_of``).
+        live: What a watcher has seen (``live_activities``).
     """
     return judged(known_of(row, live), unsettled or Unsettled(), now)
 
 
 def current(db: Database, row: SessionRow, now: int) -> Activity:
-    """Return what a session does, by all that its store knows of it.
+    """Return a session's activity, reading all facts from the store.
 
     Args:
         db: The store.
         row: The session.
-        now: The present, epoch ms.
+        now: The current time, epoch ms.
     """
     known = known_of(row, live_activities(db, [row.id]).get(row.id))
     return judged_all(db, [known], now)[row.id][0]
@@ -181,16 +179,16 @@ def current(db: Database, row: SessionRow, now: int) -> Activity:
 def judged_all(
     db: Database, sessions: Iterable[Known], now: int
 ) -> dict[str, tuple[Activity, int]]:
-    """Judge many sessions, reading how their talk ends where that matters.
+    """Return the activity of many sessions, reading their ends where that matters.
 
     Args:
         db: The store.
-        sessions: What is known of each.
-        now: The present, epoch ms.
+        sessions: The known facts of each.
+        now: The current time, epoch ms.
 
     Returns:
-        By session what it does, and when the end of its talk was written last (epoch ms; 0
-        where that was not read).
+        By session its activity, and when its end was last written (epoch ms; 0 if it was
+        not read).
     """
     known = list(sessions)
     ends = unsettled_of(db, [one.id for one in known if _needs_its_end(one)])
@@ -208,9 +206,9 @@ _left_to_watchers: set[Path] = set()
 
 
 def leave_to_watcher(path: Path, *, left: bool = True) -> None:
-    """Say whether this program leaves it to a watcher to find a library's processes.
+    """Set whether this process leaves the search for a library's processes to a watcher.
 
-    The app does: it draws its first rows before its watcher runs, and asking takes longer.
+    The app does so: it draws its first rows before its watcher runs, and a search is slower.
     """
     if left:
         _left_to_watchers.add(path)
@@ -221,11 +219,11 @@ def leave_to_watcher(path: Path, *, left: bool = True) -> None:
 def _asked_for(
     db: Database, known: Sequence[Known], found: Mapping[str, tuple[Activity, int]], now: int
 ) -> Iterator[Known]:
-    """Ask who runs the sessions that seem to run, where no watcher has looked."""
+    """Yield sessions with their processes, searched for where no watcher has done so."""
     imported = [one for one in known if one.imported and _is_unwatched(one)]
     if db.form.name != "own" or not imported or db.path in _left_to_watchers:
         return
-    from store.activity import presence  # with all sources; not needed for the first rows of a list
+    from store.activity import presence  # imports all sources; not needed for a list's first rows
 
     said = presence.said_by_processes(db)
     wanted = {
@@ -238,7 +236,7 @@ def _asked_for(
 
 
 def _is_unwatched(known: Known) -> bool:
-    """Say whether nothing that the store holds tells who runs a session."""
+    """Return whether the store has no fact about the process of a session."""
     if known.live is not None and not _is_outdated(known, known.updated_at):
         return False
     return known.said is None or ("pid" not in known.said and _lives(known.said) is None)
@@ -250,12 +248,12 @@ def _needs_its_end(known: Known) -> bool:
 
 
 def judged(known: Known, end: Unsettled, now: int) -> Activity:
-    """Return what a session does.
+    """Return a session's activity.
 
     Args:
-        known: What its store knows of it.
-        end: How its talk ends.
-        now: The present, epoch ms.
+        known: Its stored facts.
+        end: The end of its transcript.
+        now: The current time, epoch ms.
     """
     moved_at = max(known.updated_at, end.touched_at)
     live = known.live if known.live is not None and not _is_outdated(known, moved_at) else None
@@ -277,7 +275,7 @@ def judged(known: Known, end: Unsettled, now: int) -> Activity:
 
 
 def _age(at: int, now: int) -> int:
-    """Return how long ago something was; what is far in the future is no news either."""
+    """Return the distance of a time from now; a time far in the future is not recent either."""
     return abs(now - at)
 
 
@@ -286,7 +284,7 @@ def _was_said_to_run(known: Known) -> bool:
 
 
 def _has_passed(said: Mapping[str, Any] | None, now: int, alive: bool | None) -> bool:
-    """Say whether a source's guess holds no longer: its time is up, or its process has ended."""
+    """Return whether a source's guess has expired or its process has ended."""
     if said is None or "until" not in said:
         return False
     since = number(said.get("since"))
@@ -294,7 +292,7 @@ def _has_passed(said: Mapping[str, Any] | None, now: int, alive: bool | None) ->
 
 
 def _is_outdated(known: Known, moved_at: int) -> bool:
-    """Say whether rows moved after their process was found to have ended: another has it."""
+    """Return whether rows changed after their process had ended: another one writes them."""
     assert known.live is not None
     seen = known.live.get("seen")
     return (
@@ -303,10 +301,10 @@ def _is_outdated(known: Known, moved_at: int) -> bool:
 
 
 def _lives(stored: Mapping[str, Any] | None) -> bool | None:
-    """Tell whether the process lives, or the lock is held, that a session belongs to.
+    """Return whether a session's process lives or its lock is held.
 
     Returns:
-        None where nothing tells.
+        None if unknown.
     """
     if stored is None:
         return None
@@ -321,13 +319,13 @@ def _lives(stored: Mapping[str, Any] | None) -> bool | None:
 
 
 def _turn(known: Known, end: Unsettled, now: int, alive: bool | None) -> Activity:
-    """Return what the last turn came to, or that it is under way."""
+    """Return the result of the last turn, or that it is running."""
     said = known.said
     if said is None or said.get("state") not in STATES:
         return _guessed(known, end, now, alive)
     state: ActivityState = said["state"]
     if state in RUNNING_STATES and "pid" not in said:
-        # Whoever stored it tells of turns, not of what a turn waits for.
+        # The writer stores whether a turn runs, not what it waits for.
         waiting = _open_call(end)
         if waiting is not None:
             return waiting
@@ -345,7 +343,7 @@ def _open_call(end: Unsettled) -> Activity | None:
 
 
 def _guessed(known: Known, end: Unsettled, now: int, alive: bool | None) -> Activity:
-    """Return what a session seems to do of which nobody has stored it."""
+    """Return the guessed activity of a session without a stored one."""
     state, at = end.tool_state, end.touched_at
     resting = Activity("queued" if end.queued else "idle", "guessed", known.updated_at)
     if state in ("failed", "stopped"):
@@ -357,20 +355,20 @@ def _guessed(known: Known, end: Unsettled, now: int, alive: bool | None) -> Acti
     if waiting is not None:
         return waiting
     if state in ("growing", "prompt", "answered"):
-        # The source would have said so.
+        # For imported sessions the source would have stored the state.
         holds_for = RUNNING_FOR_MS if state == "answered" else GROWING_FOR_MS
         runs = not known.imported and _age(at, now) <= holds_for
         return Activity("running", "guessed", at) if runs else resting
     if alive is True or _age(at, now) <= RUNNING_FOR_MS:
         return Activity("running", "guessed", at)
-    # Text that was never finished may be a host's that does not say so.
+    # A host may not mark its text as finished.
     return resting if state == "streaming" else Activity("interrupted", "guessed", at)
 
 
 def _after_the_process(
     turn: Activity, live: Mapping[str, Any] | None, moved_at: int
 ) -> Activity:
-    """Return what a session does whose process has ended."""
+    """Return the activity of a session whose process has ended."""
     began_a_turn = (
         live is not None and live.get("state") in OPEN_STATES
         and number(live.get("since")) > moved_at
@@ -381,7 +379,7 @@ def _after_the_process(
 
 
 def _by_its_word(turn: Activity, live: Mapping[str, Any]) -> Activity:
-    """Return what a session does whose living process says what it does."""
+    """Return the activity of a session whose living process reports its state."""
     word: ActivityState = live["state"]
     since = number(live.get("since"))
     if word in RUNNING_STATES and turn.state in WAITING_STATES:
@@ -392,9 +390,9 @@ def _by_its_word(turn: Activity, live: Mapping[str, Any]) -> Activity:
 
 
 def _without_a_process(known: Known, turn: Activity, now: int, moved_at: int) -> Activity:
-    """Return what a session does that seems to run, where no process can be asked."""
+    """Return the activity of a session that seems to be running, without a known process."""
     if known.said is not None and "pid" in known.said:
-        # Another machine's process cannot be asked; what it writes can be seen.
+        # A process on another machine cannot be checked, but its writes can.
         quiet = now - moved_at > RUNNING_FOR_MS
         return Activity("unknown", "guessed", known.updated_at) if quiet else turn
     if now - max(moved_at, turn.since) > STALE_AFTER_MS:
@@ -411,10 +409,10 @@ _SETTLED_CALLS = "'output-available', 'output-error', 'output-denied'"
 
 
 def _how_it_ends(db: Database) -> str:
-    """Return the SQL for how a message ``m`` ends whose last part is ``p``.
+    """Return the SQL for the ``tool_state`` of a message ``m`` with the last part ``p``.
 
-    opencode names an error where its user broke off. A host writes the usage when the answer
-    is finished. What a rewind left at the end is not being answered.
+    opencode stores an error when its user interrupts. A host writes the usage when the answer
+    is finished. A message that a rewind left at the end is not being answered.
     """
     is_newest = (
         "(m.id = (SELECT h.id FROM chat_messages h WHERE h.session_id = m.session_id"
@@ -442,9 +440,9 @@ def _how_it_ends(db: Database) -> str:
 
 
 def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettled]:
-    """Return how the talk of each session ends; those that ended well are absent.
+    """Return the unfinished ends by session; sessions that ended normally are missing.
 
-    Each session costs a walk over its last rows by the contract's own indexes.
+    Each session takes a scan of its last rows by the contract's indexes.
     """
     if not session_ids:
         return {}
@@ -480,7 +478,7 @@ def unsettled_of(db: Database, session_ids: Sequence[str]) -> dict[str, Unsettle
         key: Unsettled(state, text(kind) or "", number(at), key in waiting)
         for key, state, kind, at, _ in db.connection.execute(sql, {"1": ids})
     }
-    # A prompt may have been typed while a call runs, or after one that never ended.
+    # A prompt may have been sent while a call runs, or after one that never ended.
     over = {
         key: end for key, end in ends.items()
         if end.tool_state in ("failed", "stopped")

@@ -1,8 +1,8 @@
-"""Who runs the sessions of a library that no watcher follows, asked when it is needed.
+"""Finds the processes of sessions on demand, for a library without a watcher.
 
-A watcher keeps what it sees in ``live_activity``. Without one, the plain commands ask the same
-of the same places: the files that Claude Code's processes write, and the processes of this
-machine. Nothing is stored, and answers are used again for a moment.
+A watcher stores what it finds in ``live_activity``. Without one, commands look in the same
+places: the files that Claude Code's processes write, and this machine's processes. Nothing is
+stored; answers are cached for ``HOLDS_S``.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from store.sources.registry import all_sources
 from store.system.processes import Process, boot_id, host_name, is_alive, lock_is_held, process_of
 
 HOLDS_S = 1.0
-"""How long an answer is used again."""
+"""Seconds for which an answer is cached."""
 _DEEPEST = 4
 
 
 @dataclass(slots=True)
 class _Words:
-    """What the processes of a library's roots say of their sessions.
+    """The sessions that processes of a library's roots report in their files.
 
     Attributes:
-        said: By session: the word, and the process as ``Process.as_json``.
-        pids: By kind: the living processes that say which session they run.
+        said: By session: the report, and the process as ``Process.as_json``.
+        pids: By kind: living processes and the sessions that they report.
     """
 
     said: dict[str, tuple[RunningSession, dict[str, Any]]] = field(default_factory=dict)
@@ -55,26 +55,26 @@ _answers: dict[Path, _Answers] = {}
 
 
 def forget_answers() -> None:
-    """Drop the kept answers; the next call asks again."""
+    """Clear the cached answers."""
     _answers.clear()
 
 
 def said_by_processes(db: Database) -> Mapping[str, object]:
-    """Return the sessions of which a process says, in its own file, what they do."""
+    """Return the sessions that a process reports in its own file, by id."""
     answers = _current(db)
     return {} if answers.watched else answers.words.said
 
 
 def presence(db: Database, session_ids: Sequence[str], now: int) -> dict[str, dict[str, Any]]:
-    """Return what is known of who runs some sessions, in the form of ``live_activities``.
+    """Return the processes of some sessions, in the form of ``live_activities``.
 
     Args:
         db: The library.
-        session_ids: Sessions that seem to run, and those of ``said_by_processes``.
-        now: The present, epoch ms.
+        session_ids: Sessions that seem to be running, and those of ``said_by_processes``.
+        now: The current time, epoch ms.
 
     Returns:
-        By session; missing where nothing is known. Nothing where a watcher follows the library.
+        By session; unknown ones are missing. Empty if a watcher runs for the library.
     """
     answers = _current(db)
     if answers.watched:
@@ -103,14 +103,14 @@ def presence(db: Database, session_ids: Sequence[str], now: int) -> dict[str, di
 def newer_beside(db: Database, kind: str, workspace: str | None, updated_at: int) -> int:
     """Return how many sessions of a kind and folder were written later than one of them.
 
-    A process runs one session at a time there, so that the newest ones are theirs. Subagents
-    belong to another session's process.
+    A process runs one session at a time, so the newest sessions of a folder belong to its
+    processes. Subagents are not counted: they run in another session's process.
 
     Args:
         db: The store.
         kind: The source's kind.
-        workspace: The folder; None where it is not known.
-        updated_at: When the session was written last, epoch ms.
+        workspace: The folder; None if unknown.
+        updated_at: When the session was last written, epoch ms.
     """
     if workspace is None:
         return 0
@@ -134,7 +134,7 @@ def _current(db: Database) -> _Answers:
 
 
 def _words(db: Database) -> _Words:
-    """Read what processes say in files of their own."""
+    """Return the sessions that processes report in their files."""
     found = _Words()
     for source in all_sources():
         if not isinstance(source, ActivitySource):
@@ -153,7 +153,7 @@ def _words(db: Database) -> _Words:
 
 
 def _lines(db: Database, session_ids: Iterable[str]) -> dict[str, list[str]]:
-    """Return each session with those that started it as a subagent, itself first."""
+    """Return each session with its ancestors if it is a subagent, itself first."""
     lines: dict[str, list[str]] = {}
     for session_id, at in db.connection.execute(
         "WITH RECURSIVE line(id, at, depth) AS (SELECT value, value, 0 FROM json_each($1)"
@@ -169,7 +169,7 @@ def _lines(db: Database, session_ids: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _by_its_word(answers: _Answers, line: Sequence[str]) -> dict[str, Any] | None:
-    """Return what the living process of a session, or of who started it, says."""
+    """Return the report of the living process of a session or its ancestors."""
     for depth, name in enumerate(line):
         said, process = answers.words.said.get(name, (None, {}))
         if said is not None and is_alive(process) is True:
@@ -181,15 +181,15 @@ def _by_its_process(
     answers: _Answers, source: Mapping[str, Any], workspace: str | None, line: Sequence[str],
     quiet_for_ms: int, newer: int,
 ) -> dict[str, Any] | None:
-    """Return the process of a session, or that it has ended; None where nothing tells.
+    """Return the process of a session, or that it has ended; None if unknown.
 
     Args:
-        answers: What was asked.
+        answers: The cached answers.
         source: ``metadata_json.source`` of the session.
         workspace: Its folder.
-        line: The session, and those that started it.
-        quiet_for_ms: How long ago it was written.
-        newer: How many sessions of its program in its folder were written later.
+        line: The session and its ancestors.
+        quiet_for_ms: Time since its last write.
+        newer: Number of sessions of its program in its folder that were written later.
     """
     if answers.processes is None:
         answers.processes = running_processes()
@@ -202,11 +202,11 @@ def _by_its_process(
     if any(one.is_sure for one in alive):
         return process_of(alive[0].pid).as_json() | {"state": ALIVE}
     if any(one.is_sure for one in candidates):
-        return {"state": GONE}  # it has ended since the processes were listed
+        return {"state": GONE}  # it ended after the processes were listed
     said = next((answers.words.said[name] for name in line if name in answers.words.said), None)
     if said is not None and os.path.lexists(path):
         return said[1] | {"state": GONE, "since": said[0].since}
     if alive or workspace is None or not os.path.isdir(workspace):
-        return None  # without its folder the agent is on another machine, or in a container
+        return None  # without the folder the agent runs on another machine or in a container
     over = processes.is_over(kind, workspace, path, quiet_for_ms, others, newer)
     return {"state": GONE} if over else None

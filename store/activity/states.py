@@ -1,4 +1,4 @@
-"""The words for what a session does."""
+"""The activity states of sessions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ STATES: frozenset[str] = frozenset(get_args(ActivityState))
 WAITING_STATES = frozenset(("waiting-approval", "waiting-input"))
 RUNNING_STATES = frozenset(("running", "retrying"))
 OPEN_STATES = RUNNING_STATES | WAITING_STATES
-"""States that end with the process, or, without one, in time."""
+"""States that end with the process, or without one after some time."""
 BY_URGENCY: tuple[ActivityState, ...] = (
     "waiting-approval", "waiting-input", "running", "retrying", "queued", "error", "interrupted",
 )
-"""The states in the order in which a list by activity has them; all others come last."""
+"""The order of states in a list sorted by activity; all others come last."""
 ALIVE, GONE = "alive", "gone"
-"""States of ``live_activity`` that name only a process; the rows say what it does."""
+"""States of ``live_activity`` that only say whether a process lives."""
 INPUT_TOOLS = frozenset((
     "tool-question", "tool-AskUserQuestion", "tool-design_search", "tool-ask_user",
     "tool-request_user_input",

@@ -1,1 +1,1 @@
-"""What messages are: who speaks, what a turn is, what a reply says, how messages are marked."""
+"""Facts about messages: speakers, turns, users' replies to tool calls, and marks."""

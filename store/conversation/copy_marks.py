@@ -1,18 +1,22 @@
-"""How a session is marked that was read from a second file with the id of another."""
+"""Metadata keys of sessions read from a second file with another session's id."""
 
 from __future__ import annotations
 
 from typing import Any
 
 COPY_OF = "copy_of"
-"""In ``metadata_json.source`` of a session: the session whose id its file claims too."""
+"""In ``metadata_json.source`` of a session: the session whose source id its file also has."""
 
 FOUND_AT = "found_at"
-"""In ``metadata_json.source`` of such a session: where its file was first, if it has moved."""
+"""In ``metadata_json.source`` of such a session: its file's first path, if it has moved."""
 
 
 def naming(metadata: dict[str, Any]) -> str:
-    """Return what the ids of a session's rows follow from, of its decoded ``metadata_json``."""
+    """Return the text from which a session's row ids are derived.
+
+    Args:
+        metadata: The session's decoded ``metadata_json``.
+    """
     source = metadata["source"]
     if COPY_OF not in source:
         return str(source["id"])

@@ -1,7 +1,7 @@
-"""What a person said in answer to a tool call, apart from the fixed text around it.
+"""Extracts a person's reply to a tool call from the fixed text around it.
 
-An agent hands a refusal, an approval or an answer to the model as the call's result: a few
-fixed sentences, and the person's words among them.
+An agent passes a refusal, an approval or an answer to the model as the call's result: a few
+fixed sentences with the person's words among them.
 Sources: results that Claude Code (1.0.128 to 2.1.332) and opencode wrote.
 """
 
@@ -23,10 +23,10 @@ _EDITED = "(edited by user)"
 
 
 class Reply(NamedTuple):
-    """A result taken apart.
+    """A tool result divided into reply and fixed text.
 
     Attributes:
-        words: The person's; empty where the result holds none.
+        words: The person's words; empty if there are none.
         rest: The fixed text around them.
     """
 
@@ -35,7 +35,7 @@ class Reply(NamedTuple):
 
 
 def reply_in(result: str) -> Reply:
-    """Return the person's words in a call's result, and what else it says."""
+    """Return the person's words in a call's result, and the rest of it."""
     found = _SAID.search(result)
     if found is None:
         return Reply("", result)
@@ -48,7 +48,7 @@ def reply_in(result: str) -> Reply:
 
 
 class ApprovedPlan(NamedTuple):
-    """A plan as a person approved it.
+    """A plan that a person approved.
 
     Attributes:
         edited: Whether the person changed it first.
@@ -61,11 +61,11 @@ class ApprovedPlan(NamedTuple):
 
 
 def approved_plan(result: str, structured: Mapping[str, Any]) -> ApprovedPlan | None:
-    """Return the plan that the result of a plan tool holds; None where it holds none.
+    """Return the approved plan in the result of a plan tool, or None.
 
     Args:
         result: The result's text.
-        structured: What the agent stored of the result besides its text.
+        structured: The agent's structured data of the result.
     """
     heading = _PLAN.search(result)
     given = structured.get("plan")

@@ -1,4 +1,4 @@
-"""Who a message is from, in words: the role, or what fired a turn that no person began."""
+"""The name shown over a message: its role, or the trigger of an automatic turn."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _LONGEST = 40
 
 
 def speaker_of(role: str, metadata: Mapping[str, object]) -> str:
-    """Return the name over a message.
+    """Return the name shown over a message.
 
-    A user's message with ``metadata.trigger`` was fired by a schedule, a webhook, the API, the
-    agent itself or an MCP event, and is named after it. Source: the contract's trigger
+    A user message with ``metadata.trigger`` was triggered by a schedule, a webhook, the API,
+    the agent itself or an MCP event, and is named after that. Source: the contract's trigger
     envelope.
 
     Args:
@@ -21,7 +21,7 @@ def speaker_of(role: str, metadata: Mapping[str, object]) -> str:
         metadata: Its decoded ``metadata_json``.
 
     Returns:
-        Text that may come from the session: neutralise it before it is shown.
+        Text that may come from the session; neutralise it before showing it.
     """
     trigger = metadata.get("trigger")
     if role == "user" and isinstance(trigger, Mapping):

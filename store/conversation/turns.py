@@ -1,8 +1,8 @@
-"""What a turn is: the one rule that the list, details, tree, transcript and JSON share.
+"""The definition of a turn, shared by list, details, tree, transcript and JSON.
 
-A turn begins with a message of the user that asks for something. What the program put in,
-and commands and shell lines that it carried out by itself, begin none. The same rule as
-SQL is ``Form.starts_turn``.
+A turn starts with a user message that asks for something. Messages inserted by the program,
+and commands and shell lines that it ran itself, do not start one. ``Form.starts_turn`` is the
+same rule in SQL.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from typing import Any
 
 NO_TURN = ("command", "meta", "notification", "shell")
-"""Values of ``metadata_json.origin`` whose user rows begin no turn; a missing one does."""
+"""Values of ``metadata_json.origin`` with which a user message does not start a turn."""
 
 
 def starts_turn(role: str, metadata: Mapping[str, Any]) -> bool:
-    """Say whether a message begins a turn.
+    """Return whether a message starts a turn.
 
     Args:
-        role: The message's.
-        metadata: Its decoded ``metadata_json``. Whether it is hidden makes no difference.
+        role: The message's role.
+        metadata: Its decoded ``metadata_json``; hidden messages count too.
     """
     if role != "user" or isinstance(metadata.get("queued_at"), int | float):
         return False

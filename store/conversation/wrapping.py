@@ -1,6 +1,6 @@
-"""Tags around what an agent would otherwise take for something else.
+"""Tags around text that an agent would otherwise misinterpret.
 
-An export writes them, for the model to read; the agent's source takes them off again.
+An export writes them and the model sees them; the agent's source removes them again.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from typing import Any, Literal
 
 Tag = Literal["not_from_user", "prompt"]
-"""``not_from_user``: what a program told the model, where a user's message is all there is.
-``prompt``: a user's words, where they begin like a command that would not be sent."""
+"""``not_from_user``: a program's text, in formats that only have user messages for it.
+``prompt``: a user's text that begins like a command and would not be sent."""
 _WRAPPED = re.compile(r"\A<(not_from_user|prompt)>\n(.*)\n</\1>\s*\Z", re.S)
 _FILE = re.compile(
     r'\A<file name="([^"\n]*)" type="([\w.+-]+/[\w.+-]+)">\n(.*)\n</file>\s*\Z', re.S)
@@ -24,19 +24,19 @@ def wrapped(text: str, tag: Tag) -> str:
 
 
 def unwrapped(text: str) -> tuple[str | None, str]:
-    """Return the tag around a text, None where there is none, and the text without it."""
+    """Return the tag around a text, or None, and the text without it."""
     found = _WRAPPED.match(text)
     return (found[1], found[2]) if found else (None, text)
 
 
 def bare_aside(text: str) -> str:
-    """Return a text without the tag that says that a program wrote it."""
+    """Return a text without a ``not_from_user`` tag."""
     tag, inner = unwrapped(text)
     return inner if tag == "not_from_user" else text
 
 
 def wrapped_file(name: str, media_type: str, text: str) -> str:
-    """Return the text of a file with its name, for an agent that takes no such files.
+    """Return a file's text in a tag with its name, for agents that do not accept such files.
 
     Args:
         name: The file's name.
@@ -47,7 +47,7 @@ def wrapped_file(name: str, media_type: str, text: str) -> str:
 
 
 def unwrapped_file(text: str) -> dict[str, Any] | None:
-    """Return the file part that ``wrapped_file`` was given; None for any other text."""
+    """Return the file part for a text from ``wrapped_file``; None for any other text."""
     found = _FILE.match(text)
     if found is None:
         return None

@@ -1,1 +1,1 @@
-"""Files that hold the three tables: opened, checked, migrated, changed, and what moved in them."""
+"""Store files with the three tables: opening, checking, migrating, writing, detecting changes."""

@@ -1,28 +1,27 @@
-"""How a SQLite file is opened for reading without leaving anything beside it.
+"""Opens a SQLite file for reading without leaving files beside it.
 
-What SQLite does (seen with 3.40): ``mode=ro`` on a WAL database makes ``-wal`` and ``-shm``
-where they are missing and cannot take them away again; ``immutable=1`` makes nothing but
-ignores a ``-wal`` that is there, and so loses the newest session. So the way depends on
-what lies on disk:
+SQLite (seen with 3.40) with ``mode=ro`` on a WAL database creates missing ``-wal`` and
+``-shm`` files and cannot delete them again; with ``immutable=1`` it creates nothing but
+ignores an existing ``-wal``, and so misses the newest session. Therefore the way of opening
+depends on the files on disk:
 
 =============================================  =========================================
 on disk                                        way
 =============================================  =========================================
 no WAL database                                ``live``: ``mode=ro``
-``-wal`` and ``-shm`` there (a program has     ``live``: sees each later write at once
+``-wal`` and ``-shm`` exist (a program has     ``live``: sees each later write at once
 it open, or was killed)
-no ``-wal``, or an empty one (nobody has it    ``immutable``; when the main file or its
-open)                                          ``-wal`` moves, it is to be opened again
+no ``-wal``, or an empty one (not open         ``immutable``; must be opened again when the
+anywhere)                                      main file or its ``-wal`` changes
 ``-wal`` with content but no ``-shm``          ``copy``: a private copy, which recovers it;
-                                               to be made again when one of them moves
-any other that ``mode=ro`` fails on (a hot     ``copy``
-journal, a folder that is read only)
-``-shm`` cannot be made (the disk is full)     ``immutable`` without a ``-wal`` that holds
-                                               something, else ``copy``
+                                               must be made again when one of them changes
+anything else where ``mode=ro`` fails (a hot   ``copy``
+journal, a read-only folder)
+``-shm`` cannot be created (full disk)         ``immutable`` if the ``-wal`` is missing or
+                                               empty, else ``copy``
 =============================================  =========================================
 
-A file of our own is opened ``live`` where its folder can be written: what appears beside
-it is ours.
+A library file is opened ``live`` if its folder is writable: files beside it belong to it.
 """
 
 from __future__ import annotations
@@ -48,13 +47,13 @@ _OPENING_FAILED = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQL
 
 
 class Header(NamedTuple):
-    """What the first 100 bytes of a SQLite file tell (sqlite.org/fileformat.html).
+    """Values from the first 100 bytes of a SQLite file (sqlite.org/fileformat.html).
 
-    They may be behind what its ``-wal`` says.
+    They may be older than those in its ``-wal``.
 
     Attributes:
         wal: Whether it is a WAL database.
-        promised_bytes: The size the header gives; 0 where it gives none.
+        promised_bytes: The file size according to the header; 0 if it has none.
     """
 
     wal: bool
@@ -64,10 +63,10 @@ class Header(NamedTuple):
 
 
 def read_header(path: Path) -> Header:
-    """Read the header of a file that should be a SQLite database.
+    """Return the header of a SQLite database file.
 
     Raises:
-        StoreError: It is none; the message says what it is and what to do.
+        StoreError: It is not one; the message says what it is and what to do.
     """
     try:
         status = path.stat()
@@ -91,11 +90,11 @@ def read_header(path: Path) -> Header:
 
 
 _held: dict[tuple[int, int], int] = {}
-"""Descriptors of databases by device and inode; they are never closed.
+"""Descriptors of database files by device and inode; they are never closed.
 
-Closing any descriptor of a file drops the POSIX locks that SQLite holds on it for all
-connections of the process (sqlite.org/howtocorrupt.html, 2.2). Another program that closes
-the database would then think itself the last, and take the ``-wal`` away from under us.
+Closing any descriptor of a file drops SQLite's POSIX locks on it for all connections of the
+process (sqlite.org/howtocorrupt.html, 2.2). Another program that closes the database would
+then consider itself the last user and delete the ``-wal`` that is still in use.
 """
 
 
@@ -147,7 +146,7 @@ def _is_text(start: bytes) -> bool:
 
 
 def damaged(path: Path, how: str) -> str:
-    """Return the line for a database that is damaged."""
+    """Return the error message for a damaged database."""
     return (
         f"{path} is a damaged SQLite file ({how}); restore a backup, or save what it still"
         f" has with `sqlite3 {path.name} .recover`"
@@ -155,12 +154,12 @@ def damaged(path: Path, how: str) -> str:
 
 
 def choose_way(path: Path, header: Header, *, ours: bool) -> Way:
-    """Choose how to open a file for reading, by what lies on disk (see the module).
+    """Return how to open a file for reading, by the files on disk (see the module).
 
     Args:
         path: The database, symlinks resolved.
         header: Its header.
-        ours: Whether it is a file of our own.
+        ours: Whether it is a library file.
     """
     wal, shm = size_of(beside(path, "-wal")), size_of(beside(path, "-shm"))
     if not header.wal or (wal >= 0 and shm >= 0):
@@ -172,15 +171,15 @@ def choose_way(path: Path, header: Header, *, ours: bool) -> Way:
 
 @dataclass(slots=True)
 class Opened:
-    """A connection for reading.
+    """A read connection.
 
     Attributes:
         path: The file itself, symlinks resolved.
-        signature: As it was before the file was opened; of its ``-wal``, as it is since.
-        scratch: The folder of a private copy, which is to be removed after closing.
-        no_space: Whether SQLite's own files could not be made beside it.
-        made_wal: Whether opening it made a ``-wal`` where its last writer had just taken
-            its own away.
+        signature: The file's signature before opening; the ``-wal``'s after it.
+        scratch: Folder of a private copy, removed on closing.
+        no_space: Whether SQLite's own files could not be created beside it.
+        made_wal: Whether opening created a ``-wal`` because the last writer had just deleted
+            its own.
     """
 
     path: Path
@@ -192,7 +191,7 @@ class Opened:
     made_wal: bool = False
 
     def close(self) -> None:
-        """Close the connection and remove a private copy, or a ``-wal`` that opening made."""
+        """Close the connection and remove a private copy, or a ``-wal`` made by opening."""
         self.connection.close()
         if self.made_wal and size_of(beside(self.path, "-wal")) == 0:
             _leave_as_last(self.path)
@@ -201,10 +200,10 @@ class Opened:
 
 
 def _leave_as_last(path: Path) -> None:
-    """Let SQLite take away an empty ``-wal``, as it does where the last connection closes.
+    """Have SQLite delete an empty ``-wal``, as it does when the last connection closes.
 
-    A connection for reading only cannot. Where a program has opened the database meanwhile,
-    this one is not the last, and SQLite leaves everything as it is.
+    A read-only connection cannot do this. If another program has opened the database
+    meanwhile, this connection is not the last and SQLite changes nothing.
     """
     with contextlib.suppress(sqlite3.Error):
         last = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=0)
@@ -215,11 +214,11 @@ def _leave_as_last(path: Path) -> None:
 
 
 def connect(path: Path, parameters: str) -> sqlite3.Connection:
-    """Open a connection of ours: autocommit, any thread, text that is no UTF-8 readable.
+    """Return a connection: autocommit, usable on any thread, tolerant of invalid UTF-8.
 
     Args:
         path: The database.
-        parameters: Of the URI, as ``mode=ro``.
+        parameters: URI parameters, such as ``mode=ro``.
     """
     connection = sqlite3.connect(
         f"{path.as_uri()}?{parameters}",
@@ -228,7 +227,7 @@ def connect(path: Path, parameters: str) -> sqlite3.Connection:
         check_same_thread=False,
     )
     connection.text_factory = partial(str, encoding="utf-8", errors="replace")
-    # SQLite's own LIKE and lower() know the case of ASCII letters only.
+    # SQLite's own LIKE and lower() handle only ASCII letters.
     connection.create_function("casefold", 1, _casefold, deterministic=True)
     return connection
 
@@ -240,17 +239,17 @@ def _casefold(value: object) -> str | None:
 def open_for_reading(
     path: Path, header: Header, *, ours: bool, prepare: Callable[[sqlite3.Connection], None]
 ) -> Opened:
-    """Open a file for reading so that nothing is left beside it.
+    """Return a read connection that leaves no files beside the database.
 
     Args:
         path: The database, symlinks resolved.
         header: Its header.
-        ours: Whether it is a file of our own.
-        prepare: Runs on the new connection; must read from the file, so that a way that
-            does not work shows here.
+        ours: Whether it is a library file.
+        prepare: Runs on the new connection; must read from the file, so that a failing way
+            of opening fails here.
 
     Raises:
-        sqlite3.Error: No way works.
+        sqlite3.Error: The file cannot be opened in any way.
         StoreError: The file kept changing while it was copied.
     """
     wal = _identity(beside(path, "-wal"))
@@ -270,14 +269,14 @@ def open_for_reading(
 
 
 def _open_by(way: Way, path: Path, prepare: Callable[[sqlite3.Connection], None]) -> Opened:
-    """Open a file in a way, or as a private copy where that does not work."""
+    """Open a file in the given way, or as a private copy if that fails."""
     sign = signature(path, way)
     if way != "copy":
         connection = connect(path, "mode=ro" if way == "live" else "mode=ro&immutable=1")
         try:
             prepare(connection)
             if way == "live":
-                # Reading makes a -wal where none was.
+                # Reading may have created the -wal.
                 sign = (*sign[:2], *signature(path, way)[2:])
             return Opened(path, connection, way, sign)
         except BaseException as error:
@@ -300,7 +299,7 @@ def _open_by(way: Way, path: Path, prepare: Callable[[sqlite3.Connection], None]
 
 
 def _identity(path: Path) -> tuple[int, ...]:
-    """Return what tells a file from one of the same name and number; () where it is missing."""
+    """Return inode, size and change time of a file; () if it is missing."""
     try:
         status = path.stat()
     except OSError:
@@ -309,7 +308,7 @@ def _identity(path: Path) -> tuple[int, ...]:
 
 
 def _made_since(wal: Path, before: tuple[int, ...]) -> bool:
-    """Say whether an empty ``-wal`` lies there that is not the one that was."""
+    """Return whether there is an empty ``-wal`` that is not the earlier one."""
     return size_of(wal) == 0 and _identity(wal) != before
 
 

@@ -1,7 +1,7 @@
-"""What has moved in a store since a poller looked last.
+"""Changes in a store since a poller last read them.
 
-In a file of ours the writers say so in ``changes``, in the transaction of the write itself.
-A host's file records nothing: there all that is shown has to be read again.
+In a library file, writers log them in ``changes``, in the transaction of the write itself. A
+host's file has no such log, so everything shown has to be read again.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from store.engine.database import Database
 
 @dataclass(slots=True)
 class Moved:
-    """What has moved.
+    """A set of changes.
 
     Attributes:
-        vague: Something was written that no entry names: anything may have changed.
-        sessions: By session id, the messages that were written; None where it is the
-            session's row, or any of its rows.
+        vague: Whether there was a write without a log entry: anything may have changed.
+        sessions: By session id the messages that changed; None if it is the session's own
+            row or possibly any of its rows.
     """
 
     vague: bool = False
     sessions: dict[str, set[str] | None] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        """Say whether anything moved."""
+        """Return whether anything changed."""
         return self.vague or bool(self.sessions)
 
     def add(self, session_id: str, message_id: str | None) -> None:
-        """Add a write."""
+        """Add a change."""
         known = self.sessions.get(session_id, set())
         if message_id is None or known is None:
             self.sessions[session_id] = None
@@ -37,19 +37,19 @@ class Moved:
             self.sessions[session_id] = known | {message_id}
 
     def merge(self, other: Moved) -> None:
-        """Add all that another has."""
+        """Add all changes of another set."""
         self.vague = self.vague or other.vague
         for session_id, messages in other.sessions.items():
             for message_id in [None] if messages is None else messages:
                 self.add(session_id, message_id)
 
     def touches(self, session_id: str) -> bool:
-        """Say whether a session may be another than before."""
+        """Return whether a session may have changed."""
         return self.vague or session_id in self.sessions
 
 
 def newest(db: Database) -> int:
-    """Return the number of the newest entry in ``changes``, 0 where there is none."""
+    """Return the number of the newest entry in ``changes``; 0 if there is none."""
     if db.form.name != "own":
         return 0
     (seq,) = db.connection.execute("SELECT coalesce(max(seq), 0) FROM changes").fetchone()
@@ -57,10 +57,11 @@ def newest(db: Database) -> int:
 
 
 def since(db: Database, seq: int) -> tuple[int, Moved]:
-    """Return the newest entry's number, and what has moved since another one.
+    """Return the newest entry's number and the changes since an earlier one.
 
-    Asked when ``PRAGMA data_version`` moved, so where nothing was told somebody wrote who
-    tells nothing. A log that was trimmed past ``seq``, or begun anew, tells too little.
+    Call it when ``PRAGMA data_version`` has changed: without a log entry, the write came from
+    a program that does not log. The result is vague in that case, and when the log was
+    trimmed past ``seq`` or started anew.
     """
     if db.form.name != "own":
         return 0, Moved(vague=True)

@@ -1,4 +1,4 @@
-"""The files beside a database, what tells that they moved, and private copies of them."""
+"""Files beside a database: their paths, change signatures and private copies."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from store.errors import StoreError
 from store.system.processes import is_alive
 
 Way = Literal["live", "immutable", "copy"]
-"""How a database is opened for reading; ``store.engine.access`` says when which."""
+"""How a database is opened for reading; ``store.engine.access`` describes each."""
 Signature = tuple[int, ...]
 
 _COPY_ATTEMPTS = 5
 
 
 def beside(path: Path, ending: str) -> Path:
-    """Return the file that SQLite keeps beside a database."""
+    """Return the path of a file that SQLite keeps beside a database, such as ``-wal``."""
     return path.with_name(path.name + ending)
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of a file, -1 where it is missing."""
+    """Return a file's size in bytes; -1 if it is missing."""
     try:
         return path.stat().st_size
     except OSError:
@@ -32,11 +32,10 @@ def size_of(path: Path) -> int:
 
 
 def signature(path: Path, way: Way) -> Signature:
-    """Return what changes when a file must be opened again for reading.
+    """Return values that change when a file must be opened again for reading.
 
-    A ``live`` connection sees every write; only a file that took its place is news to it,
-    or another ``-wal`` that took the place of its own.
-    Empty where the file cannot be looked at.
+    A ``live`` connection sees every write, so only replacing the file or its ``-wal`` changes
+    its signature. Empty if the file cannot be examined.
     """
     try:
         main = path.stat()
@@ -56,7 +55,7 @@ def signature(path: Path, way: Way) -> Signature:
 
 
 def inode(path: str | Path) -> int:
-    """Return the number of a file, -1 where it is missing."""
+    """Return the inode number of a file; -1 if it is missing."""
     try:
         return os.stat(path).st_ino
     except FileNotFoundError:
@@ -64,7 +63,7 @@ def inode(path: str | Path) -> int:
 
 
 def same_file(one: Signature, other: Signature) -> bool:
-    """Say whether two signatures are of one main file, whatever lies beside it."""
+    """Return whether two signatures belong to the same main file."""
     return one[:2] == other[:2]
 
 
@@ -72,7 +71,7 @@ def copy_aside(path: Path) -> tuple[Signature, Path]:
     """Copy a database with its ``-wal`` or ``-journal`` into a private folder.
 
     Returns:
-        The signature of what was copied, and the folder, 0700.
+        The signature of the copied file, and the folder (0700).
 
     Raises:
         StoreError: The file kept changing, or could not be copied.
@@ -103,7 +102,7 @@ def copy_aside(path: Path) -> tuple[Signature, Path]:
 
 
 def _sweep(copies: Path) -> None:
-    """Remove the copies of processes that are gone."""
+    """Remove the copies of processes that have ended."""
     for folder in copies.iterdir():
         owner = folder.name.partition("-")[0]
         if not owner.isdigit():

@@ -1,4 +1,4 @@
-"""A thread with one connection to a store, which runs whole functions."""
+"""A thread with one store connection, which runs whole functions."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 
 class ConnectionThread:
-    """An aiosqlite connection that runs whole functions, not one cursor call a hop.
+    """An aiosqlite connection that runs whole functions instead of single cursor calls.
 
     Attributes:
-        closed: Whether it takes no more work.
+        closed: Whether it no longer accepts work.
     """
 
     def __init__(self, path: Path, *, write: bool) -> None:
-        """Name a file; ``start`` opens it."""
+        """Make a thread for a file; ``start`` opens the file."""
         self.closed = False
         self._path, self._write = path, write
         self._opened: Database | None = None
@@ -33,15 +33,15 @@ class ConnectionThread:
 
     def _connect(self) -> sqlite3.Connection:
         self._opened = open_database(self._path, write=self._write)
-        # aiosqlite passes on what it is given: here functions in place of SQL.
+        # aiosqlite passes its arguments on unchanged: here functions instead of SQL.
         return cast(sqlite3.Connection, _Functions(self._opened))
 
     @property
     def database(self) -> Database:
-        """The database that is open.
+        """The open database.
 
         Raises:
-            StoreError: It is not.
+            StoreError: It is not open.
         """
         if self._opened is None:
             raise StoreError(f"{self._path} is not open")
@@ -53,7 +53,7 @@ class ConnectionThread:
         try:
             await asyncio.shield(opening)
         except asyncio.CancelledError:
-            # Left alone, the thread would answer to a loop that may be closed by then.
+            # Otherwise the thread would call back into a loop that may be closed.
             await asyncio.wait([opening])
             if not opening.exception():
                 await self.close()
@@ -64,17 +64,17 @@ class ConnectionThread:
         await self._connection
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run a function on the thread, after those that wait already."""
+        """Run a function on the thread, after those already queued, and return its result."""
         done: Any = await self._connection.execute_fetchall(cast(str, work))
         return cast(T, done)
 
     def interrupt(self) -> None:
-        """Break off the query that runs now."""
+        """Interrupt the running query."""
         if self._opened is not None:
             self._opened.connection.interrupt()
 
     async def close(self) -> None:
-        """Close the connection and end the thread, after what waits already is done."""
+        """Close the connection and end the thread, after the queued functions."""
         if self.closed:
             return
         self.closed = True
@@ -86,7 +86,7 @@ class ConnectionThread:
 
 
 class _Functions:
-    """Stands in for the connection that aiosqlite owns: ``execute`` calls a function."""
+    """Replaces the connection that aiosqlite owns: ``execute`` calls a function."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -96,12 +96,12 @@ class _Functions:
         return _Done(work())
 
     def close(self) -> None:
-        """Close the connection itself."""
+        """Close the real connection."""
         self._database.connection.close()
 
 
 class _Done:
-    """What a function returned, in the form of a cursor."""
+    """A function's result in the form of a cursor."""
 
     __slots__ = ("fetchall",)
 
@@ -110,9 +110,9 @@ class _Done:
 
 
 def _daemonic(connect: Callable[[], sqlite3.Connection]) -> aiosqlite.Connection:
-    """Return a connection whose thread does not keep a process alive that ends by an error.
+    """Return a connection with a daemon thread, which does not keep a failed process alive.
 
-    A thread is a daemon where the thread that makes it is one.
+    A new thread is a daemon if the thread that creates it is one.
     """
     made: list[aiosqlite.Connection] = []
     maker = Thread(

@@ -1,10 +1,10 @@
-"""A SQLite file that holds the three tables, opened for reading or for writing.
+"""Opens SQLite files with the three tables for reading or writing.
 
 Everything here is synchronous and light, so that the first page of sessions can be read
 before aiosqlite is imported; ``store.store`` runs the same functions on its threads.
 
-Files of our own (by ``application_id``) are made, migrated and indexed. A host's file, of
-the contract's plain form or of Grida's, is opened as it is and stays so.
+Library files (recognized by ``application_id``) are created, migrated and indexed. A host's
+file, in the contract's plain form or Grida's, is opened without changing its schema.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ READING = "opened read only"
 
 @dataclass(slots=True)
 class Database:
-    """One open connection with the form of its file.
+    """An open connection with the form of its file.
 
     Attributes:
-        read_only: Why nothing may be written on this connection, or None when it may.
-        file_read_only: Why nothing may be written to the file at all, or None.
+        read_only: Why this connection cannot write, or None if it can.
+        file_read_only: Why the file cannot be written at all, or None.
         opened: How it was opened for reading; None for a writing connection.
-        written_as: What a file is known by that is open for writing.
-        wal: Its ``-wal``; empty unless it is open for writing.
+        written_as: Signature of a file that is open for writing.
+        wal: Path of its ``-wal``; empty unless it is open for writing.
     """
 
     path: Path
@@ -63,20 +63,20 @@ class Database:
     wal: str = ""
 
     def moved(self) -> bool:
-        """Say whether the file must be opened again to see what is in it now.
+        """Return whether the file must be opened again to see its current content.
 
-        Costs one to three ``stat`` calls. A live connection sees later writes by itself;
-        see ``store.engine.access`` for the others. A file that is gone has not moved, unless it is
-        open for writing: what is written to it would be lost.
+        Takes one to three ``stat`` calls. A ``live`` connection sees later writes itself; see
+        ``store.engine.access`` for the others. A deleted file counts as moved only if it is
+        open for writing, since writes to it would be lost.
         """
         if self.opened is None:
-            # Before each write, so without resolving links: another target is another inode.
+            # Called before each write, so links are not resolved: another target has another inode.
             return self._written_now() != self.written_as
         now = signature(self.opened.path, self.opened.way)
         return bool(now) and now != self.opened.signature
 
     def _written_now(self) -> Signature:
-        """Return ``signature`` of the file as it is now, () where it cannot be looked at."""
+        """Return the file's current signature; () if it cannot be examined."""
         try:
             main = os.stat(self.path)
             return (main.st_dev, main.st_ino, inode(self.wal))
@@ -97,19 +97,19 @@ def in_transaction(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Run a function in a transaction of its own, rolled back on any error.
+    """Run a function in its own transaction, rolled back on any error.
 
     Args:
         database: The store, open for writing.
-        change: Takes the database first.
-        args: What else it takes.
-        kwargs: The same, by name.
+        change: The function; its first argument is the database.
+        args: Its further positional arguments.
+        kwargs: Its keyword arguments.
 
     Returns:
-        What the function returns.
+        The function's result.
 
     Raises:
-        Refused: The database is open for reading only; the message says why.
+        Refused: The database is open read only; the message says why.
         sqlite3.Error: The file is locked, full or damaged.
     """
     if database.read_only:
@@ -119,20 +119,18 @@ def in_transaction(
 
 
 def open_database(path: Path, *, create: bool = False, write: bool = True) -> Database:
-    """Open a store file.
+    """Return an open store file.
 
-    A file of a newer version than we know, or one that may not be written, is opened for
-    reading though ``write`` is asked for; ``read_only`` then says why.
+    A file of a newer version, or one without write permission, is opened read only even with
+    ``write``; ``read_only`` then says why.
 
     Args:
         path: The SQLite file.
-        create: Make the file (0600, its folder 0700) with our schema where it is missing
-            or empty.
-        write: False opens it for reading alone.
+        create: Create a library (0600, its folder 0700) if the file is missing or empty.
+        write: False opens it read only.
 
     Raises:
-        StoreError: The file is missing, or is no store; the message says which, and the
-            way out.
+        StoreError: The file is missing or not a store; the message says which and what to do.
     """
     path = path.absolute()
     try:
@@ -163,7 +161,7 @@ def _open_reading(path: Path, header: Header) -> Database:
         except sqlite3.DatabaseError as error:
             if not str(error).startswith("malformed database schema"):
                 raise
-            # SQLite then passes over what it cannot parse; nothing is written here.
+            # With this pragma SQLite skips what it cannot parse; nothing is written here.
             connection.execute("PRAGMA writable_schema = ON")
             schema.apply_pragmas(connection)
             forms.append(detect_form(connection, path))
@@ -201,7 +199,7 @@ def _open_writing(path: Path) -> Database:
 
 
 def _bring_up_to_date(database: Database, header: Header) -> Database:
-    """Migrate a file of ours that is of an older version, and open it again."""
+    """Migrate a library file of an older version, and open it again."""
     path = database.path
     version = database.form.version
     if database.file_read_only:
@@ -228,7 +226,7 @@ def _on_connection(path: Path, work: Callable[[sqlite3.Connection], None]) -> No
 
 
 def _create(path: Path) -> None:
-    """Make a store where the file is missing, empty, or a SQLite file without any table."""
+    """Create a library if the file is missing, empty, or a SQLite file without tables."""
     try:
         if not path.exists():
             _make(real_path(path))
@@ -243,11 +241,11 @@ def _create(path: Path) -> None:
 
 
 _WRITE_VERSION, _READ_VERSION, _WAL = 18, 19, 2
-"""Where a SQLite file says that it is in WAL mode (sqlite.org/fileformat.html, 1.3.3)."""
+"""Header offsets and value for WAL mode (sqlite.org/fileformat.html, 1.3.3)."""
 
 
 def _make(path: Path) -> None:
-    """Put a whole new store into its place, so that no process ever sees half of one."""
+    """Create a library file atomically, so that no process sees a partial one."""
     from store.system.files import AlreadyThere, write_whole
     from store.system.locations import private_folder
 
@@ -259,7 +257,7 @@ def _make(path: Path) -> None:
     finally:
         connection.close()
     image[_WRITE_VERSION], image[_READ_VERSION] = _WAL, _WAL
-    # Another process may have made it meanwhile, which is as good.
+    # Another process may have created it meanwhile, which is fine.
     with contextlib.suppress(AlreadyThere):
         write_whole(path, [bytes(image)])
 
@@ -294,9 +292,9 @@ def _why_read_only(path: Path, form: Form) -> str | None:
 
 
 def cannot_be_made(path: Path, error: OSError) -> str:
-    """Return the line for a store that cannot be made, with the way out."""
+    """Return the error message for a store that cannot be created."""
     return (
-        f"{path} cannot be made: {error.strerror or error}; name a place that you may write to"
+        f"{path} cannot be created: {error.strerror or error}; name a place that you may write to"
         " with --store, or set XDG_DATA_HOME"
     )
 
@@ -304,4 +302,4 @@ def cannot_be_made(path: Path, error: OSError) -> str:
 def _no_space(path: Path) -> str:
     if is_full(path):
         return f"the disk of {path} is full"
-    return f"SQLite cannot make its files beside {path}"
+    return f"SQLite cannot create its files beside {path}"

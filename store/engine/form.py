@@ -1,4 +1,4 @@
-"""Which columns a store file has, and the SQL that reads a fact whatever they are."""
+"""The form of a store file: its columns, and SQL expressions for facts in any form."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from store.errors import StoreError
 FormName = Literal["own", "contract", "grida"]
 
 GRIDA_VERSION = 3
-"""The newest ``user_version`` of Grida's form that we know."""
+"""The newest supported ``user_version`` of Grida's form."""
 
 
 
 class Form(NamedTuple):
-    """Which columns a file has, and the SQL that reads a fact whatever the form is.
+    """The form of a store file, and SQL expressions for facts in that form.
 
     Attributes:
-        name: ``own`` carries our application id; ``contract`` has the contract's tables;
-            ``grida`` has Grida's extra columns.
+        name: ``own`` is a library, by its application id; ``contract`` has the contract's
+            tables; ``grida`` has Grida's extra columns.
         version: ``PRAGMA user_version``.
         title_column: Whether ``chat_sessions.title`` exists.
         hidden_column: Whether ``chat_messages.hidden_at`` exists.
-        columns: The column names of each of the three tables, in their order.
+        columns: The column names of each of the three tables, in order.
     """
 
     name: FormName
@@ -39,52 +39,52 @@ class Form(NamedTuple):
 
     @property
     def newest_known(self) -> int | None:
-        """The newest version that we know; None where a version says nothing to us."""
+        """The newest supported version; None if the form has no known versions."""
         known: dict[FormName, int] = {"own": schema.CURRENT_VERSION, "grida": GRIDA_VERSION}
         return known.get(self.name)
 
     @property
     def is_newer(self) -> bool:
-        """Whether the file is of a version that is newer than we know."""
+        """Whether the file's version is newer than the supported one."""
         return self.newest_known is not None and self.version > self.newest_known
 
     def fact(self, table: str, path: str) -> str:
         """Return the SQL expression for a value in ``metadata_json`` (NULL when unset).
 
-        Rows of others may hold what is no JSON, on which SQLite's JSON functions fail.
+        A host's rows may contain invalid JSON, on which SQLite's JSON functions fail.
 
         Args:
             table: The table's alias.
-            path: As in ``user.title``.
+            path: The path of keys, such as ``user.title``.
         """
         column = f"{table}.metadata_json"
         return f"CASE WHEN json_valid({column}) THEN json_extract({column}, '$.{path}') END"
 
     def rare_fact(self, table: str, path: str) -> str:
-        """Return the same as ``fact``: parsing costs less than looking for the key first."""
+        """Return the same as ``fact``, for a key that few rows have."""
         return self.fact(table, path)
 
     def title(self, table: str) -> str:
         """Return the SQL expression for a session's title (NULL when unset).
 
-        The user's own wins, then the title column, then ``metadata_json.title``.
+        The user's title comes first, then the title column, then ``metadata_json.title``.
         """
         users = f"nullif({self.fact(table, 'user.title')}, '')"
         given = f"{table}.title, " if self.title_column else ""
         return f"coalesce({users}, {given}{self.fact(table, 'title')})"
 
     def source_kind(self, table: str) -> str:
-        """Return the SQL expression for where a session came from (NULL when unknown)."""
+        """Return the SQL expression for a session's source kind (NULL when unknown)."""
         return self.fact(table, "source.kind")
 
     def source_id(self, table: str) -> str:
-        """Return the SQL expression for a session's id at its source."""
+        """Return the SQL expression for a session's source id."""
         return self.fact(table, "source.id")
 
     def answer_name(self, table: str) -> str:
-        """Return the SQL expression for what names an answer wherever it is stored.
+        """Return the SQL expression for an answer's name, equal in all copies of the answer.
 
-        Sync's own name for it, else the message that it was copied from; NULL without both.
+        That is the name from sync, else the message it was copied from, else NULL.
         """
         named = f"json_extract({table}.metadata_json, '$.source.answer[0]')"
         copied = f"json_extract({table}.metadata_json, '$.inherited_from')"
@@ -97,18 +97,18 @@ class Form(NamedTuple):
         return f"coalesce({table}.hidden_at, {in_metadata})" if self.hidden_column else in_metadata
 
     def queued(self, table: str) -> str:
-        """Return the SQL condition for a message that waits and is no transcript yet."""
+        """Return the SQL condition for a queued message, which was not sent yet."""
         queued_at = self.fact(table, "queued_at")
         return f"coalesce(typeof({queued_at}) IN ('integer', 'real'), 0)"
 
     def cancelled(self, table: str) -> str:
-        """Return the SQL condition for a message that was cancelled while it waited."""
+        """Return the SQL condition for a message that was cancelled while queued."""
         return f"({self.fact(table, 'queue_canceled_at')} IS NOT NULL)"
 
     def starts_turn(self, table: str) -> str:
-        """Return the SQL condition for a shown message that begins a turn.
+        """Return the SQL condition for a shown message that starts a turn.
 
-        The rule is that of ``store.conversation.turns``.
+        The rule is the one of ``store.conversation.turns``.
         """
         origin = f"coalesce({self.rare_fact(table, 'origin')}, '')"
         return f"({table}.role = 'user' AND {origin} NOT IN {NO_TURN})"
@@ -125,8 +125,7 @@ def detect_form(connection: sqlite3.Connection, path: Path) -> Form:
     """Return the form of an open file.
 
     Raises:
-        StoreError: The file has not the contract's tables and columns; the message says
-            what it has.
+        StoreError: The file lacks tables or columns of the contract; the message names them.
     """
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -151,7 +150,7 @@ def detect_form(connection: sqlite3.Connection, path: Path) -> Form:
 
 
 def _own_form(connection: sqlite3.Connection, path: Path) -> Form:
-    """Return the form of a file of ours, whose columns need not be looked up."""
+    """Return the form of a library file, whose columns are known."""
     columns = schema.REQUIRED_COLUMNS
     found = connection.execute(
         f"SELECT name FROM sqlite_master WHERE type = 'table' AND name IN {tuple(columns)}"

@@ -1,4 +1,4 @@
-"""What a path is that is handed in as a store, before anything is made of it."""
+"""Recognizes and opens what a user names as a store."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ TargetKind = Literal["own", "contract", "grida", "other", "missing", "folder", "
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a target is.
+    """A recognized target.
 
     Attributes:
-        kind: The form of a store; ``other`` is a file that is none, ``server`` a URL of a
-            database server.
+        kind: The form of a store; ``other`` is a file that is not a store, ``server`` the
+            URL of a database server.
         path: The file or folder; None for a URL.
         version: ``PRAGMA user_version`` of a store.
-        message: Why it cannot be opened as a store, or for a store why it is opened for
-            reading only; None where nothing is to be said.
+        message: Why it cannot be opened as a store, or why a store is opened read only;
+            otherwise None.
     """
 
     kind: TargetKind
@@ -43,14 +43,14 @@ class Target:
 
 
 def as_path(target: str | Path) -> Path | None:
-    """Return a target as a path, ``~`` expanded; None for the URL of a database server."""
+    """Return a target as a path with ``~`` expanded; None for a database server's URL."""
     if isinstance(target, str) and server_url(target) is not None:
         return None
     return expanded(target)
 
 
 def recognise(target: str | Path) -> Target:
-    """Say what a target is, by its content; nothing is changed, and nothing raised."""
+    """Return what a target is, judged by its content; changes and raises nothing."""
     path = as_path(target)
     if path is None:
         return Target("server", None)
@@ -70,15 +70,15 @@ def recognise(target: str | Path) -> Target:
 
 
 def open_target(target: str | Path, *, create: bool = False, write: bool = False) -> Database:
-    """Open a target as a store, by default for reading.
+    """Return a target opened as a store, by default read only.
 
     Args:
         target: A path; ``~`` is expanded.
-        create: Make it, with our schema, where it is missing or empty.
-        write: Open it for writing; ``read_only`` of the result says where that cannot be.
+        create: Create a library if it is missing or empty.
+        write: Open it for writing; if that is impossible, ``read_only`` says why.
 
     Raises:
-        StoreError: It is no store: what it is, why it cannot be opened, and the way out.
+        StoreError: It cannot be opened as a store; the message says why and what to do.
     """
     path = as_path(target)
     if path is None:

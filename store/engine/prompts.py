@@ -1,4 +1,4 @@
-"""System prompts: each body is stored once, under its SHA-256."""
+"""System prompts: each is stored once, under its SHA-256."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from store.engine.database import Database
 
 
 def digest_of(body: str) -> str:
-    """Return the SHA-256 of a system prompt in UTF-8, as hex."""
+    """Return the SHA-256 of a system prompt's UTF-8 bytes, as hex."""
     return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def put(db: Database, body: str) -> str:
-    """Keep a system prompt and return its digest, for ``metadata.system_prompt_digest``."""
+    """Store a system prompt and return its digest, for ``metadata.system_prompt_digest``."""
     digest = digest_of(body)
     put_all(db, [(digest, body)])
     return digest
 
 
 def put_all(db: Database, prompts: Iterable[tuple[str, str]]) -> None:
-    """Keep system prompts under digests that are known already."""
+    """Store system prompts whose digests are already known."""
     db.connection.executemany(
         "INSERT INTO system_prompts (digest, body) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING",
         [(digest, _storable(body)) for digest, body in prompts],
@@ -29,9 +29,9 @@ def put_all(db: Database, prompts: Iterable[tuple[str, str]]) -> None:
 
 
 def get(db: Database, digest: str) -> str | None:
-    """Return the system prompt with this digest; None where its body was not kept.
+    """Return the system prompt with a digest, or None.
 
-    A host's file may have no such table, or one of another shape: then nothing was kept.
+    A host's file may have no such table, or one with other columns.
     """
     columns = {row[1] for row in db.connection.execute("PRAGMA table_info(system_prompts)")}
     if not {"digest", "body"} <= columns:
@@ -43,5 +43,5 @@ def get(db: Database, digest: str) -> str | None:
 
 
 def _storable(body: str) -> str:
-    """Return text that SQLite takes: a lone surrogate becomes a stand-in."""
+    """Return text that SQLite accepts: lone surrogates are replaced by ``?``."""
     return body.encode("utf-8", "replace").decode("utf-8")

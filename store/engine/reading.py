@@ -1,4 +1,4 @@
-"""From what SQLite gives to light rows, whatever types a host has written."""
+"""Converts SQLite values to row objects, whatever types a host has written."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ Column = str | int | float | bytes | None
 
 
 def text(value: Column) -> str | None:
-    """Return a value as text; bytes that are no UTF-8 keep a stand-in for what is not."""
+    """Return a value as text; invalid UTF-8 in bytes becomes U+FFFD."""
     if value is None or isinstance(value, str):
         return value
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def number(value: Column) -> int:
-    """Return a value as a whole number; what is none counts as 0."""
+    """Return a value as an integer; 0 if it is not a number."""
     if type(value) is int:
         return value
     return int(value) if isinstance(value, float) and abs(value) < 2**63 else 0
 
 
 def number_or_none(value: Column) -> int | None:
-    """Return a value as a whole number, and NULL as None."""
+    """Return a value as an integer, and NULL as None."""
     return None if value is None else number(value)
 
 
 def amount(value: Column) -> float:
-    """Return a value as a number of any kind; what is none counts as 0."""
+    """Return a value as an int or float; 0 if it is not a number."""
     return value if isinstance(value, (int, float)) else 0.0
 
 
 def decoded(text: str | None) -> dict[str, Any]:
-    """Return a JSON column as an object; a host's text that is none gives an empty one."""
+    """Return a JSON column as a dict; empty if it is not a valid JSON object."""
     try:
         value = loads(text or "{}")
     except DamagedJson:
@@ -46,7 +46,7 @@ def decoded(text: str | None) -> dict[str, Any]:
 
 
 def tag_names(marks: Any) -> tuple[str, ...]:
-    """Return the tags among what a user has set on a session; none where they are no list."""
+    """Return the tags among a user's marks of a session; empty if they are not a list."""
     tags = marks.get("tags") if isinstance(marks, dict) else None
     return tuple(str(tag) for tag in tags) if isinstance(tags, list) else ()
 
@@ -58,7 +58,7 @@ def session_columns(db: Database, table: str = "s") -> str:
 
 
 def session_row(row: tuple[Column, ...]) -> SessionRow:
-    """Return the row of ``session_columns`` as an object; further columns are ignored."""
+    """Return a ``SessionRow`` from a row of ``session_columns``; further columns are ignored."""
     (title, session_id, agent, workspace_root, model_json, parent_id, parent_message_id,
      permissions_json, metadata_json, prompt_tokens, completion_tokens, reasoning_tokens,
      cache_read, cache_write, total_tokens, cost_usd, created_at, updated_at,
@@ -95,7 +95,7 @@ def message_columns(db: Database, table: str = "m") -> str:
 
 
 def message_row(row: tuple[Column, ...]) -> MessageRow:
-    """Return the row of ``message_columns`` as an object."""
+    """Return a ``MessageRow`` from a row of ``message_columns``."""
     message_id, session_id, role, metadata_json, hidden_at, created_at, updated_at = row
     return MessageRow(
         text(message_id) or "",
@@ -116,7 +116,7 @@ PART_COLUMNS = (
 
 
 def part_row(row: tuple[Column, ...]) -> PartRow:
-    """Return the row of ``PART_COLUMNS`` as an object."""
+    """Return a ``PartRow`` from a row of ``PART_COLUMNS``."""
     (part_id, message_id, session_id, index, kind, data_json, call_id, state, created_at,
      updated_at) = row  # fmt: skip
     return PartRow(

@@ -1,8 +1,8 @@
-"""Reads a host's file whose tables are not ordinary ones, through a private copy.
+"""Reads a host's file with views or ``WITHOUT ROWID`` tables, through a private copy.
 
-The browser knows sessions by SQLite's rowids, which views and ``WITHOUT ROWID`` tables do not
-have. Where a host keeps one of the three tables so, their rows are copied into ordinary
-tables of a file in our cache folder. It is made again whenever the host's file changes.
+The browser identifies sessions by SQLite's rowids, which these do not have. If one of the
+three tables is of that sort, the rows are copied into ordinary tables of a file in the cache
+folder. The copy is made again whenever the host's file changes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from store.errors import StoreError
 
 _LONGEST_S = 20.0
 _STEPS = 200_000
-"""Steps of SQLite's machine between two looks at the clock: some milliseconds."""
+"""SQLite virtual machine steps between time checks: some milliseconds."""
 _LARGEST_GROWTH = 4
 _ROOM = 64 << 20
-"""How much larger than the host's file the copy may be: a view can make rows without end."""
+"""How much larger than the host's file the copy may be: a view can return endless rows."""
 
 
 def not_ordinary(connection: sqlite3.Connection) -> list[str]:
-    """Return which of the three tables are views, or tables without rowids.
+    """Return which of the three tables are views or have no rowids.
 
     Args:
         connection: An open file that has all three.
@@ -50,13 +50,13 @@ def _has_rowid(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def open_rebuilt(path: Path) -> Opened:
-    """Open a copy of a host's file in which the three tables are ordinary ones.
+    """Return an opened copy of a host's file with ordinary tables.
 
     Args:
         path: The host's file, symlinks resolved.
 
     Raises:
-        StoreError: Its views take too long, or make more rows than there is room for.
+        StoreError: Its views take too long or return too many rows.
         sqlite3.Error: It cannot be read.
     """
     sign, scratch = copy_aside(path)
@@ -89,7 +89,7 @@ def _copy_rows(connection: sqlite3.Connection, copy: Path, path: Path) -> None:
     except sqlite3.OperationalError as error:
         if "interrupted" in str(error) or "full" in str(error):
             raise StoreError(
-                f"the views of {path} make more rows than can be read; name the tables"
+                f"the views of {path} return too many rows to read; name the tables"
                 " chat_sessions, chat_messages and chat_parts in the file instead"
             ) from error
         raise

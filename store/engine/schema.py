@@ -1,4 +1,4 @@
-"""The contract's DDL, and the migrations between our versions.
+"""The contract's DDL, and the migrations between versions of library files.
 
 Source of the three tables: the contract's "The three-table schema" and "Pragmas".
 """
@@ -13,14 +13,14 @@ from store.engine.side_tables import DEPENDENCIES, READING_STATES, SIDE_TABLES, 
 from store.engine.transactions import is_busy, transaction
 
 APPLICATION_ID = 0x42534352
-"""``PRAGMA application_id`` of files that are ours ("BSCR"); only they are migrated."""
+"""``PRAGMA application_id`` of library files ("BSCR"); only they are migrated."""
 
 CONNECTION_PRAGMAS = (
     "PRAGMA synchronous = NORMAL",
     "PRAGMA busy_timeout = 5000",
     "PRAGMA foreign_keys = ON",
 )
-"""Set on every connection; ``journal_mode = WAL`` is set once, when a file is made."""
+"""Set on every connection; ``journal_mode = WAL`` is set once, when a file is created."""
 
 CONTRACT_TABLES = """
 CREATE TABLE chat_sessions (
@@ -78,7 +78,7 @@ REQUIRED_COLUMNS: dict[str, tuple[str, ...]] = {
         "tool_state", "created_at", "updated_at",
     ),
 }  # fmt: skip
-"""What a file must have to be read as a store; it may have more."""
+"""Columns that a file must have to be read as a store; it may have more."""
 
 CONTRACT_INDEXES = """
 CREATE INDEX chat_sessions_agent_updated ON chat_sessions(agent, updated_at);
@@ -118,10 +118,10 @@ CREATE INDEX chat_sessions_source_archive ON chat_sessions({SOURCE_KIND}, update
 CREATE INDEX chat_messages_order ON chat_messages(session_id, created_at, id);
 CREATE INDEX chat_parts_live ON chat_parts(session_id, updated_at);
 """
-"""Ours beside the contract's: each list in order without sorting, archived or not.
+"""Indexes of library files beside the contract's, for every list without sorting.
 
-The ``archive`` ones hold archived sessions only, so they cost other sessions nothing. The
-expressions must be the text that ``Form.source_kind`` and ``Form.source_id`` give.
+The ``archive`` indexes contain only archived sessions, so they cost other sessions nothing.
+The expressions must be the text that ``Form.source_kind`` and ``Form.source_id`` return.
 """
 
 ANSWER_NAME = (
@@ -132,12 +132,12 @@ ANSWER_NAME = (
 ANSWERS_BY_NAME = f"""
 CREATE INDEX chat_messages_answer ON chat_messages({ANSWER_NAME}) WHERE role = 'assistant';
 """
-"""Finds the messages that hold one answer; the text must be that of ``Form.answer_name``."""
+"""Index of answers by name; the expression must be the text of ``Form.answer_name``."""
 
 HELPERS = """
 CREATE INDEX session_links_helpers ON session_links(session_id) WHERE kind = 'helper';
 """
-"""Finds the sessions that lists leave out (``store.queries.helpers``)."""
+"""Index of the sessions that lists leave out (``store.queries.helpers``)."""
 
 MIGRATIONS: tuple[str, ...] = (
     CONTRACT_TABLES + CONTRACT_INDEXES + EXTRA_INDEXES + SIDE_TABLES + VERB_LOG + ";\n",
@@ -146,22 +146,22 @@ MIGRATIONS: tuple[str, ...] = (
     ANSWERS_BY_NAME,
     HELPERS,
 )
-"""Script ``n`` takes a file of ours from ``user_version`` n to n + 1."""
+"""Script ``n`` migrates a library file from ``user_version`` n to n + 1."""
 
 CURRENT_VERSION = len(MIGRATIONS)
 
 
 def apply_pragmas(connection: sqlite3.Connection) -> None:
-    """Set what the contract wants on each connection."""
+    """Set the pragmas that the contract requires on each connection."""
     for pragma in CONNECTION_PRAGMAS:
         connection.execute(pragma)
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Bring a file of ours (or an empty one) to the current version.
+    """Migrate a library file, or an empty one, to the current version.
 
-    Each step is one transaction; a process killed in between leaves a whole version.
-    Safe when several processes do it at once. A newer version is left alone.
+    Each step is one transaction, so a killed process leaves a complete version. Several
+    processes may do it at once. A newer version is not changed.
     """
     _switch_to_wal(connection)
     while True:
@@ -176,7 +176,7 @@ def migrate(connection: sqlite3.Connection) -> None:
 
 
 def statements(script: str) -> Iterator[str]:
-    """Split a script into its statements, triggers with their bodies whole."""
+    """Yield the statements of a script, each trigger with its whole body."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line
@@ -188,7 +188,7 @@ def statements(script: str) -> Iterator[str]:
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Set the journal mode; while another process sets it, SQLite does not wait by itself."""
+    """Set the journal mode, waiting for other processes; SQLite itself does not wait here."""
     (timeout_ms,) = connection.execute("PRAGMA busy_timeout").fetchone()
     until = time.monotonic() + timeout_ms / 1000
     while True:

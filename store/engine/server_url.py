@@ -1,7 +1,7 @@
-"""A database server as the place of sessions, named by its URL.
+"""URLs of database servers that contain sessions.
 
-A URL may hold a password. It is kept apart from what is shown, stored and compared, so that
-only the driver ever gets it.
+A password in a URL is kept apart from the text that is shown, stored and compared; only the
+driver gets it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NOT_FOR_US = frozenset((
     "keepalives_count", "keepalives_idle", "keepalives_interval", "prepared_statement_cache_size",
     "prepared_statement_name_func", "statement_cache_size", "timeout",
 ))  # fmt: skip
-"""What libpq's and SQLAlchemy's URLs may say that the server would refuse as a setting."""
+"""Parameters of libpq's and SQLAlchemy's URLs that the server would refuse as settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class ServerUrl:
 
     @property
     def has_password(self) -> bool:
-        """Whether the URL itself holds one."""
+        """Whether the URL contains a password."""
         return bool(_secrets_of(self.dsn))
 
     def without_secrets(self, words: str) -> str:
-        """Return words of others with this URL's passwords taken out."""
+        """Return a text with this URL's passwords replaced by ``***``."""
         for secret in _secrets_of(self.dsn):
             words = words.replace(secret, _HIDDEN)
         return words
@@ -62,22 +62,22 @@ Root: TypeAlias = Path | ServerUrl
 
 
 class ServerTrouble(StoreError):
-    """A server that cannot be read now, or is no server of sessions.
+    """A server cannot be read, or has no sessions.
 
     Attributes:
         reason: The message without the URL.
     """
 
     def __init__(self, url: ServerUrl, reason: str) -> None:
-        """Say what is wrong with a server."""
+        """Make the error; passwords are removed from the reason."""
         self.reason = url.without_secrets(reason)
         super().__init__(f"{url} {self.reason}")
 
 
 def server_url(name: str) -> ServerUrl | None:
-    """Read a URL such as ``postgresql://user@host/database``; None for any other name.
+    """Return a parsed URL such as ``postgresql://user@host/database``; None for other names.
 
-    SQLAlchemy's spelling with a driver (``postgresql+asyncpg://``) is taken as well.
+    SQLAlchemy's spelling with a driver (``postgresql+asyncpg://``) is accepted too.
     """
     scheme, slashes, rest = name.strip().partition("://")
     if not slashes or scheme.lower().partition("+")[0] not in SCHEMES:
@@ -85,14 +85,14 @@ def server_url(name: str) -> ServerUrl | None:
     try:
         parts = urlsplit(f"postgresql://{rest}")
     except ValueError:
-        return _faulty("is no URL that can be read")
+        return _faulty("is not a valid URL")
     user, _, hosts = parts.netloc.rpartition("@")
     if "@" in parts.path or parts.fragment or (not user and "@" in parts.query):
-        # Whatever is shown of it may be a piece of the password.
+        # Any text shown of it may contain part of the password.
         return _faulty("cannot be read: write / ? # @ of its password as %2F %3F %23 %40")
     if any(not _is_port(host) for host in hosts.split(",")):
-        # "host:password" perhaps, where "user:password@host" was meant.
-        return _faulty("cannot be read: its port is no number; write user:password@host:port")
+        # It may be "host:password" instead of "user:password@host".
+        return _faulty("cannot be read: its port is not a number; write user:password@host:port")
     options = _options(parts.query)
     shown = [(key, value) for key, value in options if key not in _SECRET]
     where = f"{hosts}{parts.path}"
@@ -103,13 +103,13 @@ def server_url(name: str) -> ServerUrl | None:
 
 
 def as_root(name: str | Path) -> Root:
-    """Return what a user named as a place of sessions; ``~`` is expanded."""
+    """Return the root for a path or URL named by a user; ``~`` is expanded."""
     url = server_url(name) if isinstance(name, str) else None
     return url if url is not None else expanded(name)
 
 
 def _is_port(host: str) -> bool:
-    """Tell whether what follows a host is a port, if anything does."""
+    """Return whether a host has no port or a valid one."""
     name, colon, port = host.rpartition(":")
     return not colon or name.count("[") > name.count("]") or port == "" or port.isdecimal()
 
@@ -133,7 +133,7 @@ def _query(options: list[tuple[str, str]]) -> str:
 
 
 def _secrets_of(dsn: str) -> list[str]:
-    """Return the passwords of a URL, as written and as meant, the longest first."""
+    """Return the passwords of a URL, encoded and decoded, the longest first."""
     if not dsn:
         return []
     parts = urlsplit(dsn)

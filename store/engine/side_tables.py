@@ -1,4 +1,4 @@
-"""What our own files hold beside the contract's tables."""
+"""Tables of library files beside the contract's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VERB_LOG = """CREATE TABLE verb_log (
     state               TEXT NOT NULL,
     logged_at           INTEGER NOT NULL
 )"""
-"""What undo and redo act on; for a host's file it lies in a file of ours beside it."""
+"""Changes for undo and redo; for a host's file the table is in a separate file beside it."""
 
 READING_STATES = """
 CREATE TABLE reading_states (
@@ -32,10 +32,10 @@ CREATE TABLE reading_names (
     PRIMARY KEY (reading, bucket)
 );
 """
-"""What it takes to go on reading a long file where the last sync stopped.
+"""State for continuing to read a long file where the last sync stopped.
 
-``reading_states``: ``state_json`` is a ``store.sync.reading_states.ReadingState``; ``context``
-holds the earlier records that later ones are read with, compressed by zstd.
+``reading_states``: ``state_json`` is described in ``store.sync.reading_states``; ``context``
+has the earlier records that are needed to read later ones, compressed with zstd.
 ``reading_names``: hashes, eight bytes each, of the ids that earlier records of the file
 define, sorted into buckets by their last byte.
 """
@@ -118,28 +118,28 @@ CREATE TABLE changes (
     changed_at INTEGER NOT NULL
 );
 """
-"""What is ours beside the contract's tables.
+"""Tables of every library file beside the contract's.
 
-``source_units``: what sync has read, with the stamps it had then.
-``source_problems``: ``unit`` is the key of the unit that was read, empty for what came up
-while a root was listed.
-``session_links``: which session an imported one comes from, by the id that its parent has
-or will have; ``pending`` is 1 while something of the parent is not there yet.
-``exported_sessions``: the id that a file which was written for an agent has when it is
-imported, and the session that it was made of.
+``source_units``: units that sync has read, with the stamps of their files at that time.
+``source_problems``: ``unit`` is the key of the unit that was read, empty for problems of
+listing a root.
+``session_links``: the parent of an imported session, by the id that it has or will have;
+``pending`` is 1 while part of the parent is missing.
+``exported_sessions``: the id that an exported file's session will have when it is imported,
+and the session that was exported.
 ``original_records``: a session's source records in order, in zstd blocks of lines joined
 by newlines; ``first`` is the number of the block's first record, from 0; ``checksum`` is
 the CRC-32 of the block before compression.
 ``record_refs``: for each message, a JSON array with one array of record numbers per part
 (and a last one for records of the message as a whole).
 ``attachments``: side files of a source, zstd; ``size`` in bytes before compression.
-``live_activity``: what a source says that its sessions do now, while a watcher follows it;
-``process_json`` names the process that runs the session, ``watcher_json`` the watcher, whose
-end makes the row worthless. Beside the sessions, so that a session which was followed live
-has the same row as one that was read once.
-``changes``: what a poller of ours reads again; the newest row is never trimmed, so ``seq``
-needs no AUTOINCREMENT (which would cost each small transaction as much as its rows).
-``verb_log``: what undo and redo act on.
+``live_activity``: the current activity of sessions, while a watcher runs; ``process_json`` is
+the process that runs the session, ``watcher_json`` the watcher: when it has ended, the row is
+invalid. The table is separate from ``chat_sessions``, so that a session that was followed
+live has the same row as one that was read once.
+``changes``: log of changes for pollers; the newest row is never deleted, so ``seq`` needs no
+AUTOINCREMENT (which would cost each small transaction as much as its rows).
+``verb_log``: changes for undo and redo.
 """
 
 
@@ -173,12 +173,11 @@ CREATE TABLE unit_wants (
     PRIMARY KEY (kind, root, key)
 ) WITHOUT ROWID;
 """
-"""What units of ``source_units`` have to do with each other.
+"""Dependencies between units of ``source_units`` (``store.sync.depending``).
 
-``unit_files``: files and folders beside its own that a unit was read with, as they were;
-all zero where one was looked for in vain.
-``unit_facts``: what a unit tells that others may look for, and of which session (the id at
-its source).
-``unit_wants``: hashes of the facts that a unit looked for, eight bytes each
-(``store.sync.depending``).
+``unit_files``: other files and folders that a unit's reading used, in their state at that
+time; all zero for one that was looked for and missing.
+``unit_facts``: facts that a unit provides for others, and the session they are about (by
+source id).
+``unit_wants``: hashes of the facts that a unit wants, eight bytes each.
 """

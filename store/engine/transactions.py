@@ -1,7 +1,7 @@
-"""Transactions on a store, and what SQLite's errors mean for a user.
+"""Transactions on a store, and messages for SQLite's errors.
 
-Every write of ours runs in ``transaction``. ``explained`` turns an error of SQLite into one
-line with the way out.
+Every write runs in ``transaction``. ``explained`` turns an error of SQLite into one line that
+says what to do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from store.errors import Refused, StoreError
 from store.system.paths import real_path
 
 POLL_S = 0.1
-"""Between two tries for a lock, beyond what SQLite's own ``busy_timeout`` waits."""
+"""Seconds between tries for a lock, after SQLite's own ``busy_timeout`` has passed."""
 _LEAST_FREE = 64 << 10
 _LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
@@ -26,7 +26,7 @@ _OF_THE_FILE = _LOCKED | _DAMAGED - {sqlite3.SQLITE_FORMAT} | {
     sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_IOERR,
 }  # fmt: skip
-"""Errors that are about the file; any other is a mistake in a query of ours."""
+"""Errors about the file; any other is a bug in a query."""
 _LASTING = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FULL}
 _READ_FAILED = {
     sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_FSTAT,
@@ -48,7 +48,7 @@ def transaction(
 
     Raises:
         StoreError: With ``path``: the store is locked, read only, full or damaged.
-        sqlite3.Error: Without ``path``, the same.
+        sqlite3.Error: The same without ``path``.
     """
     try:
         _patiently(connection, "BEGIN IMMEDIATE", wait_s)
@@ -56,7 +56,7 @@ def transaction(
             yield
             _patiently(connection, "COMMIT", wait_s)
         except BaseException:
-            # SQLite has rolled back itself where the disk was full.
+            # On a full disk SQLite has already rolled back.
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -79,35 +79,35 @@ def _patiently(connection: sqlite3.Connection, statement: str, wait_s: float) ->
 
 
 def primary_code(error: BaseException) -> int:
-    """Return SQLite's primary result code of an error; 0 where it has none."""
+    """Return SQLite's primary result code of an error; 0 if it has none."""
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
 def is_busy(error: BaseException) -> bool:
-    """Say whether another connection held a lock."""
+    """Return whether the error means that another connection holds a lock."""
     return isinstance(error, sqlite3.OperationalError) and primary_code(error) in _LOCKED
 
 
 def for_user(error: sqlite3.Error, path: Path, *, writing: bool = False) -> Exception:
-    """Return what to raise in place of an error of SQLite.
+    """Return the exception to raise instead of a SQLite error.
 
     Args:
         error: The error.
         path: The store's file.
-        writing: Whether a verb failed: what may pass is then ``Refused``.
+        writing: Whether a verb failed: a temporary error is then ``Refused``.
 
     Returns:
-        An error that a user understands where it is about the file, else the error itself.
+        An error with a message for users if it is about the file, else the error itself.
     """
     code = primary_code(error)
     if code not in _OF_THE_FILE:
         return error
-    told = explained(error, path)
-    return Refused(str(told)) if writing and code not in _LASTING else told
+    found = explained(error, path)
+    return Refused(str(found)) if writing and code not in _LASTING else found
 
 
 def explained(error: sqlite3.Error, path: Path) -> StoreError:
-    """Return one line for the user on what SQLite says of a file, with the way out."""
+    """Return an error with one line for users: what is wrong with the file, and what to do."""
     code = getattr(error, "sqlite_errorcode", None) or 0
     primary = code & 0xFF
     if primary in _LOCKED:
@@ -132,7 +132,7 @@ def explained(error: sqlite3.Error, path: Path) -> StoreError:
 
 
 def is_full(path: Path) -> bool:
-    """Say whether the disk of a file has no room for a page and SQLite's index of it."""
+    """Return whether a file's disk has no room for a page and SQLite's index of it."""
     try:
         return shutil.disk_usage(real_path(path).parent).free < _LEAST_FREE
     except OSError:

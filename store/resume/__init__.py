@@ -1,1 +1,1 @@
-"""Going on with a session in the agent that wrote it, or in another."""
+"""Resumes a session in the agent that wrote it, or in another one."""

@@ -1,4 +1,4 @@
-"""How Claude Code goes on with a session: as it is, or from a new file of its own.
+"""How Claude Code resumes a session: from its own file, or from an exported one.
 
 Source: the Claude Code format page, sections 2 (places, the folder's slug), 6 (resume).
 """
@@ -26,24 +26,24 @@ _COMMANDS = frozenset((
     "ps", "rc", "remote-control", "rollback", "server", "setup-token", "ssh", "ultrareview",
     "update", "upgrade",
 ))  # fmt: skip
-"""Prompts that ``claude`` takes for a command of its own, wherever they stand."""
+"""Prompts that ``claude`` would treat as its own commands, at any position."""
 
 
 def config_folder(environment: Mapping[str, str], home: Path) -> Path:
-    """Return Claude Code's folder: the first of ``CLAUDE_CONFIG_DIR``, else ``~/.claude``."""
+    """Return Claude Code's folder: the first in ``CLAUDE_CONFIG_DIR``, else ``~/.claude``."""
     named = environment.get("CLAUDE_CONFIG_DIR", "").split(",")[0].strip()
     return expanded(named) if named else home / ".claude"
 
 
 def project_folder(config: Path, cwd: str) -> Path:
-    """Return the folder that holds the sessions of a working folder.
+    """Return the folder with the sessions of a working folder.
 
-    The slug is the real path with everything outside ``[A-Za-z0-9]`` as ``-``. Past 200
-    characters a hash follows that differs between the program's builds, so it can only be
-    taken from a folder that the program made itself.
+    The slug is the real path with everything outside ``[A-Za-z0-9]`` as ``-``. Beyond 200
+    characters it ends with a hash that differs between builds of the program, so it can only
+    be taken from an existing folder.
 
     Raises:
-        Refused: The path is that long, and Claude Code has made no folder for it yet.
+        Refused: The path is that long, and Claude Code has not created its folder yet.
     """
     slug = re.sub(r"[^A-Za-z0-9]", "-", resolved(cwd))
     projects = config / "projects"
@@ -53,7 +53,7 @@ def project_folder(config: Path, cwd: str) -> Path:
     made = sorted(projects.glob(f"{start}*")) if projects.is_dir() else []
     if len(made) != 1:
         raise Refused(
-            f"Claude Code has no folder for {cwd} yet (its name is too long to be foretold);"
+            f"Claude Code has no folder for {cwd} yet (its name is too long to be predicted);"
             " start claude there once, or export to a file with --out"
         )
     return made[0]
@@ -68,7 +68,7 @@ class ClaudeCode:
     variables: tuple[str, ...] = ("CLAUDE_CONFIG_DIR",)
 
     def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
-        """Return what resumes its own file, which has to bear the session's id.
+        """Return the command that resumes the agent's own file, if it is named by the id.
 
         Args:
             source_id: The agent's id of the session.
@@ -78,7 +78,7 @@ class ClaudeCode:
         return _resume(source_id) if path.stem == source_id else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> ClaudeFile:
-        """Return the session as a file.
+        """Return the session as a file to write.
 
         Args:
             db: The store.
@@ -88,15 +88,15 @@ class ClaudeCode:
         return claude_file(read_session(db, session.id, "context"), cwd=place.cwd)
 
     def path(self, file: ClaudeFile, place: Place) -> Path:
-        """Return where the file belongs."""
+        """Return the path to write the file to."""
         folder = project_folder(config_folder(place.environment, place.home), place.cwd)
         return folder / f"{file.session_id}.jsonl"
 
     def before(self, file: ClaudeFile, path: Path) -> None:
-        """Return nothing: it finds the file."""
+        """Return None: Claude Code finds the file by itself."""
 
     def command(self, file: ClaudeFile, path: Path, place: Place) -> CommandLine:
-        """Return what goes on with the file.
+        """Return the command that resumes the written file.
 
         Args:
             file: The session as the agent's file.
@@ -106,7 +106,7 @@ class ClaudeCode:
         return _resume(file.session_id) if file.lines else CommandLine.of(self.program)
 
     def say(self, command: CommandLine, prompt: str) -> CommandLine:
-        """Return a command with a prompt; a blank keeps one word from being a command."""
+        """Return a command with a prompt; a space after it keeps it from being a command."""
         return command.operand(f"{prompt} " if prompt in _COMMANDS else prompt, lines=True)
 
 

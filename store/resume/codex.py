@@ -1,4 +1,4 @@
-"""How Codex goes on with a session: as it is, or from a new rollout of its own.
+"""How Codex resumes a session: from its own rollout, or from an exported one.
 
 Source: the Codex format page, sections 3.1 (places, names) and 3.8 (resume).
 """
@@ -26,7 +26,7 @@ def codex_home(environment: Mapping[str, str], home: Path) -> Path:
 
 
 def rollout_path(folder: Path, file: CodexFile) -> Path:
-    """Return where a new rollout belongs: by its day, its time and id in its name."""
+    """Return the path of a new rollout: a folder for its day, with time and id in the name."""
     at = datetime.fromtimestamp(file.created_at / 1000)
     name = file_name(file.session_id, file.created_at)
     return folder / "sessions" / f"{at:%Y}" / f"{at:%m}" / f"{at:%d}" / name
@@ -41,7 +41,7 @@ class Codex:
     variables: tuple[str, ...] = ("CODEX_HOME",)
 
     def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
-        """Return what resumes its own rollout, where that is none of its archive.
+        """Return the command that resumes the agent's own rollout, if it is not archived.
 
         Args:
             source_id: The agent's id of the session.
@@ -52,7 +52,7 @@ class Codex:
         return _resume(source_id) if real_path(sessions) in real_path(path).parents else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> CodexFile:
-        """Return the session as a rollout.
+        """Return the session as a rollout to write.
 
         Args:
             db: The store.
@@ -62,14 +62,14 @@ class Codex:
         return codex_file(read_session(db, session.id, "context"), cwd=place.cwd)
 
     def path(self, file: CodexFile, place: Place) -> Path:
-        """Return where the rollout belongs."""
+        """Return the path to write the rollout to."""
         return rollout_path(codex_home(place.environment, place.home), file)
 
     def before(self, file: CodexFile, path: Path) -> None:
-        """Return nothing: it finds the rollout."""
+        """Return None: Codex finds the rollout by itself."""
 
     def command(self, file: CodexFile, path: Path, place: Place) -> CommandLine:
-        """Return what goes on with the rollout.
+        """Return the command that resumes the written rollout.
 
         Args:
             file: The session as the agent's file.

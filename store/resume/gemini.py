@@ -1,4 +1,4 @@
-"""How Gemini CLI goes on with a session: as it is, or from a new file of its own.
+"""How Gemini CLI resumes a session: from its own file, or from an exported one.
 
 Source: the Gemini CLI format page, sections 4.1 (places) and 4.5 (resume).
 """
@@ -25,20 +25,20 @@ from store.system.paths import expanded, read_regular, resolved
 from store.system.programs import CommandLine, absolute
 
 _LONGEST_PATH = 1 << 16
-"""Bytes of the largest ``.project_root`` that is read."""
+"""Most bytes read of a ``.project_root``."""
 
 
 def config_folder(environment: Mapping[str, str], home: Path) -> Path:
-    """Return ``.gemini`` of ``GEMINI_CLI_HOME``, which stands for the home folder, or of home."""
+    """Return ``.gemini`` in ``GEMINI_CLI_HOME``, else in the home folder."""
     named = environment.get("GEMINI_CLI_HOME", "").strip()
     return (expanded(named) if named else home) / ".gemini"
 
 
 def chats_folder(config: Path, cwd: str) -> Path | None:
-    """Return the folder that holds the sessions of a working folder.
+    """Return the folder with the sessions of a working folder.
 
-    Its name is the program's own choice, so it is taken from what the program wrote; None
-    where Gemini CLI has not been started in the working folder yet.
+    Gemini CLI chooses its name, so it is looked up in the program's files; None if Gemini CLI
+    has not been started in the working folder yet.
     """
     real = resolved(cwd)
     for slug, path in _projects(config):
@@ -48,7 +48,7 @@ def chats_folder(config: Path, cwd: str) -> Path | None:
 
 
 def _projects(config: Path) -> list[tuple[str, str]]:
-    """Return folder name and path of the projects that the program knows."""
+    """Return folder name and path of each project in the program's files."""
     found: list[tuple[str, str]] = []
     try:
         data = orjson.loads(read_regular(config / "projects.json"))
@@ -56,9 +56,9 @@ def _projects(config: Path) -> list[tuple[str, str]]:
         if isinstance(projects, dict):
             found += [(slug, path) for path, slug in projects.items() if isinstance(slug, str)]
     except (OSError, orjson.JSONDecodeError):
-        pass  # Each project's folder names its path too.
+        pass  # Each project's folder has a file with its path too.
     for marker in sorted((config / "tmp").glob("*/.project_root")):
-        with contextlib.suppress(OSError):  # It is no file that could name a path.
+        with contextlib.suppress(OSError):  # Not a readable file with a path.
             path = read_regular(marker, _LONGEST_PATH).decode("utf-8", "replace").strip()
             found.append((marker.parent.name, path))
     return [(slug, path) for slug, path in found if _is_name(slug)]
@@ -77,7 +77,7 @@ class Gemini:
     variables: tuple[str, ...] = ("GEMINI_CLI_HOME",)
 
     def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
-        """Return what resumes its own file, whose name has the beginning of the id.
+        """Return the command that resumes the agent's own file, if its name has the id's start.
 
         Args:
             source_id: The agent's id of the session.
@@ -88,7 +88,7 @@ class Gemini:
         return _resume(source_id) if named and named[1] == source_id[:8] else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> NamedFile:
-        """Return the session as a file.
+        """Return the session as a file to write.
 
         Args:
             db: The store.
@@ -99,10 +99,10 @@ class Gemini:
         return gemini_file(reading, cwd=resolved(place.cwd))
 
     def path(self, file: NamedFile, place: Place) -> Path:
-        """Return where the file belongs; our cache folder where Gemini CLI has none yet.
+        """Return the path to write the file to; in the cache folder if Gemini CLI has no folder.
 
-        Gemini CLI copies what lies there, and names its path in the copy: the file is named
-        by its id alone, from which sync knows what the copy was made of.
+        From the cache folder, Gemini CLI makes a copy that contains the file's path. The file
+        name is the session's id, by which sync links the copy to the session.
         """
         chats = self._chats(place)
         if chats is None:
@@ -110,10 +110,10 @@ class Gemini:
         return chats / file.name
 
     def before(self, file: NamedFile, path: Path) -> None:
-        """Return nothing: it finds the file, or is given it."""
+        """Return None: Gemini CLI finds the file, or gets its path."""
 
     def command(self, file: NamedFile, path: Path, place: Place) -> CommandLine:
-        """Return what goes on with the file.
+        """Return the command that resumes the written file.
 
         Args:
             file: The session as the agent's file.
@@ -128,7 +128,7 @@ class Gemini:
         return _resume(file.session_id)
 
     def say(self, command: CommandLine, prompt: str) -> CommandLine:
-        """Return a command with a prompt, after which it stays open."""
+        """Return a command with a prompt, after which Gemini CLI stays interactive."""
         return command.option("--prompt-interactive", prompt, lines=True)
 
     def _chats(self, place: Place) -> Path | None:

@@ -1,7 +1,7 @@
-"""How opencode goes on with a session: as it is, or from a file that it imports first.
+"""How opencode resumes a session: from its database, or from a file that it imports first.
 
-Source: the opencode format page, sections 2.1 (places) and 2.10 (import, then go on). Its
-database is never written from here: ``opencode import`` does that, in the session's folder.
+Source: the opencode format page, sections 2.1 (places) and 2.10 (import, then resume). Its
+database is never written from here; ``opencode import`` does that, in the session's folder.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def data_folder(environment: Mapping[str, str], home: Path) -> Path:
 
 
 def _is_in_use(path: Path, folder: Path) -> bool:
-    """Tell whether a file is the database that the program opens, not a JSON store or copy."""
+    """Return whether a file is the database in opencode's folder, not a JSON store or copy."""
     return path.suffix == ".db" and real_path(path).parent == real_path(folder)
 
 
@@ -43,7 +43,7 @@ class Opencode:
     variables: tuple[str, ...] = ("OPENCODE_DB", "XDG_DATA_HOME")
 
     def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
-        """Return what resumes a session of the database that the program opens.
+        """Return the command that resumes a session of opencode's own database.
 
         Args:
             source_id: The agent's id of the session.
@@ -65,15 +65,15 @@ class Opencode:
         return opencode_file(reading, cwd=place.cwd, hand_over_prompt=True)
 
     def path(self, file: OpencodeFile, place: Place) -> Path:
-        """Return where the file waits to be imported."""
+        """Return the path of the file to import."""
         return cache_dir() / "exports" / f"{file.session_id}.json"
 
     def before(self, file: OpencodeFile, path: Path) -> CommandLine | None:
-        """Return what imports the file."""
+        """Return the command that imports the file."""
         return CommandLine.of(PROGRAM, "import").path(path) if file.lines else None
 
     def command(self, file: OpencodeFile, path: Path, place: Place) -> CommandLine:
-        """Return what goes on with what was imported.
+        """Return the command that resumes the imported session.
 
         Args:
             file: The session as the agent's file.

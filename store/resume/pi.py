@@ -1,4 +1,4 @@
-"""How pi goes on with a session: as it is, or from a new file of its own.
+"""How pi resumes a session: from its own file, or from an exported one.
 
 Source: the pi section of the format page.
 """
@@ -23,11 +23,11 @@ from store.system.programs import CommandLine, absolute
 
 _HEADER_BYTES = 1 << 16
 _COMMANDS = frozenset(("config", "install", "list", "remove", "uninstall", "update"))
-"""Prompts that pi takes for a command of its own where they stand first."""
+"""Prompts that pi would treat as its own commands if they come first."""
 
 
 def sessions_folder(environment: Mapping[str, str], home: Path) -> Path:
-    """Return where pi keeps its sessions."""
+    """Return the folder of pi's sessions."""
     named = environment.get("PI_CODING_AGENT_SESSION_DIR", "").strip()
     if named:
         return expanded(named)
@@ -36,7 +36,7 @@ def sessions_folder(environment: Mapping[str, str], home: Path) -> Path:
 
 
 def project_folder(sessions: Path, cwd: str) -> Path:
-    """Return the folder that holds the sessions of a working folder."""
+    """Return the folder with the sessions of a working folder."""
     slug = re.sub(r"[/\\:]", "-", resolved(cwd).lstrip("/\\"))
     return sessions / f"--{slug}--"
 
@@ -50,7 +50,7 @@ class Pi:
     variables: tuple[str, ...] = ("PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR")
 
     def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
-        """Return what resumes its own file; pi would write to any other that it is given.
+        """Return the command that resumes the agent's own file; pi writes to any file it is given.
 
         Args:
             source_id: The agent's id of the session.
@@ -60,7 +60,7 @@ class Pi:
         return _resume(path) if _begins_with(path, source_id) else None
 
     def file(self, db: Database, session: SessionRow, place: Place) -> NamedFile:
-        """Return the session as a file.
+        """Return the session as a file to write.
 
         Args:
             db: The store.
@@ -70,15 +70,15 @@ class Pi:
         return pi_file(read_session(db, session.id, "context"), cwd=place.cwd)
 
     def path(self, file: NamedFile, place: Place) -> Path:
-        """Return where the file belongs."""
+        """Return the path to write the file to."""
         sessions = sessions_folder(place.environment, place.home)
         return project_folder(sessions, place.cwd) / file.name
 
     def before(self, file: NamedFile, path: Path) -> None:
-        """Return nothing: it is given the file."""
+        """Return None: pi gets the file's path."""
 
     def command(self, file: NamedFile, path: Path, place: Place) -> CommandLine:
-        """Return what goes on with the file.
+        """Return the command that resumes the written file.
 
         Args:
             file: The session as the agent's file.
@@ -88,9 +88,9 @@ class Pi:
         return _resume(path) if file.lines else CommandLine.of(self.program)
 
     def say(self, command: CommandLine, prompt: str) -> CommandLine:
-        """Return a command with a prompt; pi knows no ``--``, and ``@`` names a file to read.
+        """Return a command with a prompt; pi does not support ``--``, and ``@`` names a file.
 
-        A blank keeps one word from being a command of pi's.
+        A space after a prompt keeps it from being one of pi's commands.
         """
         said = f"{prompt} " if prompt in _COMMANDS else prompt
         return command.bare_operand(said, lines=True, marks="@")
@@ -101,7 +101,7 @@ def _resume(path: Path) -> CommandLine:
 
 
 def _begins_with(path: Path, session_id: str) -> bool:
-    """Tell whether a file is a session of pi's with this id."""
+    """Return whether a file is a pi session with this id."""
     try:
         with open_regular(path) as file:
             header = orjson.loads(file.read(_HEADER_BYTES).split(b"\n")[0])

@@ -1,6 +1,6 @@
-"""What going on with a session in some agent takes, and what is done for it.
+"""Plans how to resume a session in an agent, and carries the plan out.
 
-Each agent's module says what its program takes; ``store.resume.registry`` knows them.
+Each agent has a module with its command line; ``store.resume.registry`` lists them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from store.system.programs import CommandLine, absolute, find, quoted, run
 from store.text.neutral import neutral
 
 UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-"""The shape of most agents' ids."""
+"""The format of most agents' ids."""
 
 
 class ResumeFile(Protocol):
@@ -42,31 +42,31 @@ class ResumeFile(Protocol):
 
     @property
     def prompt(self) -> str | None:
-        """A person's own prompt at the session's end, which is said again instead."""
+        """A person's prompt at the session's end, which is sent again and not in ``lines``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ResumePlan:
-    """What going on with a session takes.
+    """Everything needed to resume a session.
 
     Attributes:
         command: The program and its arguments, with the opening prompt.
         cwd: The folder to start it in: an absolute path.
-        file: A session file to write first; None where the session is resumed as it is.
-        path: Where that file, or the agent's own, lies.
-        program: Where the agent is on PATH, None where it is not there.
-        kind: The agent, as sessions of it are named in ``metadata_json.source.kind``.
-        session_id: The id under which the session goes on at the agent; of a copy that the
-            agent makes itself, the id of what it copies.
-        before: A program to run before, which has to succeed.
-        prompt: What the agent is told first, the end of ``command``; None says nothing.
-        withheld: Why a prompt is not handed over, though there is one; None where it is.
-        base: ``command`` without that.
-        say: Gives the agent something to be told first; the end of ``base``.
-        doubt: Why the user is to see all this and be asked before anything starts; None for
-            a session of an agent's own files on this machine.
-        variables: The environment variables that are the agent's own, where they are set.
+        file: A session file to write first; None to resume the agent's own file.
+        path: The path of that file, or of the agent's own.
+        program: The agent's path on PATH; None if it is not there.
+        kind: The agent's ``metadata_json.source.kind``.
+        session_id: The session's id at the agent; if the agent makes a copy, the id of the
+            original.
+        before: A command to run first, which must succeed.
+        prompt: The opening prompt at the end of ``command``, or None.
+        withheld: Why the prompt is not part of ``command``; None if it is.
+        base: ``command`` without the prompt.
+        say: Adds a prompt to the end of ``base``.
+        doubt: Why the user must confirm the plan before anything starts; None for a
+            session of an agent's own files on this machine.
+        variables: The agent's own environment variables that are set.
     """
 
     command: CommandLine
@@ -86,24 +86,24 @@ class ResumePlan:
 
     @property
     def started(self) -> str:
-        """The agent's program, by name."""
+        """The name of the agent's program."""
         return self.command.program
 
     @property
     def commands(self) -> tuple[CommandLine, ...]:
-        """What is run, in order."""
+        """The commands to run, in order."""
         return (self.command,) if self.before is None else (self.before, self.command)
 
     @property
     def shown_cwd(self) -> str:
-        """The folder as it is, or with escapes for what a terminal does not show."""
+        """The folder, with escapes for characters that a terminal does not show."""
         return self.cwd if neutral(self.cwd) == self.cwd else quoted(self.cwd)
 
     def shown(self, *, folder: bool = True) -> str:
-        """Return what a user types to do the same.
+        """Return the shell command that does the same.
 
         Args:
-            folder: Whether it begins with going to the folder.
+            folder: Whether it starts with ``cd`` to the folder.
         """
         steps = [command.shown() for command in self.commands]
         return " && ".join([f"cd {quoted(self.cwd)}", *steps] if folder else steps)
@@ -111,12 +111,12 @@ class ResumePlan:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an agent goes on.
+    """The surroundings in which an agent resumes a session.
 
     Attributes:
-        environment: For ``PATH`` and the agent's own variables.
+        environment: Environment variables: ``PATH`` and the agent's own.
         home: The user's home folder.
-        cwd: The folder that it is started in.
+        cwd: The folder to start the agent in.
     """
 
     environment: Mapping[str, str]
@@ -128,13 +128,13 @@ FileT = TypeVar("FileT", bound=ResumeFile)
 
 
 class ResumingAgent(Protocol[FileT]):
-    """What an agent's module says of it.
+    """What each agent's module implements.
 
     Attributes:
         kind: As in ``metadata_json.source.kind``.
         program: Its name on ``PATH``.
-        ids: The shape of the ids that it gives its sessions.
-        variables: Environment variables that say where it keeps its files.
+        ids: The format of its session ids.
+        variables: Environment variables that set the location of its files.
     """
 
     kind: str
@@ -143,7 +143,7 @@ class ResumingAgent(Protocol[FileT]):
     variables: tuple[str, ...]
 
     def as_it_is(self, source_id: str, path: Path, place: Place) -> CommandLine | None:
-        """Return what resumes a session of its own; None where it would not find it.
+        """Return the command that resumes the agent's own file; None if it would not find it.
 
         Args:
             source_id: The agent's id of the session.
@@ -153,7 +153,7 @@ class ResumingAgent(Protocol[FileT]):
         ...
 
     def file(self, db: Database, session: SessionRow, place: Place) -> FileT:
-        """Return a session as a file that it resumes.
+        """Return a session as a file that the agent can resume.
 
         Args:
             db: The store.
@@ -163,7 +163,7 @@ class ResumingAgent(Protocol[FileT]):
         ...
 
     def path(self, file: FileT, place: Place) -> Path:
-        """Return where that file belongs.
+        """Return the path to write the file to.
 
         Raises:
             Refused: There is no folder for it.
@@ -171,11 +171,11 @@ class ResumingAgent(Protocol[FileT]):
         ...
 
     def before(self, file: FileT, path: Path) -> CommandLine | None:
-        """Return what is run before it goes on with that file."""
+        """Return the command to run before resuming the file, or None."""
         ...
 
     def command(self, file: FileT, path: Path, place: Place) -> CommandLine:
-        """Return what goes on with that file; one without lines begins anew.
+        """Return the command that resumes the file; without lines it starts a new session.
 
         Args:
             file: The session as the agent's file.
@@ -185,10 +185,10 @@ class ResumingAgent(Protocol[FileT]):
         ...
 
     def say(self, command: CommandLine, prompt: str) -> CommandLine:
-        """Return a command that tells the agent something first.
+        """Return a command with an opening prompt.
 
         Raises:
-            Refused: The agent takes no such prompt.
+            Refused: The agent cannot be given this prompt.
         """
         ...
 
@@ -200,17 +200,17 @@ def planned(
     environment: Mapping[str, str],
     home: Path,
 ) -> ResumePlan:
-    """Plan how to go on with a session in an agent; writes nothing.
+    """Return a plan to resume a session in an agent; writes nothing.
 
     Args:
-        agent: The agent that goes on.
+        agent: The agent.
         db: The store.
         session: The session.
         environment: The environment variables.
         home: The home folder.
 
     Raises:
-        Refused: There is nothing to go on from, or no folder to do it in.
+        Refused: The session has nothing to resume from, or its folder cannot be used.
     """
     place = Place(environment, home, folder_of(session, home))
     common: dict[str, Any] = {
@@ -235,10 +235,10 @@ def planned(
 
 
 def folder_of(session: SessionRow, home: Path) -> str:
-    """Return the folder that a session goes on in: its own, or the home folder.
+    """Return the folder to resume a session in: its own, or the home folder.
 
     Raises:
-        Refused: What the session names is no absolute path, or cannot be one.
+        Refused: The session's folder is not a valid absolute path.
     """
     if not session.workspace_root:
         return str(home)
@@ -249,7 +249,7 @@ def folder_of(session: SessionRow, home: Path) -> str:
 
 
 def opening_prompt(db: Database, session: SessionRow, file: ResumeFile) -> str:
-    """Return what is said first: the prompt that ends the session, and a fork's draft.
+    """Return the opening prompt: the prompt at the session's end, and a fork's draft.
 
     Args:
         db: The store.
@@ -257,18 +257,18 @@ def opening_prompt(db: Database, session: SessionRow, file: ResumeFile) -> str:
         file: The session as the agent's file.
 
     Raises:
-        Refused: There is neither that nor anything in the file.
+        Refused: There is no prompt, and the file is empty.
     """
     said = [text for text in (file.prompt, draft_prompt(db, session)) if text]
     if not file.lines and not said:
-        raise Refused("this session has no message that an agent could go on from")
+        raise Refused("this session has no message that an agent could resume from")
     return "\n\n".join(said)
 
 
 def with_prompt(plan: ResumePlan, prompt: str | None) -> ResumePlan:
-    """Return a plan that says something else first; an empty prompt says nothing.
+    """Return a plan with another opening prompt; an empty one removes it.
 
-    A prompt that the agent cannot be given is not said; ``withheld`` is the reason.
+    A prompt that the agent cannot be given is left out; ``withheld`` is the reason.
     """
     if not prompt or not prompt.strip():
         return replace(plan, command=plan.base, prompt=None, withheld=None)
@@ -281,7 +281,7 @@ def with_prompt(plan: ResumePlan, prompt: str | None) -> ResumePlan:
 
 
 def draft_prompt(db: Database, session: SessionRow) -> str | None:
-    """Return the text that a fork before a message handed over, while nothing followed it."""
+    """Return the draft prompt of a fork that has no messages of its own yet, or None."""
     kept = metadata_of(session).get("backscroll")
     draft = kept.get("draft_prompt") if isinstance(kept, dict) else None
     if not isinstance(draft, str):
@@ -298,10 +298,10 @@ def draft_prompt(db: Database, session: SessionRow) -> str | None:
 def unchanged(
     db: Database, session: SessionRow, agent: ResumingAgent[FileT]
 ) -> tuple[str, Path] | None:
-    """Return an agent's own id and file of a session that is as that agent has it.
+    """Return an agent's own id and file of a session that is unchanged from that file.
 
-    None for sessions of other agents, subagents, those whose file is gone or whose id is
-    none that the agent gives, and those that a user rewound or restored here.
+    None for sessions of other agents, for subagents, for sessions without their file or with
+    an id that is not the agent's, and for those that the user rewound or restored.
 
     Args:
         db: The store.
@@ -310,7 +310,7 @@ def unchanged(
     """
     source = source_of(session)
     if source.get("kind") != agent.kind or COPY_OF in source:
-        # Of a copy the agent itself knows only the file that it was made of.
+        # The agent itself only knows the original, not a diverged copy.
         return None
     lineage = metadata_of(session).get("lineage")
     if isinstance(lineage, dict) and lineage.get("kind") == "subagent":
@@ -329,7 +329,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _rewound(db: Database, session_id: str) -> bool:
-    """Tell whether the user's own rewind or restore makes the session differ."""
+    """Return whether the user has rewound or restored messages of a session."""
     row = db.connection.execute(
         "SELECT 1 FROM chat_messages m WHERE m.session_id = $1"
         f" AND {db.form.rare_fact('m', 'backscroll.hidden_by')} IS NOT NULL LIMIT 1",
@@ -339,12 +339,12 @@ def _rewound(db: Database, session_id: str) -> bool:
 
 
 def write_file(plan: ResumePlan) -> None:
-    """Write the session file of a plan: a new file, 0600, never over another.
+    """Write the session file of a plan: a new file (0600); existing files are not replaced.
 
     Raises:
-        FileExistsError: A file of that name is there already.
+        FileExistsError: A file of that name exists already.
         Refused: It cannot be written.
-        OSError: Its folder cannot be made.
+        OSError: Its folder cannot be created.
     """
     if plan.file is None or not plan.file.lines:
         return
@@ -356,7 +356,7 @@ def write_file(plan: ResumePlan) -> None:
 
 
 def note_exported(db: Database, session_id: str, plan: ResumePlan) -> None:
-    """Remember which session an exported file came from, so that sync links what follows.
+    """Store which session was exported, so that sync can link the session that continues it.
 
     Args:
         db: The store, open for writing.
@@ -368,7 +368,7 @@ def note_exported(db: Database, session_id: str, plan: ResumePlan) -> None:
 
 
 def start(plan: ResumePlan) -> int:
-    """Run what goes on with a session, in this process's terminal, and return its exit code.
+    """Run a plan's commands in this process's terminal and return the last exit code.
 
     Raises:
         Refused: It cannot be started.

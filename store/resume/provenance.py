@@ -1,8 +1,8 @@
-"""Whether a session was read from the files that agents keep on this machine.
+"""Checks whether a session was read from agents' own files on this machine.
 
-What such a session says of its id, file and folder was written by the user's own agents.
-What an import, a host or another machine's store says of them may be anything, so nothing
-starts with it before the user has seen the command.
+The id, file and folder of such a session come from the user's own agents. Those of an import,
+a host's store or another machine's store may be anything, so nothing is started with them
+before the user has seen the command.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from store.text.exact_json import column_value
 
 _MOST_FORKS = 64
 _LOOKED_AT = 1 << 20
-"""Bytes of an agent's file in which its folder is looked for."""
+"""Bytes at the start and end of an agent's file that are searched for its folder."""
 
 
 def source_of(session: SessionRow) -> dict[str, str]:
-    """Return ``metadata_json.source`` of a session: its texts only; empty where it has none."""
+    """Return the string values of a session's ``metadata_json.source``; empty without one."""
     source = metadata_of(session).get("source")
     if not isinstance(source, dict):
         return {}
@@ -34,7 +34,7 @@ def source_of(session: SessionRow) -> dict[str, str]:
 
 
 def metadata_of(session: SessionRow) -> dict[str, Any]:
-    """Return a session's metadata; empty where it is damaged."""
+    """Return a session's decoded metadata; empty if it is damaged."""
     metadata = column_value(session.metadata_json)
     return metadata if isinstance(metadata, dict) else {}
 
@@ -42,12 +42,12 @@ def metadata_of(session: SessionRow) -> dict[str, Any]:
 def doubt(
     db: Database, session: SessionRow, environment: Mapping[str, str], home: Path
 ) -> str | None:
-    """Return why the user is asked before a session goes on.
+    """Return why the user must confirm before a session is resumed, or None.
 
     Args:
-        db: The store that it is in.
-        session: The session; of a fork, what it was forked from is looked at.
-        environment: The agents' own variables, which say where they keep their files.
+        db: The session's store.
+        session: The session; for a fork, the session it was forked from is checked.
+        environment: The agents' own variables, which set the location of their files.
         home: The user's home folder.
 
     Returns:
@@ -68,7 +68,7 @@ def doubt(
 
 
 def _read_session(db: Database, session: SessionRow) -> SessionRow | None:
-    """Return the session that sync read, or the one that a fork comes from; None for others."""
+    """Return the synced session: this one, or the origin of a fork; None for others."""
     for _ in range(_MOST_FORKS):
         row = db.connection.execute(
             "SELECT 1 FROM source_units WHERE session_id = $1 UNION ALL"
@@ -86,16 +86,16 @@ def _read_session(db: Database, session: SessionRow) -> SessionRow | None:
 
 
 def _moved(session: SessionRow, read: SessionRow) -> bool:
-    """Tell whether a fork names another folder than the session that it was forked from."""
+    """Return whether a fork has another folder than the session it was forked from."""
     return session.workspace_root != read.workspace_root
 
 
 def _is_in_own_folder(
     kind: str, path: Path, environment: Mapping[str, str], home: Path
 ) -> bool:
+    """Return whether a file, existing or deleted, is in the folders of its agent."""
     from store.sources.registry import all_sources
 
-    """Tell whether a file is, or was until its agent deleted it, where the agent keeps such."""
     try:
         real = real_path(path)
         if not path.is_absolute() or (real.exists() and not real.is_file()):
@@ -111,7 +111,7 @@ def _is_in_own_folder(
 
 
 def _is_our_store(db: Database) -> bool:
-    """Tell whether a store lies where this program keeps its own."""
+    """Return whether a store is in this program's own folders."""
     try:
         real = real_path(db.path)
         return any(real_path(ours) in real.parents for ours in (data_dir(), cache_dir()))
@@ -120,7 +120,7 @@ def _is_our_store(db: Database) -> bool:
 
 
 def _names_folder(path: Path, session: SessionRow) -> bool:
-    """Tell whether an agent's file names the folder that the store has for its session."""
+    """Return whether an agent's file contains the session's stored folder."""
     folder = session.workspace_root
     if folder is None:
         return True

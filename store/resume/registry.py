@@ -1,4 +1,4 @@
-"""The agents that a session can go on in; their code is loaded when used."""
+"""The agents that can resume a session; their modules are imported when used."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Planner = Callable[[Database, SessionRow, Mapping[str, str], Path], ResumePlan]
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent.
+    """An agent that can resume sessions.
 
     Attributes:
-        kind: As in ``metadata_json.source.kind``, and as ``resume --in`` takes it.
-        label: Its name, for people.
-        module: Holds its ``plan``.
+        kind: As in ``metadata_json.source.kind`` and for ``resume --in``.
+        label: Its name for people.
+        module: The module with its ``plan``.
     """
 
     kind: str
@@ -44,7 +44,7 @@ AGENTS = {
 
 
 def agent_of(session: SessionRow) -> str:
-    """Return the agent that a session goes on in when nobody names one: its own, if it can."""
+    """Return the default agent to resume a session in: its own if possible."""
     names = (source_of(session).get("kind"), session.agent)
     return next((name for name in names if name in AGENTS), "claude-code")
 
@@ -56,20 +56,20 @@ def plan(
     home: Path,
     agent: str | None = None,
 ) -> ResumePlan:
-    """Plan how to go on with a session; writes nothing.
+    """Return a plan to resume a session; writes nothing.
 
     Args:
         db: The store.
         session: The session.
-        environment: For ``PATH`` and the agent's own variables.
+        environment: Environment variables: ``PATH`` and the agent's own.
         home: The user's home folder.
-        agent: The agent's kind; None takes the session's own.
+        agent: The agent's kind; None for the session's own.
 
     Raises:
-        Refused: There is no such agent, or nothing to go on from.
+        Refused: There is no such agent, or the session has nothing to resume from.
     """
     name = agent or agent_of(session)
     if name not in AGENTS:
-        raise Refused(f"there is no agent {name!r}; there are {', '.join(AGENTS)}")
+        raise Refused(f"no agent named {name!r}; known: {', '.join(AGENTS)}")
     planner: Planner = import_module(AGENTS[name].module).plan
     return planner(db, session, environment, home)

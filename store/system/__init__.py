@@ -1,1 +1,1 @@
-"""What the operating system is asked for: files, folders, programs, processes, streams, time."""
+"""Access to the operating system: files, folders, programs, processes, streams, time."""

@@ -1,4 +1,4 @@
-"""The one place that asks what time it is."""
+"""The current time; the only module that reads the system clock for rows."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 
 Clock = Callable[[], int]
-"""A function that returns the present as epoch milliseconds."""
+"""A function that returns the current time as epoch milliseconds."""
 
 
 def system_clock() -> int:
-    """Return the present as epoch milliseconds."""
+    """Return the current time as epoch milliseconds."""
     return time.time_ns() // 1_000_000

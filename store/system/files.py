@@ -1,7 +1,7 @@
-"""Files that are written on the user's order: named safely, whole or not at all.
+"""Writes files for the user: with safe names, completely or not at all.
 
-A file takes its name only when all of it is written. It never takes another's place unless
-that was asked for, and then only that of a plain file: what a link names is not written.
+A file gets its name only when it is completely written. It replaces an existing file only if
+that is requested, and only a regular file: links are not followed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from store.system.paths import expanded
 
 
 class AlreadyThere(Refused):
-    """Something of that name is there already."""
+    """Something of that name exists already."""
 
 
 LONGEST_NAME = 100
@@ -28,27 +28,27 @@ _NOT_TAKEN = re.compile(r"[^A-Za-z0-9._]+")
 
 
 def plain_name(wanted: str, otherwise: str = "session") -> str:
-    """Return a name of letters, digits, ``.``, ``_`` and ``-`` that every file system takes.
+    """Return a file name of letters, digits, ``.``, ``_`` and ``-``, valid everywhere.
 
     Args:
-        wanted: Any text, an id say; what does not fit becomes ``-``.
-        otherwise: The name where nothing fits.
+        wanted: Any text, such as an id; other characters become ``-``.
+        otherwise: The name to use if nothing is left.
     """
     plain = _NOT_TAKEN.sub("-", wanted).strip("-.")
     return plain[:LONGEST_NAME] or otherwise
 
 
 def write_whole(path: Path, pieces: Iterable[str | bytes], *, replace: bool = False) -> int:
-    """Write a file for its owner's eyes (0600), whole or not at all, and return its size.
+    """Write a private file (0600), completely or not at all, and return its size in bytes.
 
     Args:
-        path: Where; its folder has to be there.
-        pieces: What it holds; text is written as UTF-8.
-        replace: Whether a plain file that is there gives way.
+        path: The file's path; its folder must exist.
+        pieces: The content; text is written as UTF-8.
+        replace: Whether to replace an existing regular file.
 
     Raises:
-        AlreadyThere: Something is there, and ``replace`` was not asked for.
-        Refused: What is there is no plain file; the folder is missing, or the
+        AlreadyThere: Something exists at the path, and ``replace`` is False.
+        Refused: Something other than a regular file is there, the folder is missing, or the
             file cannot be written.
     """
     if "\0" in str(path):
@@ -72,7 +72,7 @@ def write_whole(path: Path, pieces: Iterable[str | bytes], *, replace: bool = Fa
         finally:
             partial.unlink(missing_ok=True)
     except FileExistsError as error:
-        raise AlreadyThere(f"{path} is there already") from error
+        raise AlreadyThere(f"{path} exists already") from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise Refused(f"{path} cannot be written: {reason or error}") from error
@@ -86,10 +86,10 @@ def _write(file: BinaryIO, pieces: Iterable[str | bytes]) -> int:
 
 
 def _unnamed(folder: Path) -> int | None:
-    """Open a file that has no name, so that a process that is killed leaves nothing behind.
+    """Open a file without a name, so that a killed process leaves nothing behind.
 
     Returns:
-        Its descriptor; None where the system or the file system knows no such files.
+        Its descriptor; None if the system or the file system does not support this.
     """
     flag = getattr(os, "O_TMPFILE", None)
     if flag is None or not os.path.isdir(_DESCRIPTORS):
@@ -109,7 +109,7 @@ def _name_descriptor(number: int, path: Path) -> None:
     """Give an unnamed file its name.
 
     Raises:
-        FileExistsError: Something of that name is there.
+        FileExistsError: Something of that name exists.
     """
     folder = os.open(_DESCRIPTORS, os.O_RDONLY)
     try:
@@ -123,22 +123,22 @@ def _refuse_other(path: Path, *, replace: bool) -> None:
     try:
         mode = path.lstat().st_mode
     except (OSError, ValueError):
-        return  # Writing says what is wrong.
+        return  # The write itself will report the error.
     if stat.S_ISDIR(mode):
         raise Refused(f"{path} is a folder")
     if not replace:
-        raise AlreadyThere(f"{path} is there already")
+        raise AlreadyThere(f"{path} exists already")
     if stat.S_ISLNK(mode):
         raise Refused(f"{path} is a link; name the file itself, or remove the link")
     if not stat.S_ISREG(mode):
-        raise Refused(f"{path} is no plain file")
+        raise Refused(f"{path} is not a regular file")
 
 
 def _name(partial: Path, path: Path, *, replace: bool) -> None:
-    """Give a file its name; a link, unlike a rename, refuses a file that came up meanwhile.
+    """Give a file its name, by a hard link: unlike a rename, it never replaces a file.
 
     Raises:
-        FileExistsError: One is there.
+        FileExistsError: Something of that name exists.
     """
     if replace:
         partial.replace(path)
@@ -148,5 +148,5 @@ def _name(partial: Path, path: Path, *, replace: bool) -> None:
     except FileExistsError:
         raise
     except OSError:
-        # A file system without links: the look before has to do.
+        # A file system without links: the earlier check must suffice.
         partial.rename(path)

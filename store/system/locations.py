@@ -1,4 +1,4 @@
-"""Where our own files lie: the platform's folders, with the XDG variables above them."""
+"""Locations of Backscroll's own files: the XDG variables, else the platform's folders."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ PRIVATE_FILE = 0o600
 
 
 def _folder(variable: str, fallback: str) -> Path:
-    """Return ``$variable/backscroll`` where the variable is an absolute path, else fallback."""
+    """Return ``$variable/backscroll`` if the variable is an absolute path, else the fallback."""
     named = os.environ.get(variable, "")
     return Path(named) / APP if os.path.isabs(named) else Path(fallback)
 
 
 def data_dir() -> Path:
-    """Return the folder of the library and of what cannot be made again."""
+    """Return the folder of the library and other data that cannot be recreated."""
     return _folder("XDG_DATA_HOME", platformdirs.user_data_dir(APP, appauthor=False))
 
 
@@ -30,34 +30,34 @@ def config_dir() -> Path:
 
 
 def cache_dir() -> Path:
-    """Return the folder of what can be made again: search indexes, stores of opened sources."""
+    """Return the folder of data that can be recreated, such as stores of opened sources."""
     return _folder("XDG_CACHE_HOME", platformdirs.user_cache_dir(APP, appauthor=False))
 
 
 def state_dir() -> Path:
-    """Return the folder of the log and of the layout that is remembered."""
+    """Return the folder of the log and the saved layout."""
     return _folder("XDG_STATE_HOME", platformdirs.user_state_dir(APP, appauthor=False))
 
 
 def library_path() -> Path:
-    """Return the user's library, the default store."""
+    """Return the path of the user's library, the default store."""
     return data_dir() / "library.db"
 
 
 def log_path() -> Path:
-    """Return the log file that error messages name."""
+    """Return the path of the log file that error messages name."""
     return state_dir() / "backscroll.log"
 
 
 def config_path() -> Path:
-    """Return the one configuration file."""
+    """Return the path of the configuration file."""
     return config_dir() / "config.toml"
 
 
 def private_folder(path: Path) -> Path:
-    """Make a folder that only its owner can enter (0700) where it is missing, and return it.
+    """Create a private folder (0700) if it is missing, and return it.
 
-    Folders above it that are missing are made the same way; one that exists is left as it is.
+    Missing parents are created the same way; existing folders are not changed.
     """
     for folder in (*reversed(path.parents), path):
         if not folder.exists():
@@ -66,12 +66,12 @@ def private_folder(path: Path) -> Path:
 
 
 def scratch_dir() -> Path:
-    """Return a folder for what can be made again: the cache folder, where it can be written.
+    """Return a folder for data that can be recreated: the cache folder if it is writable.
 
-    Where it cannot, as in a read-only home, it is a private folder in the temporary folder.
+    Otherwise, as in a read-only home, it is a private folder in the temporary folder.
 
     Raises:
-        OSError: That cannot be made either.
+        OSError: That cannot be created either.
     """
     try:
         cache = private_folder(cache_dir())
@@ -87,12 +87,12 @@ def scratch_dir() -> Path:
     ours = not hasattr(os, "getuid") or status.st_uid == os.getuid()
     if stat.S_ISDIR(status.st_mode) and ours and not status.st_mode & 0o077:
         return shared
-    # Somebody else has made one of this name.
+    # The name is taken by another user.
     return Path(tempfile.mkdtemp(prefix=f"{APP}-"))
 
 
 def private_file(path: Path) -> Path:
-    """Make an empty file that only its owner can read (0600) where it is missing."""
+    """Create an empty private file (0600) if it is missing, and return its path."""
     private_folder(path.parent)
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE_FILE))

@@ -1,8 +1,8 @@
-"""Looks up and opens paths that others chose: settings, variables, agents' files, sessions.
+"""Resolves and opens untrusted paths: from settings, variables, agents' files and sessions.
 
-Each may be anything: a pipe, on which an ordinary ``open`` waits for a writer; a device
-without an end; a ring of links; the home folder of a user who does not exist. None of
-these may hang or end the program, so code outside this module does not call
+Such a path may be anything: a pipe, on which an ordinary ``open`` waits for a writer; an
+endless device; a cycle of links; the home folder of a user who does not exist. None of these
+may hang or crash the program, so code outside this module does not call
 ``resolve``, ``realpath``, ``expanduser``, ``read_bytes``, ``read_text`` or ``open`` for such paths.
 """
 
@@ -15,21 +15,21 @@ from io import FileIO
 from pathlib import Path
 
 _LARGEST = 1 << 30
-"""Bytes of the largest file that ``read_regular`` reads."""
+"""Most bytes of a file that ``read_regular`` reads."""
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """Return a path with ``~`` as the home folder; as it is where there is no such user.
+    """Return a path with ``~`` expanded; unchanged if there is no such user.
 
-    A NUL, which no path can have, becomes U+FFFD: there is no such file then.
+    A NUL, which is invalid in paths, becomes U+FFFD, so that no such file exists.
     """
     return Path(os.path.expanduser(os.fspath(path).replace("\0", "\ufffd")))
 
 
 def resolved(path: str | os.PathLike[str]) -> str:
-    """Return an absolute path without links; what cannot be followed stays as it is.
+    """Return an absolute path with links resolved, as far as possible.
 
-    That is a ring of links, and a path with characters that no file system takes.
+    Cycles of links, and paths with invalid characters, are left as they are.
     """
     try:
         return os.path.realpath(path)
@@ -38,17 +38,17 @@ def resolved(path: str | os.PathLike[str]) -> str:
 
 
 def real_path(path: str | os.PathLike[str]) -> Path:
-    """Return ``resolved`` as a path object."""
+    """Return the result of ``resolved`` as a ``Path``."""
     return Path(resolved(path))
 
 
 def open_regular(path: str | os.PathLike[str]) -> FileIO:
-    """Open a regular file for reading, unbuffered, without ever waiting for a writer.
+    """Return a regular file opened for reading, unbuffered; never waits for a writer.
 
-    The null device counts as an empty one: people link to it what shall stay empty.
+    The null device counts as an empty file: people link files to it to keep them empty.
 
     Raises:
-        OSError: When it cannot be opened, or is a pipe, a device, a socket or a folder.
+        OSError: It cannot be opened, or is a pipe, a device, a socket or a folder.
     """
     number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     if not _is_plain(os.fstat(number)):
@@ -64,14 +64,14 @@ def _is_plain(status: os.stat_result) -> bool:
 
 
 def read_regular(path: str | os.PathLike[str], most: int = _LARGEST) -> bytes:
-    """Return what a regular file holds.
+    """Return the content of a regular file.
 
     Args:
         path: The file.
-        most: Bytes of the largest file that is read.
+        most: Size limit in bytes.
 
     Raises:
-        OSError: As ``open_regular`` does; or the file is larger.
+        OSError: As for ``open_regular``, or the file is larger than ``most``.
     """
     with open_regular(path) as file:
         if os.fstat(file.fileno()).st_size > most:

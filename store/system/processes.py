@@ -1,8 +1,7 @@
-"""Processes that sessions belong to, told apart from others with the same number.
+"""Identifies processes, also when their number is reused, and checks locks.
 
-On Linux ``/proc`` has what is asked here. Where there is no ``/proc`` (macOS, the BSDs),
-``ps`` tells when a process started, so that a reused number is not taken for a process
-that has ended.
+On Linux the facts come from ``/proc``. Without it (macOS, the BSDs), ``ps`` gives the start
+time of a process, so that a reused number is not mistaken for a process that has ended.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from store.errors import Refused
 
 PROC = Path("/proc")
 PS_HOLDS_S = 1.0
-"""How long an answer of ``ps`` is used again; each call starts a process."""
+"""Seconds for which an answer of ``ps`` is cached; each call starts a process."""
 PS_TIMEOUT_S = 5.0
 _STILL_ACTIVE = 259
 
 
 class Process(NamedTuple):
-    """A process, so that another with the same number is not taken for it.
+    """A process, identified by more than its number, which can be reused.
 
     Attributes:
-        started: When it started: ticks since boot (Linux), or the words of ``ps -o lstart=``
-            in UTC; None where the system does not tell.
-        boot: The id of the system's run, where the system tells.
+        started: When it started: ticks since boot (Linux), or the output of ``ps -o lstart=``
+            in UTC; None if unknown.
+        boot: The system's boot id, if known.
     """
 
     pid: int
@@ -39,13 +38,13 @@ class Process(NamedTuple):
     boot: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return what ``metadata_json.activity`` holds of it."""
+        """Return the keys that ``metadata_json.activity`` has for a process."""
         found = {"pid": self.pid, "host": self.host, "started": self.started, "boot": self.boot}
         return {key: value for key, value in found.items() if value is not None}
 
 
 def boot_id() -> str | None:
-    """Return the id of the system's run, None where the system does not tell."""
+    """Return the system's boot id; None if unknown."""
     return _boot_id(PROC)
 
 
@@ -64,12 +63,12 @@ def host_name() -> str:
 
 
 def has_proc() -> bool:
-    """Say whether ``/proc`` tells of processes, as on Linux."""
+    """Return whether ``/proc`` lists processes, as on Linux."""
     return (PROC / "self/stat").exists()
 
 
 def this_process() -> Process:
-    """Return the process that asks."""
+    """Return the current process."""
     return process_of(os.getpid())
 
 
@@ -80,10 +79,10 @@ def process_of(pid: int) -> Process:
 
 
 def is_alive(stored: Mapping[str, Any]) -> bool | None:
-    """Tell whether a stored process runs.
+    """Return whether a stored process is running.
 
     Returns:
-        None where that cannot be told from here: another machine, or no process stored.
+        None if unknown: it is on another machine, or no process is stored.
     """
     pid = stored.get("pid")
     if not isinstance(pid, int) or pid <= 0 or stored.get("host", host_name()) != host_name():
@@ -102,7 +101,7 @@ def is_alive(stored: Mapping[str, Any]) -> bool | None:
 
 
 def _start_ticks(pid: int) -> int | None:
-    """Return when a process started, in ticks since boot; None where it has ended."""
+    """Return when a process started, in ticks since boot; None if it has ended."""
     try:
         text = (PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:
@@ -125,20 +124,20 @@ def _exists(pid: int) -> bool:
 
 
 def _exists_on_windows(pid: int) -> bool:
-    """Ask Windows, where signal 0 is Ctrl+C and would end the process."""
+    """Check on Windows, where signal 0 is Ctrl+C and would end the process."""
     import ctypes
 
     kernel: Any = getattr(ctypes, "windll").kernel32  # noqa: B009 - only on Windows
     handle = kernel.OpenProcess(0x1000, False, pid)
     if not handle:
-        return bool(kernel.GetLastError() == 5)  # denied, so it is there
+        return bool(kernel.GetLastError() == 5)  # access denied, so it exists
     code = ctypes.c_ulong()
     kernel.GetExitCodeProcess(handle, ctypes.byref(code))
     kernel.CloseHandle(handle)
     return code.value == _STILL_ACTIVE
 
 
-# Where there is no /proc
+# Systems without /proc
 
 _told: dict[int, tuple[float, frozenset[str] | None]] = {}
 
@@ -149,10 +148,10 @@ def _started_by_ps(pid: int) -> str | None:
 
 
 def _told_by_ps(pid: int) -> frozenset[str] | None:
-    """Return the words for a process's start, in UTC and local time.
+    """Return a process's start time as texts in UTC and local time.
 
     Returns:
-        None where ``ps`` cannot be asked; no words where the process has ended.
+        None if ``ps`` cannot be run; empty if the process has ended.
     """
     known = _told.get(pid)
     now = time.monotonic()
@@ -167,10 +166,10 @@ def _told_by_ps(pid: int) -> frozenset[str] | None:
 
 
 def _ps(pid: int, *, utc: bool) -> str | None:
-    """Return when ``ps`` says that a process started; "" where it has ended.
+    """Return a process's start time from ``ps``; "" if it has ended.
 
     Returns:
-        None where ``ps`` cannot be asked.
+        None if ``ps`` cannot be run.
     """
     from store.system.programs import CommandLine, run  # only where there is no /proc
 
@@ -188,12 +187,12 @@ def _ps(pid: int, *, utc: bool) -> str | None:
 
 
 def lock_is_held(path: str) -> bool | None:
-    """Tell whether a process holds an exclusive ``flock`` on a file, without touching the lock.
+    """Return whether a process holds an exclusive ``flock`` on a file, without taking it.
 
-    It is never tried: whoever wants the lock at that moment would be refused.
+    Trying the lock could make another process fail that wants it at the same moment.
 
     Returns:
-        None where that cannot be told: no such file, or a system that does not tell.
+        None if unknown: there is no such file, or the system has no such information.
     """
     try:
         stat = os.stat(path)
@@ -217,7 +216,7 @@ def _held_by_proc(path: str, stat: os.stat_result) -> bool | None:
         place = fields[fields.index("WRITE") + 2]
         holder = fields[fields.index("WRITE") + 1]
         named, _, inode = place.rpartition(":")
-        # Layered file systems name another device there than the file has.
+        # On layered file systems the device listed here differs from the file's.
         if inode == str(stat.st_ino) and (named == device or _has_open(holder, stat)):
             return True
     return False
@@ -240,7 +239,7 @@ def _has_open(pid: str, stat: os.stat_result) -> bool:
 
 
 def _held_by_getlk(path: str) -> bool | None:
-    """Ask ``F_GETLK``, which on macOS and the BSDs knows of ``flock`` too, and sets nothing."""
+    """Return the answer of ``F_GETLK``, which covers ``flock`` on macOS and the BSDs."""
     try:
         import fcntl
         import struct

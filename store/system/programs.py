@@ -1,8 +1,8 @@
-"""Command lines, and the only place that starts a program.
+"""Command lines, and the only module that starts programs.
 
-A command line is made of a program and words that the code names, and of values, each in a
-place where the program cannot take it for an option. Values of a session reach a program in
-no other way, and no session, host or import names the program itself.
+A command line consists of a program and fixed words from the code, and of values, each in a
+place where the program cannot misread it as an option. Values of a session reach a program in
+no other way, and the program itself never comes from a session, host or import.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from store.errors import Refused
 from store.text.neutral import neutral
 
 LONGEST_VALUE = 120_000
-"""Bytes of one argument; Linux takes 131,071 (``MAX_ARG_STRLEN`` in execve(2))."""
+"""Most bytes of one argument; Linux allows 131,071 (``MAX_ARG_STRLEN`` in execve(2))."""
 PIPE = subprocess.PIPE
 NOWHERE = subprocess.DEVNULL
 TooSlow = subprocess.TimeoutExpired
-"""What waiting for a process with a timeout raises."""
+"""Raised when waiting for a process times out."""
 _PROGRAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _WORD = re.compile(r"-{0,2}[A-Za-z][A-Za-z0-9_.-]*=?|-")
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*")
@@ -38,13 +38,13 @@ _LINE_BREAKS = re.compile(r"[\t\n\u2028\u2029]")
 class CommandLine(tuple[str, ...]):
     """A program with its arguments, as a tuple of words; every method returns a new one.
 
-    Made by ``of``, ``python`` or ``of_user``. ``run`` and ``start`` take nothing else.
+    Made by ``of``, ``python`` or ``of_user``. ``run`` and ``start`` accept nothing else.
     """
 
     __slots__ = ()
 
     def __new__(cls, *words: object) -> CommandLine:
-        """Refuse: what a command line consists of has to be named."""
+        """Raise: use one of the named constructors."""
         raise TypeError("use CommandLine.of, CommandLine.python or CommandLine.of_user")
 
     @classmethod
@@ -53,14 +53,14 @@ class CommandLine(tuple[str, ...]):
 
     @classmethod
     def of(cls, program: str, *words: str) -> CommandLine:
-        """Return a program and the words that the code gives it, such as subcommands.
+        """Return a command of a program and fixed words, such as subcommands.
 
         Args:
-            program: Its name, to be found on ``PATH``; never a value of a session.
-            words: Likewise: subcommands, and options without a value.
+            program: Its name on ``PATH``; never a value from a session.
+            words: Subcommands and options without a value; never values from a session.
 
         Raises:
-            ValueError: One of them looks like a value.
+            ValueError: One of them has characters of a value.
         """
         if not _PROGRAM.fullmatch(program):
             raise ValueError(f"{program!r} is no name of a program")
@@ -68,15 +68,15 @@ class CommandLine(tuple[str, ...]):
 
     @classmethod
     def python(cls, module: str, *words: str) -> CommandLine:
-        """Return the command that runs one of our own modules in this Python.
+        """Return the command that runs one of this program's modules in this Python.
 
-        ``-P`` keeps modules of the folder that it runs in from being imported instead.
+        ``-P`` prevents imports from the current folder.
         """
         return cls._of_words((sys.executable, "-P", "-m", _word(module), *map(_word, words)))
 
     @classmethod
     def of_user(cls, words: Sequence[str]) -> CommandLine:
-        """Return what the user's own environment or configuration names as a program."""
+        """Return a command from the user's own environment or configuration."""
         return cls._of_words(words)
 
     @property
@@ -85,14 +85,14 @@ class CommandLine(tuple[str, ...]):
         return self[0]
 
     def flag(self, name: str) -> CommandLine:
-        """Add a word that the code names."""
+        """Add a fixed word."""
         return self._added(_word(name))
 
     def option(self, name: str, value: str, *, lines: bool = False) -> CommandLine:
         """Add ``--name=value``.
 
         Args:
-            name: With its dashes.
+            name: The option with its dashes.
             value: Any value.
             lines: Whether it may have several lines.
 
@@ -103,7 +103,7 @@ class CommandLine(tuple[str, ...]):
         return self._added(f"{_option(name)}={value}")
 
     def separate(self, name: str, value: str) -> CommandLine:
-        """Add ``--name value``, for a program that does not know ``--name=value``.
+        """Add ``--name value``, for programs that do not support ``--name=value``.
 
         Raises:
             Refused: The value cannot be an argument, or begins with ``-``.
@@ -111,7 +111,7 @@ class CommandLine(tuple[str, ...]):
         return self._added(_option(name), bare(value))
 
     def operand(self, value: str, *, lines: bool = False) -> CommandLine:
-        """Add a value behind ``--``, where nothing is an option any more.
+        """Add a value after ``--``, where nothing is read as an option.
 
         Args:
             value: Any value.
@@ -124,12 +124,12 @@ class CommandLine(tuple[str, ...]):
         return self._of_words((*self, value) if "--" in self else (*self, "--", value))
 
     def bare_operand(self, value: str, *, lines: bool = False, marks: str = "") -> CommandLine:
-        """Add a value for a program that does not know ``--``.
+        """Add a value for a program that does not support ``--``.
 
         Args:
             value: Any value.
             lines: Whether it may have several lines.
-            marks: What else the program obeys at the beginning of a value, beside ``-``.
+            marks: Further characters with a meaning at the start of a value, beside ``-``.
 
         Raises:
             Refused: The value cannot be an argument, or begins with ``-`` or a mark.
@@ -137,7 +137,7 @@ class CommandLine(tuple[str, ...]):
         return self._added(bare(value, lines=lines, marks=marks))
 
     def path(self, path: str | Path) -> CommandLine:
-        """Add an absolute path, which no program takes for an option.
+        """Add an absolute path, which no program reads as an option.
 
         Raises:
             Refused: It is not absolute, or cannot be an argument.
@@ -146,11 +146,11 @@ class CommandLine(tuple[str, ...]):
 
     @property
     def _is_ours(self) -> bool:
-        """Whether it runs one of our own modules, which gets any path as it is."""
+        """Whether it runs one of this program's modules, which accept any path unchanged."""
         return self[1:3] == ("-P", "-m")
 
     def shown(self) -> str:
-        """Return the command as it is typed into a shell, every character of it visible."""
+        """Return the command as typed in a shell, with every character visible."""
         return " ".join(map(quoted, self))
 
     def _added(self, *words: str) -> CommandLine:
@@ -172,15 +172,15 @@ def _option(name: str) -> str:
 
 
 def passable(value: str, *, lines: bool = False) -> str:
-    """Return a value that can be an argument of a program.
+    """Return the value if it can be a program's argument.
 
     Args:
         value: Any text.
-        lines: Whether it may have several lines; tabs then as well.
+        lines: Whether it may contain newlines and tabs.
 
     Raises:
-        Refused: It holds control characters or, without ``lines``, several lines; it is too
-            long; the system cannot encode it.
+        Refused: It contains control characters or, without ``lines``, several lines; it is
+            too long; or the system cannot encode it.
     """
     found = _CONTROLS.search(value) or (None if lines else _LINE_BREAKS.search(value))
     if found:
@@ -195,32 +195,32 @@ def passable(value: str, *, lines: bool = False) -> str:
 
 
 def bare(value: str, *, lines: bool = False, marks: str = "") -> str:
-    """Return a value that can stand where an option could.
+    """Return the value if it cannot be misread as an option.
 
     Args:
         value: Any text.
         lines: Whether it may have several lines.
-        marks: Characters that it may not begin with, beside ``-``.
+        marks: Characters that it may not start with, beside ``-``.
 
     Raises:
-        Refused: It cannot be an argument, or begins with one of them.
+        Refused: It cannot be an argument, or starts with one of them.
     """
     passable(value, lines=lines)
     if value.startswith(("-", *marks)):
         what = "an option" if value[0] == "-" else "a file or command"
-        raise Refused(f"{_named(value)} begins with {value[0]!r} and would be taken for {what}")
+        raise Refused(f"{_named(value)} begins with {value[0]!r} and would be read as {what}")
     return value
 
 
 def absolute(path: str) -> str:
-    """Return an absolute path of one line.
+    """Return the path if it is absolute and has one line.
 
     Raises:
-        Refused: It is none.
+        Refused: It is not.
     """
     passable(path)
     if not os.path.isabs(path):
-        raise Refused(f"{_named(path)} is no absolute path")
+        raise Refused(f"{_named(path)} is not an absolute path")
     return path
 
 
@@ -230,9 +230,9 @@ def _named(value: str) -> str:
 
 
 def quoted(word: str) -> str:
-    """Return a word as a shell takes it; what a terminal does not show is written as escapes.
+    """Return a word quoted for a shell, with escapes for characters a terminal does not show.
 
-    The escapes are those of ``$'…'``, which bash, zsh, ksh and POSIX of 2024 know.
+    The escapes are those of ``$'…'``, supported by bash, zsh, ksh and POSIX 2024.
     """
     if neutral(word) == word and "\u00ad" not in word:
         return shlex.quote(word)
@@ -251,10 +251,10 @@ def _escape(character: str) -> str:
 
 
 def find(program: str, environment: Mapping[str, str] = os.environ) -> str | None:
-    """Return where a program is on ``PATH``; None where it is not there.
+    """Return a program's path on ``PATH``, or None.
 
-    Folders of ``PATH`` that are not absolute do not count: they would be looked for in the
-    folder of the session that goes on.
+    Relative folders in ``PATH`` are ignored: they would be resolved in the resumed session's
+    folder.
     """
     if os.path.dirname(program):
         return shutil.which(program)
@@ -264,10 +264,11 @@ def find(program: str, environment: Mapping[str, str] = os.environ) -> str | Non
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A program that has ended.
+    """Result of a program.
 
     Attributes:
-        output: What it wrote to stdout; empty where that was not captured.
+        code: Its exit code.
+        output: Its stdout; empty if that was not captured.
     """
 
     code: int
@@ -282,18 +283,18 @@ def run(
     given: bytes | None = None,
     timeout_s: float | None = None,
 ) -> Ended:
-    """Run a program and wait for it.
+    """Run a program, wait for it and return its result.
 
     Args:
         command: The program.
-        folder: Where it runs, an absolute path; None for this process's own folder.
+        folder: Absolute path of the folder to run it in; None for the current one.
         environment: Its variables; None for this process's own.
-        given: Its stdin; it then has no terminal, and its output is captured.
-        timeout_s: Longest wait in seconds.
+        given: Its stdin; with this it has no terminal, and its output is captured.
+        timeout_s: Timeout in seconds.
 
     Raises:
         Refused: There is no such program or folder, or it cannot be started.
-        TimeoutError: Time ran out; the program was ended.
+        TimeoutError: The timeout passed; the program was killed.
     """
     variables = dict(os.environ if environment is None else environment)
     if folder is not None:
@@ -325,14 +326,14 @@ def start(
     stdout: int | IO[bytes] | None = None,
     stderr: int | IO[bytes] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start one of our own modules (``CommandLine.python``) and return its process.
+    """Start one of this program's modules (``CommandLine.python``) and return its process.
 
     Args:
-        command: What to run.
+        command: The command.
         environment: Its variables.
-        stdin: As ``subprocess.Popen`` takes it; so are the other two.
-        stdout: Likewise.
-        stderr: Likewise.
+        stdin: As in ``subprocess.Popen``.
+        stdout: As in ``subprocess.Popen``.
+        stderr: As in ``subprocess.Popen``.
     """
     return subprocess.Popen(
         command, env=dict(environment), stdin=stdin, stdout=stdout, stderr=stderr
@@ -342,12 +343,12 @@ def start(
 async def start_piped(
     command: CommandLine, *, environment: Mapping[str, str], limit: int
 ) -> asyncio.subprocess.Process:
-    """Start one of our own modules with three pipes.
+    """Start one of this program's modules with three pipes and return its process.
 
     Args:
-        command: What to run.
+        command: The command.
         environment: Its variables.
-        limit: Longest line that is read from it, in bytes.
+        limit: Longest line that can be read from it, in bytes.
     """
     return await asyncio.create_subprocess_exec(
         *command,

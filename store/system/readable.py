@@ -1,4 +1,4 @@
-"""Waits for files to read from, whatever their numbers are."""
+"""Waits until file descriptors are readable, including those above 1,023."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from collections.abc import Sequence
 
 
 def readable(descriptors: Sequence[int], timeout_s: float | None = None) -> bool:
-    """Wait until a read from one of some files would return at once.
+    """Wait until one of some descriptors is readable; return False on a timeout.
 
-    ``select`` refuses descriptors above 1,023 (``FD_SETSIZE`` in select(2)), which a process
-    has that keeps many stores open.
+    ``select`` refuses descriptors above 1,023 (``FD_SETSIZE`` in select(2)), which occur in a
+    process with many open stores.
 
     Args:
-        descriptors: Pipes, sockets, terminals, plain files; pidfds where there are some.
-        timeout_s: Longest wait in seconds; None waits for ever.
-
-    Returns:
-        False when time ran out.
+        descriptors: Pipes, sockets, terminals, regular files, pidfds.
+        timeout_s: Timeout in seconds; None waits without limit.
     """
     if not hasattr(select, "poll"):
         return bool(select.select(descriptors, (), (), timeout_s)[0])

@@ -1,4 +1,4 @@
-"""File systems that other machines write to without this one being told."""
+"""Detects file systems that do not report changes made by other machines."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ SILENT = frozenset((
     "9p", "afs", "ceph", "cifs", "drvfs", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4",
     "prl_fs", "smb3", "smbfs", "vboxsf", "virtiofs",
 ))  # fmt: skip
-"""File systems that other machines write to without this one being told."""
+"""Types of file systems without events for changes made by other machines."""
 
 
 def is_silent(folder: Path, mounts: Path = MOUNTS) -> bool:
-    """Say whether a folder lies on a file system that does not tell of all changes."""
+    """Return whether a folder is on a file system without events for all changes."""
     try:
         text = mounts.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:

@@ -1,8 +1,8 @@
-"""The one writer of standard output and standard error.
+"""The only writer of standard output and standard error.
 
-``guard_streams`` replaces both streams by ones through which only harmless text passes,
-whoever writes: ``print``, argparse, a warning, a traceback. Escape sequences reach a
-terminal only as ``Painted`` text, whose content is neutral and whose sequences are ours.
+``guard_streams`` replaces both streams by ones that neutralise all text, whether it comes
+from ``print``, argparse, a warning or a traceback. Escape sequences reach a terminal only in
+``Painted`` text, whose content is neutral and whose sequences come from this program.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ NAMES = {"stdin": "standard input", "stdout": "standard output", "stderr": "stan
 
 
 class Painted(str):
-    """Neutral text with our own escape sequences, which the writer passes on unchanged.
+    """Neutral text with this program's escape sequences, which is written unchanged.
 
-    Make one with ``paint`` or ``joined``, which neutralise what they are given.
+    Made by ``paint`` or ``joined``, which neutralise their input.
     """
 
     __slots__ = ()
 
 
 def paint(text: str, codes: str = "") -> Painted:
-    """Return text, made harmless, in a style.
+    """Return text, neutralised, in a style.
 
     Args:
         text: Any text.
@@ -42,34 +42,34 @@ def paint(text: str, codes: str = "") -> Painted:
 
 
 def joined(pieces: Iterable[str], between: str = "") -> Painted:
-    """Join texts; what is not ``Painted`` is made harmless."""
+    """Return joined texts; those that are not ``Painted`` are neutralised."""
     return Painted(paint(between).join(
         piece if type(piece) is Painted else neutral(piece) for piece in pieces
     ))
 
 
 def status(text: str) -> Painted:
-    """Return text that replaces the line on which the cursor is."""
+    """Return text that replaces the cursor's line."""
     return Painted(f"\r\x1b[K{neutral(text)}")
 
 
 class SafeStream(io.TextIOBase):
-    """A text stream that writes everything but ``Painted`` text through ``neutral``.
+    """A text stream that neutralises everything except ``Painted`` text.
 
-    Standard error, which says what a user did wrong, hides passwords as well.
-
-    A write that fails names the stream: its ``OSError`` has ``standard output`` as filename.
+    On standard error, passwords are masked too. The ``OSError`` of a failed write has the
+    stream's name, such as ``standard output``, as its filename.
     """
 
     def __init__(
         self, raw: TextIO, name: str, translate: Callable[[str], str] | None = None
     ) -> None:
-        """Write to a stream.
+        """Wrap a stream.
 
         Args:
-            raw: The stream that lies beneath.
-            name: What errors call it.
-            translate: Replaces what the terminal cannot show, ahead of the escapes for that.
+            raw: The underlying stream.
+            name: Its name in errors.
+            translate: Replaces characters that the terminal cannot show, before they would
+                be escaped.
         """
         super().__init__()
         self._raw, self._name, self._translate = raw, name, translate
@@ -77,16 +77,16 @@ class SafeStream(io.TextIOBase):
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """The encoding of the stream beneath."""
+        """The encoding of the underlying stream."""
         return self._raw.encoding
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
-        """What the stream beneath does with what its encoding lacks."""
+        """The error handler of the underlying stream's encoding."""
         return self._raw.errors
 
     def write(self, text: str) -> int:
-        """Write text; return how many characters were given."""
+        """Write text; return its number of characters."""
         shown = text if type(text) is Painted else self._harmless(text)
         if self._translate is not None:
             shown = self._translate(shown)
@@ -100,7 +100,7 @@ class SafeStream(io.TextIOBase):
         return masked(neutral(text)) if self._hides else neutral(text)
 
     def flush(self) -> None:
-        """Hand on what is buffered."""
+        """Flush the underlying stream."""
         try:
             self._raw.flush()
         except OSError as error:
@@ -114,19 +114,19 @@ class SafeStream(io.TextIOBase):
         return True
 
     def isatty(self) -> bool:
-        """Say whether the stream beneath is a terminal."""
+        """Return whether the underlying stream is a terminal."""
         return self._raw.isatty()
 
     def fileno(self) -> int:
-        """Return the descriptor of the stream beneath."""
+        """Return the underlying stream's descriptor."""
         return self._raw.fileno()
 
 
 def speaks_unicode(environment: dict[str, str] | None = None) -> bool:
-    """Say whether the locale's character set is Unicode.
+    """Return whether the locale's character set is Unicode.
 
     Args:
-        environment: Where the variables are looked up; the process's by default.
+        environment: The variables; the process's by default.
     """
     variables = os.environ if environment is None else environment
     for name in ("LC_ALL", "LC_CTYPE", "LANG"):
@@ -139,7 +139,7 @@ def speaks_unicode(environment: dict[str, str] | None = None) -> bool:
 
 
 def _python_set_it() -> bool:
-    """Say whether ``LC_CTYPE`` is Python's own: it makes UTF-8 of the locale C (PEP 538)."""
+    """Return whether Python set ``LC_CTYPE`` itself, to coerce the C locale (PEP 538)."""
     try:
         with open("/proc/self/environ", "rb") as given:
             return not any(line.startswith(b"LC_CTYPE=") for line in given.read().split(b"\0"))
@@ -148,14 +148,14 @@ def _python_set_it() -> bool:
 
 
 def guard_streams(plain: Callable[[str], str] | None = None) -> None:
-    """Replace ``sys.stdout`` and ``sys.stderr``; doing it again changes nothing.
+    """Replace ``sys.stdout`` and ``sys.stderr`` by safe streams; repeating it is harmless.
 
-    Pipes get UTF-8; terminals show what their encoding lacks as an escape. Standard streams
-    that are closed become the null device, so that no file that is opened later takes
-    their place.
+    Pipes get UTF-8; on terminals, characters missing in their encoding are escaped. Closed
+    standard streams are opened on the null device, so that no file opened later gets their
+    descriptor.
 
     Args:
-        plain: Replaces our own glyphs by ASCII, for terminals without Unicode.
+        plain: Replaces this program's glyphs by ASCII, for terminals without Unicode.
     """
     _occupy_closed()
     for name in ("stdout", "stderr"):
@@ -182,12 +182,12 @@ def _occupy_closed() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            # The lowest free number is taken, which is this one.
+            # The system assigns the lowest free number, which is this one.
             os.open(os.devnull, os.O_RDWR)
 
 
 def silence_streams() -> None:
-    """Send the rest of the output nowhere, so that the end of the program says nothing of it."""
+    """Discard buffered output that cannot be written, so that exiting reports no error."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -57,7 +57,7 @@ def test_never_overwrites_without_force(run: Run, demo: Path, tmp_path: Path) ->
     file.write_text("mine")
     result = run("export", "retry-loop", "--to", "markdown", "--out", file)
     assert result.code == 1
-    assert result.err == f"backscroll: {file} is there already. Use --force to overwrite it.\n"
+    assert result.err == f"backscroll: {file} exists already. Use --force to overwrite it.\n"
     assert file.read_text() == "mine"
     assert run("export", "retry-loop", "--to", "markdown", "--out", file, "--force").code == 0
     assert file.read_text(encoding="utf-8").startswith("# Retry loop")

@@ -114,7 +114,7 @@ def test_files_that_may_not_grow_leave_a_store_readable(
     code, out, err = run(environment, "sessions", "--store", store, preexec_fn=no_growth)
     assert (code, out.count("Session"), err) == (0, 3, "")
     code, _, err = run(environment, "rename", SESSION, "x", "--store", store, preexec_fn=no_growth)
-    assert code == 1 and "SQLite cannot make its files beside" in err, err
+    assert code == 1 and "SQLite cannot create its files beside" in err, err
     database = open_database(store)
     assert database.read_only is None
     database.close()

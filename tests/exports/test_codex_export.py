@@ -253,7 +253,7 @@ def test_the_agent_is_the_sessions_own_unless_named(library: Database, tmp_path:
     assert (agent_of(codex), agent_of(claude)) == ("codex", "claude-code")
     assert plan_any(library, codex, {}, tmp_path).kind == "codex"
     assert plan_any(library, claude, {}, tmp_path, "codex").kind == "codex"
-    with pytest.raises(Refused, match="there is no agent"):
+    with pytest.raises(Refused, match="no agent named"):
         plan_any(library, codex, {}, tmp_path, "nobody")
 
 

@@ -57,7 +57,7 @@ def test_what_no_program_can_be_given_is_refused(value: str) -> None:
 
 
 def test_a_mark_of_the_program_is_refused() -> None:
-    with pytest.raises(Refused, match="'@' and would be taken for a file"):
+    with pytest.raises(Refused, match="'@' and would be read as a file"):
         CommandLine.of("pi").bare_operand("@/etc/passwd", marks="@")
 
 

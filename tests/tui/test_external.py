@@ -105,7 +105,7 @@ def test_saving_never_replaces_a_file_unasked(tmp_path: Path) -> None:
     assert external.save_text(path, "a\x1b[1m") == 7
     assert path.read_text() == "a␛[1m"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    with pytest.raises(Refused, match="is there already"):
+    with pytest.raises(Refused, match="exists already"):
         external.save_text(path, "b")
     assert path.read_text() == "a␛[1m"
     external.save_text(path, "a\x1b[1m", overwrite=True, raw=True)

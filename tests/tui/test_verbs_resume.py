@@ -116,7 +116,7 @@ async def test_an_empty_session_is_refused(places: Path) -> None:
     path = make_store(places / "s.db", [], session={"workspace_root": str(places / "work")})
     async with running(path) as run:
         await run.press("C")
-        assert run.last == "This session has no message that an agent could go on from"
+        assert run.last == "This session has no message that an agent could resume from"
 
 
 async def test_a_draft_counts_until_something_follows(places: Path) -> None:

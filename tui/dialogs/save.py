@@ -97,7 +97,7 @@ class SaveScreen(ModalScreen[Path | None]):
         path = expanded(wanted)
         if os.path.lexists(path) and not path.is_dir() and self._overwrite != wanted:
             self._overwrite = wanted
-            self._tell("this file is there already; enter again replaces it", "tool")
+            self._tell("this file exists already; press Enter again to replace it", "tool")
             return
         try:
             count = save_text(
