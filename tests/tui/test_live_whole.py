@@ -10,10 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.geometry import Offset
+from textual.selection import Selection
 
 from store.engine.changes import Moved
+from store.errors import StoreError
 from tests.tui.seeded import SESSION, Said, message_id, text
 from tests.tui.test_transcript_pane import NOW, lines, press, running, settled
+from tui.kit.selection import offset_y
+from tui.transcript import rereading
 from tui.transcript.pane import TranscriptPane
 from tui.transcript.reader import SessionReader
 from tui.transcript.snapshot import ViewportSnapshot
@@ -171,3 +176,61 @@ async def test_an_opened_run_stays_open(
         await press(app, pilot, "H", "H")
         shown = lines(pane)
         assert not [n for n in opened | closed if f"words {n}" in shown]
+
+
+async def test_what_a_busy_store_could_not_give_is_read_with_the_next_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def busy(*_: Any) -> None:
+        raise StoreError("busy")
+
+    async with running(tmp_path, talk(10)) as (_pilot, pane, app):
+        new_message(tmp_path / "s.db", NEW, NOW, "it came")
+        with monkeypatch.context() as patched:
+            patched.setattr(rereading, "facts", busy)
+            with pytest.raises(StoreError):
+                await pane.follower.refresh(Moved(sessions={SESSION: {NEW}}))
+        await pane.follower.refresh(Moved())
+        await settled(app)
+        assert "it came" in lines(pane)
+
+
+async def test_a_whole_reading_that_failed_is_done_with_the_next_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[int] = []
+    skeleton = SessionReader.skeleton
+
+    async def busy_at_first(reader: SessionReader, *args: Any) -> Any:
+        tried.append(len(tried))
+        if len(tried) == 1:
+            raise StoreError("busy")
+        return await skeleton(reader, *args)
+
+    async with running(tmp_path, talk(10)) as (_pilot, pane, app):
+        monkeypatch.setattr(SessionReader, "skeleton", busy_at_first)
+        pane.follower.check_whole_now(differs=True)
+        await settled(app)
+        pane.follower.check_whole_now()
+        await settled(app)
+        assert tried == [0, 1]
+
+
+@pytest.mark.parametrize("part", [6, 7])
+async def test_selected_text_moves_with_its_part_and_goes_with_it(
+    tmp_path: Path, part: int
+) -> None:
+    async with running(tmp_path, talk(10), size=(80, 60)) as (_pilot, pane, app):
+        line = next(n for n, each in enumerate(pane.document.block(part).lines)  # type: ignore[union-attr]
+                    if f"words {part}" in each.text)
+        pane.view.select_text(Selection(
+            Offset(0, offset_y(part, line)), Offset(99, offset_y(part, line))))
+        write(tmp_path / "s.db", *(
+            (f"DELETE FROM {table} WHERE {column} IN (?, ?)", (message_id(0), message_id(7)))
+            for table, column in (("chat_parts", "message_id"), ("chat_messages", "id"))))
+        pane.follower.check_whole_now(differs=True)
+        await settled(app)
+        assert len(pane.document) == 8
+        selection = pane.view.text_selection
+        found = pane.view.get_selection(selection) if selection is not None else None
+        assert found == (("words 6", "\n") if part == 6 else None)

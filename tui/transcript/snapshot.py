@@ -55,13 +55,13 @@ class ViewportSnapshot:
         """Show the same lines again, in a document that has just changed."""
         document, scroller = view.document, view.scroller
         scroller.part, scroller.line = self._top_in(document)
-        shifted = self.top is not None and scroller.part != self.top.part.part
         scroller.pending = self._pending_in(document)
         view.cursor = self._cursor_in(document)
         if view.at_end and self.on_last and len(document):
             view.cursor = document.last_shown()
-        if shifted and view.text_selection is not None:
-            view.select_text(self._selection_in(document))
+        before = view.text_selection
+        if before is not None and (now := self._selection_in(document)) != before:
+            view.select_text(now)
         view.changed()
 
     def _top_in(self, document: Document) -> tuple[int, int]:
