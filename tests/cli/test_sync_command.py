@@ -109,6 +109,7 @@ def test_a_store_with_a_damaged_page(run: Run, demo: Path, claude_home: Path) ->
         file.write(b"\xee" * size)
     result = run("sync")
     assert result.code == 1
-    damage = "(database disk image is malformed)"
-    assert result.err.startswith(f"backscroll: {demo} is a damaged SQLite file {damage}; ")
-    assert result.err.count("\n") == 1
+    assert result.err == (
+        f"backscroll: {demo} is a damaged SQLite file (database disk image is malformed); restore a"
+        f" backup, or save what it still has with `sqlite3 {demo.name} .recover`\n"
+    )

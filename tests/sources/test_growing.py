@@ -11,7 +11,14 @@ import pytest
 
 from store.sources.base import growing
 from store.sources.base.drafts import SessionDraft
-from store.sources.base.growing import BuiltUnit, Changed, GrowingFile, UnitFiles, UnitFollower
+from store.sources.base.growing import (
+    BuiltUnit,
+    Changed,
+    GrowingFile,
+    UnitFiles,
+    UnitFollower,
+    stamp_of,
+)
 from store.sources.base.protocol import FileStamp, Problem, Reading, Unit
 from store.system.paths import open_regular
 
@@ -181,3 +188,44 @@ def test_a_first_reading_that_fails_halfway_starts_over(
     assert [problem.reason for problem in reading.problems] == ["Input/output error"]
     reading = follower.read(unit_of(path))
     assert (titles(reading), reading.problems) == (["[1, 2, 3]"], [])
+
+
+def bodies(unit: Unit, files: UnitFiles, problems: list[Problem]) -> list[SessionDraft]:
+    """One session, titled by the other files' bytes."""
+    return [SessionDraft("s", "s", "test", 0, 0, str(sorted(files.bodies.values())))]
+
+
+def test_a_side_file_is_read_when_it_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other, read = tmp_path / "a.json", tmp_path / "b.json", list[str]()
+
+    def noted(path: str) -> Any:
+        read.append(Path(path).name)
+        return open_regular(path)
+
+    monkeypatch.setattr(growing, "open_regular", noted)
+    one.write_bytes(b"1")
+    other.write_bytes(b"2")
+
+    def moved() -> Unit:
+        return Unit("unit", tuple(stamp_of(str(path), path.stat()) for path in (one, other)), 0)
+
+    follower = UnitFollower(lambda unit: BuiltUnit(bodies))
+    assert titles(follower.read(moved())) == ["[b'1', b'2']"]
+    other.write_bytes(b"22")
+    assert titles(follower.read(moved())) == ["[b'1', b'22']"]
+    assert read == ["a.json", "b.json", "b.json"]
+
+
+def test_a_side_file_that_cannot_be_read_any_more_is_left_out(tmp_path: Path) -> None:
+    one, other = tmp_path / "a.json", tmp_path / "b.json"
+    one.write_bytes(b"1")
+    other.write_bytes(b"2")
+    follower = UnitFollower(lambda unit: BuiltUnit(bodies))
+    follower.read(unit_of(one, other))
+    other.unlink()
+    other.mkdir()
+    reading = follower.read(unit_of(one, other))
+    assert titles(reading) == ["[b'1']"]
+    assert [problem.path for problem in reading.problems] == [str(other)]

@@ -303,6 +303,21 @@ def test_a_damaged_or_older_state_has_the_file_read_whole(
     assert growing.rows == growing.at_once()
 
 
+def test_a_state_with_fields_of_another_version_has_the_file_read_whole(growing: Growing) -> None:
+    *lines, last = lines_of()
+    growing.append(b"".join(lines))
+    growing.sync()
+    stop, unknown = growing.reader.stop, [{"of_a_later_version": 1}]
+    growing.patched.setattr(
+        growing.reader, "stop",
+        lambda reader, state: stop(reader, state | (unknown.pop() if unknown else {})))
+    growing.append(last)
+    growing.steps.clear()
+    growing.sync()
+    assert growing.steps == {"whole": 1}
+    assert growing.rows == growing.at_once()
+
+
 def test_a_newer_version_of_the_source_reads_all_again(growing: Growing) -> None:
     lines = lines_of()
     growing.append(b"".join(lines[:-1]))

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from textual import events, on
 from textual.app import ComposeResult
+from textual.message import Message
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Input, OptionList
 
 from tui.keys.dispatch import CommandApp
@@ -23,6 +26,28 @@ class Choice(ModalScreen[str]):
     @on(OptionList.OptionSelected)
     def chosen(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(str(event.option.prompt))
+
+
+class TwoSteps(Widget, can_focus=True):
+    """Handles a key or a button in two steps; the second is slow."""
+
+    class Second(Message):
+        pass
+
+    def __init__(self, ended: Callable[[], object]) -> None:
+        super().__init__()
+        self.ended = ended
+
+    @on(events.Key)
+    @on(events.MouseUp)
+    def first(self) -> None:
+        self.post_message(self.Second())
+
+    @on(Second)
+    async def second(self) -> None:
+        for _ in range(100):
+            await asyncio.sleep(0)
+        self.ended()
 
 
 class Commanded(CommandApp):
@@ -104,6 +129,31 @@ async def test_text_and_what_follows_from_it_come_before_the_next_key() -> None:
         app.type("a", "b", "enter", "a")
         await drained(app)
         assert app.seen == ["a", "ab", "submitted", "command"]
+
+
+async def test_what_a_widget_posts_to_itself_comes_before_the_next_key() -> None:
+    app = Commanded(a=lambda: app.seen.append("command"))
+    async with app.run_test():
+        steps = TwoSteps(lambda: app.seen.append("steps"))
+        await app.screen.mount(steps)
+        steps.focus()
+        app.type("x", "a")
+        await drained(app)
+        assert app.seen == ["steps", "command"]
+
+
+async def test_a_button_that_is_let_go_outside_is_waited_for_where_it_was_pressed() -> None:
+    app = Commanded(a=lambda: app.seen.append("command"))
+    async with app.run_test() as pilot:
+        steps = TwoSteps(lambda: app.seen.append("steps"))
+        await app.screen.mount(steps)
+        app.screen.set_focus(None)
+        await pilot.pause()
+        app.capture_mouse(steps)
+        app.post_message(events.MouseUp(None, 0, 0, 0, 0, 1, False, False, False))
+        app.type("a")
+        await drained(app)
+        assert app.seen == ["steps", "command"]
 
 
 async def test_keys_behind_a_command_that_asks_are_for_its_dialog() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from array import array
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,17 @@ from store.errors import StoreError
 from store.queries import list_keys, listing
 from store.queries.listing import ListQuery, ListRow
 from tests.tui.stores import NOW, Told, put
+from tui.sessions.contents import ListContents
 from tui.sessions.filter import ListFilter
+from tui.sessions.first_page import read_first_page
 from tui.sessions.jobs import Work
 from tui.sessions.loader import ListLoader
-from tui.sessions.order import AGAIN_EVERY_S, REPORTED_AFTER, STILL_S, LiveOrder
+from tui.sessions.model import ListModel
+from tui.sessions.order import AGAIN_EVERY_S, ORDER_SHARE, REPORTED_AFTER, STILL_S, LiveOrder
 from tui.sessions.selection import Selection
 from tui.sessions.turns import TurnCounter
 from tui.state.library import Library
+from tui.state.view_state import ViewState
 
 
 class FakeTimer:
@@ -95,6 +101,92 @@ async def test_the_filter_finds_and_narrows(tmp_path: Path) -> None:
     filter.forget()
     assert filter.is_looking
     await library.close()
+
+
+class Matches:
+    """Finds the first session at once, and the others with the second step."""
+
+    async def matches(
+        self, rowids: Sequence[int], words: str
+    ) -> AsyncIterator[tuple[int, set[int]]]:
+        yield 1, set(rowids[:1])
+        yield len(rowids), set(rowids[:2])
+
+
+async def test_a_narrower_filter_does_not_show_how_far_it_is() -> None:
+    filter = ListFilter(Matches())  # type: ignore[arg-type]
+    rowids = array("q", (1, 2, 3))
+    filter.text = "retry"
+    assert [found async for found in filter.look(rowids)] == [({1}, 1), ({1, 2}, None)]
+    filter.text = "retry again"
+    assert [found async for found in filter.look(rowids)] == [({1}, None), ({1, 2}, None)]
+
+
+class ArrangedView(FakeView):
+    """Shows a list without a widget."""
+
+    def __init__(self, rows: dict[int, ListRow], model: ListModel) -> None:
+        super().__init__(rows)
+        self.model, self.when_empty = model, list[str]()
+
+    def show(self, model: ListModel, query: ListQuery, rowid: int | None) -> None:
+        self.model = model
+
+    def select_rowid(self, rowid: int) -> None:
+        self.selected = rowid
+
+
+class ReadLibrary:
+    """A library whose reads are interrupted by ``meanwhile``."""
+
+    making = sync_targets = None
+
+    def __init__(self, library: Library) -> None:
+        self.database = library.database
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    async def read(self, query: Callable[..., Any], *arguments: Any) -> Any:
+        found = query(self.database, *arguments)
+        self.meanwhile()
+        return found
+
+
+@asynccontextmanager
+async def contents_of(
+    path: Path,
+) -> AsyncIterator[tuple[ListContents, ArrangedView, ReadLibrary]]:
+    library, rows = opened(path, THREE)
+    page = read_first_page(library, ViewState())
+    view, read = ArrangedView(rows, page.model), ReadLibrary(library)
+    loader = ListLoader(library.path, library.clock)
+    selection = Selection(view, None, selected=lambda _: None, marked=lambda: None)
+    yield ListContents(
+        page, read, ViewState(), loader=loader, filter=ListFilter(loader),  # type: ignore[arg-type]
+        view=view, selection=selection, jobs=FakeJobs(),  # type: ignore[arg-type]
+        shown=lambda _: None), view, read
+    await library.close()
+
+
+async def test_a_selection_that_moves_while_the_list_is_read_stays(tmp_path: Path) -> None:
+    async with contents_of(tmp_path / "s.db") as (contents, view, read):
+        assert view.selected == 1
+        read.meanwhile = lambda: setattr(view, "selected", 2)
+        await contents.arrange(None)
+        assert view.selected == 2
+
+
+async def test_the_last_session_that_is_asked_for_is_selected(tmp_path: Path) -> None:
+    async with contents_of(tmp_path / "s.db") as (contents, view, read):
+        contents.select_next("ses_b")
+        read.meanwhile = lambda: contents.select_next("ses_c")
+        await contents.arrange(None)
+        assert view.selected == 2
+        read.meanwhile = lambda: None
+        await contents.arrange(None)
+        assert view.selected == 3
+        view.selected = 1
+        await contents.arrange(None)
+        assert view.selected == 1
 
 
 async def test_the_selection_follows_and_marks(tmp_path: Path) -> None:
@@ -180,6 +272,19 @@ async def test_the_order_waits_for_the_selection_and_tries_again() -> None:
     failing = False
     await jobs.run()
     assert not order.is_due
+
+
+async def test_after_a_slow_read_the_order_is_left_alone_for_longer() -> None:
+    jobs, clock = FakeJobs(), Clock()
+
+    async def read() -> None:
+        clock.now += 2
+
+    order = LiveOrder(read, lambda: True, jobs, clock)
+    order.read_now()
+    await jobs.run()
+    order.read_soon()
+    assert round(jobs.timers[0][0], 3) == 2 * ORDER_SHARE
 
 
 async def test_what_is_asked_while_the_order_is_read_is_read_once_more() -> None:

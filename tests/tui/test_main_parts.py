@@ -109,6 +109,10 @@ async def test_the_opener_keeps_places_and_opens_each_session_once(tmp_path: Pat
     await screen.work[-1]()
     assert opener.shown is None
     assert "no longer in the store" in str(screen.posted[-1].error)
+    opener.open("ses_gone")
+    opener.open(names[2])
+    await screen.work[-2]()
+    assert opener.shown == names[2]
     await store.close()
 
 
@@ -129,6 +133,8 @@ async def test_the_feed_waits_for_the_selection_to_rest(tmp_path: Path) -> None:
     feed.came_into_sight()
     await screen.timers[-1][1]()
     assert inspector.shown == ["a", "c", "c"]
+    await feed.select(PartSelected("ses", "msg", "c"))
+    assert inspector.shown == ["a", "c", "c", "c"]  # It has changed: shown without a pause.
     feed.clear()
     assert inspector.shown[-1] == "There is no part to show"
     await store.close()

@@ -156,7 +156,7 @@ async def test_only_rows_near_the_screen_are_read(
     monkeypatch.setattr(queries, "rows_of", counted)
     async with running(tmp_path, long_talk(600)) as (pilot, _pane, app):
         await press(app, pilot, "g", "G", "g", "pagedown", "G")
-        assert sum(read) < 800
+        assert 0 < sum(read) < 800
 
 
 async def test_the_place_is_kept_when_the_rest_is_counted_and_on_resize(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import pytest
 from textual.message import Message
 from textual.timer import Timer
 
@@ -26,6 +27,7 @@ from tui.transcript.prompt import Prompt
 from tui.transcript.reader import SessionReader
 from tui.transcript.selected import SelectedPart
 from tui.transcript.shown import PaneServices, ShownSession
+from tui.transcript.snapshot import ViewportSnapshot
 from tui.transcript.view import TranscriptView
 
 NOW = 1_796_000_000_000
@@ -199,6 +201,81 @@ async def test_folds_go_through_levels_that_look_different(tmp_path: Path) -> No
         await parts.folds.cycle_tools()
         assert key not in parts.shown.document.folds
         assert parts.services.toasts == ["Tool outputs: whole"]
+
+
+async def test_a_part_that_is_opened_from_its_middle_shows_its_head(tmp_path: Path) -> None:
+    output = "\n".join(f"row {n}" for n in range(60))
+    said = [Said("user", [text("go")]), Said("assistant", [tool("Bash", {"command": "a"}, output)]),
+            *long_talk(4)]
+    async with opened(tmp_path, said) as parts:
+        view, document = parts.shown.view, parts.shown.document
+        view.scroller.to(1, document.height(1) - 1)
+        await parts.folds.fold(1)
+        block = document.block(1)
+        assert block is not None and parts.top == (1, block.top)
+
+
+async def test_reasoning_is_opened_without_the_folds_of_tool_calls(tmp_path: Path) -> None:
+    output = "\n".join(f"row {n}" for n in range(30))
+    said = [Said("user", [text("go")]), Said("assistant", [
+        {"type": "reasoning", "text": "first\n\nsecond\n\nthird"},
+        tool("Bash", {"command": "a"}, output)])]
+    async with opened(tmp_path, said) as parts:
+        document = parts.shown.document
+        await parts.folds.fold(1)
+        await parts.folds.fold(2)
+        reasoning, call = document.skeleton.key(1), document.skeleton.key(2)
+        assert (document.folds[reasoning], document.folds[call]) == ("whole", "whole")
+        await parts.folds.toggle_reasoning()
+        assert document.folds == {call: "whole"} and parts.shown.reasoning == "whole"
+
+
+async def test_a_position_whose_row_is_missing_is_found_once_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TranscriptView, "text_selection", None)  # A screen has it.
+    said = [Said("user", [text("\n".join(f"line {n}" for n in range(40)))]), *long_talk(6)]
+    async with opened(tmp_path, said) as parts:
+        await parts.navigator.start()
+        await parts.navigator.page(1)
+        view, top = parts.shown.view, parts.top
+        snapshot = ViewportSnapshot.of(view)
+        parts.shown.document.keep_rows(())
+        snapshot.restore(view)
+        assert view.scroller.pending is not None and parts.top != top
+        await parts.placement.stay()
+        assert view.scroller.pending is None and parts.top == top
+
+
+TWICE = [Said("user", [text("go")]),
+         Said("assistant", [tool("Bash", {"command": "a"}, "a row\n" * 20 + "needle\n" * 2)]),
+         Said("user", [text("needle again")])]
+
+
+async def test_the_hit_before_is_the_last_one_of_its_part(tmp_path: Path) -> None:
+    async with opened(tmp_path, TWICE) as parts:
+        parts.finder.start("needle")
+        await parts.services.done()
+        assert parts.shown.view.hit == (2, 0)
+        hits = []
+        for _ in range(3):
+            await parts.finder.step(-1)
+            hits.append(parts.shown.view.hit)
+        assert hits == [(1, 1), (1, 0), (2, 0)]
+
+
+async def test_a_part_that_was_folded_since_its_hit_stays_as_it_is(tmp_path: Path) -> None:
+    async with opened(tmp_path, TWICE) as parts:
+        await parts.navigator.start()
+        parts.finder.start("needle")
+        await parts.services.done()
+        document = parts.shown.document
+        key = document.skeleton.key(1)
+        assert parts.shown.view.hit == (1, 0) and document.folds[key] == "whole"
+        await parts.folds.fold(1)
+        chosen = document.folds[key]
+        assert chosen != "whole" and parts.finder.end()
+        assert document.folds[key] == chosen
 
 
 async def test_hits_open_what_hides_them_and_close_it_again(tmp_path: Path) -> None:
