@@ -150,10 +150,11 @@ def test_secrets_are_never_read(library: Database, rows: Rows) -> None:
     with source._databases.reading(rows.path) as connection:
         connection.set_authorizer(notice)
         from store.sources.opencode.database import read_session
+        from store.sources.opencode.kept_rows import KeptRows
         from store.sources.opencode.listing import list_sessions
 
         list(list_sessions(connection, rows.path, "", []))
-        stored = read_session(connection, SESSION, str(rows.path))
+        stored = read_session(connection, SESSION, str(rows.path), KeptRows())
         connection.set_authorizer(None)
     assert stored is not None and SECRET.encode() not in b"".join(stored.records)
     assert {"session", "message", "part"} <= read

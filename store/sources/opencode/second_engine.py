@@ -11,12 +11,13 @@ from typing import Any
 
 from store.sources.base.databases import decoded
 from store.sources.base.values import epoch_ms, mapping, ms_or_0, string
+from store.sources.opencode.kept_rows import StoredRow
 from store.sources.opencode.stored import StoredMessage, StoredPart, StoredSession
 
 Data = dict[str, Any]
 
 
-def read_second_engine(stored: StoredSession, rows: list[dict[str, Any]]) -> None:
+def read_second_engine(stored: StoredSession, rows: list[StoredRow]) -> None:
     """Add a session's ``session_message`` rows, in the order of ``seq``.
 
     Where the first engine has messages too, its own copies of them are left out: only
@@ -26,26 +27,38 @@ def read_second_engine(stored: StoredSession, rows: list[dict[str, Any]]) -> Non
     ended = max((message.updated_at for message in stored.messages), default=-1)
     found: list[StoredMessage] = []
     for row in rows:
-        data = decoded(row.get("data"))
-        if not isinstance(data, dict):
-            stored.complain(f"session_message {row.get('id')} holds no JSON object")
-            data = {"unreadable": string(data) or ""}
-        time = mapping(data.get("time"))
-        at = ms_or_0(row.get("time_created")) or epoch_ms(time.get("created")) or last
+        if row.damage is not None:
+            stored.complain(row.damage)
+        at = row.created_at or epoch_ms(mapping(row.data.get("time")).get("created")) or last
         last = at
-        kind, name = str(row.get("type")), str(row.get("id"))
-        if at <= ended and not kind.endswith("-switched"):
+        if at <= ended and not _kind_of(row).endswith("-switched"):
             continue
-        record = stored.keep({"table": "session_message", **row, "data": data})
-        info, parts = _MAKERS.get(kind, _other)(kind, data)
-        moved = max(ms_or_0(row.get("time_updated")), epoch_ms(time.get("completed")) or 0, at)
-        message = StoredMessage(name, info, at, moved, (record,))
-        for index, part in enumerate(parts):
-            message.parts.append(StoredPart(f"{name}:{index}", part, at, moved, record))
-        found.append(message)
+        if row.made is None or row.made.created_at != at:
+            row.made = _message(row, at)
+        number = len(stored.records)
+        stored.records.append(row.record)
+        row.made.records = (number,)
+        for part in row.made.parts:
+            part.record = number
+        found.append(row.made)
     if stored.messages:
         found = sorted([*stored.messages, *found], key=lambda message: message.created_at)
     stored.messages = found
+
+
+def _kind_of(row: StoredRow) -> str:
+    return str(row.values.get("type"))
+
+
+def _message(row: StoredRow, at: int) -> StoredMessage:
+    kind, time = _kind_of(row), mapping(row.data.get("time"))
+    info, parts = _MAKERS.get(kind, _other)(kind, row.data)
+    updated = ms_or_0(row.values.get("time_updated"))
+    moved = max(updated, epoch_ms(time.get("completed")) or 0, at)
+    made = [
+        StoredPart(f"{row.name}:{index}", part, at, moved, -1) for index, part in enumerate(parts)
+    ]
+    return StoredMessage(row.name, info, at, moved, parts=made)
 
 
 def read_waiting(stored: StoredSession, rows: list[dict[str, Any]]) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from store.sources.base.drafts import AttachmentDraft, LineageDraft, MessageDraft, SessionDraft
+from store.sources.base.protocol import FileStamp
 from store.sources.base.values import mapping, ms_or_0, number, string
 from store.sources.opencode.forks import Origin, copies_of
 from store.sources.opencode.messages import digest_of, message_draft, model_of
@@ -121,8 +123,64 @@ ATTACHMENT_LIMIT = 64 << 20
 """Bytes of the largest output that is brought along."""
 
 
+@dataclass(slots=True)
+class _Made:
+    """What was made of a message.
+
+    Attributes:
+        numbers: Of the records that the draft names.
+        outputs: The side files that its parts name.
+        exported: As ``_exported`` tells.
+    """
+
+    message: StoredMessage
+    numbers: tuple[int, ...]
+    draft: MessageDraft
+    outputs: list[str]
+    exported: str | None
+
+
+class Making:
+    """What was made of a session's messages and side files the last time, to make less anew."""
+
+    def __init__(self) -> None:
+        """Start with nothing made."""
+        self._messages: dict[str, _Made] = {}
+        self._files: dict[FileStamp, AttachmentDraft] = {}
+
+    def messages(self, stored: StoredSession) -> list[_Made]:
+        """Return what becomes of each message; where nothing of it changed, what became of it."""
+        made = [self._made(stored.id, message) for message in stored.messages]
+        # A pending revert marks and cuts drafts, as a summary's own is changed later.
+        self._messages = {} if stored.info.get("revert") else {
+            one.message.id: one for one in made if one.message.data.get("summary") is not True
+        }  # fmt: skip
+        return made
+
+    def _made(self, session_id: str, message: StoredMessage) -> _Made:
+        numbers = (*message.records, *(part.record for part in message.parts[:1]))
+        known = self._messages.get(message.id)
+        if known is not None and known.message is message and known.numbers == numbers:
+            return known
+        draft = message_draft(message)
+        return _Made(message, numbers, draft, _outputs(draft), _exported(session_id, message))
+
+    def file(self, path: Path) -> AttachmentDraft:
+        """Return a side file, which is read again where it moved.
+
+        Raises:
+            OSError: It cannot be read.
+        """
+        stamp = FileStamp.now(str(path))
+        known = self._files.get(stamp)
+        if known is None:
+            known = AttachmentDraft(path.name, "text/plain", read_regular(path))
+            self._files[stamp] = known
+        return known
+
+
 def session_draft(
-    stored: StoredSession, origin: Origin | None, call: Call | None
+    stored: StoredSession, origin: Origin | None, call: Call | None, making: Making | None = None
 ) -> SessionDraft:
     """Return the draft of a session.
 
@@ -130,9 +188,12 @@ def session_draft(
         stored: The session.
         origin: What its copies were copied from, where that is known.
         call: The parent's call that started it, for a subagent.
+        making: What was made of it the last time.
     """
+    making = making or Making()
     info, times = stored.info, mapping(stored.info.get("time"))
-    drafts = [message_draft(message) for message in stored.messages]
+    made = making.messages(stored)
+    drafts = [one.draft for one in made]
     mark_compactions(stored.messages, drafts)
     draft = SessionDraft(
         stored.id, stored.path, KIND,
@@ -152,10 +213,10 @@ def session_draft(
         draft.updated_at = max(draft.updated_at, last)
     _name(draft, info)
     _describe(draft, stored)
-    _link(draft, stored, drafts, origin, call)
+    _link(draft, stored, made, origin, call)
     draft.messages = hide_reverted(stored, drafts)
     _say_what_it_does(draft, stored)
-    draft.attachments = _attachments(stored, drafts)
+    draft.attachments = _attachments(stored, made, making)
     return draft
 
 
@@ -193,12 +254,12 @@ def _describe(draft: SessionDraft, stored: StoredSession) -> None:
 def _link(
     draft: SessionDraft,
     stored: StoredSession,
-    drafts: list[MessageDraft],
+    made: list[_Made],
     origin: Origin | None,
     call: Call | None,
 ) -> None:
     parent = string(stored.info.get("parentID"))
-    exported = {one.id: name for one in stored.messages if (name := _exported(stored.id, one))}
+    exported = {one.message.id: one.exported for one in made if one.exported}
     if parent is not None:
         draft.lineage = LineageDraft("subagent", parent)
         if call is not None:
@@ -207,8 +268,8 @@ def _link(
         last = origin.originals[copies_of(stored)[-1].id]
         draft.lineage = LineageDraft("fork", origin.parent, last)
         exported = origin.originals
-    for one in drafts:
-        one.inherited_from = exported.get(one.source_id)
+    for one in made:
+        one.draft.inherited_from = exported.get(one.draft.source_id)
 
 
 def _say_what_it_does(draft: SessionDraft, stored: StoredSession) -> None:
@@ -256,21 +317,29 @@ def _exported(session_id: str, message: StoredMessage) -> str | None:
     return None
 
 
-def _attachments(stored: StoredSession, drafts: list[MessageDraft]) -> list[AttachmentDraft]:
+def _outputs(draft: MessageDraft) -> list[str]:
+    """Return the names of the files that hold whole outputs of a message's calls."""
+    names = []
+    for part in draft.parts:
+        extras = mapping(part.data.get("resultProviderMetadata"))
+        name = string(mapping(extras.get("backscroll")).get("attachment"))
+        if name is not None and name.startswith("tool_"):
+            names.append(name)
+    return names
+
+
+def _attachments(
+    stored: StoredSession, made: list[_Made], making: Making
+) -> list[AttachmentDraft]:
     """Return the whole outputs that the program put into files of their own."""
     if stored.side_folder is None:
         return []
     found: dict[str, AttachmentDraft] = {}
-    for draft in drafts:
-        for part in draft.parts:
-            extras = mapping(part.data.get("resultProviderMetadata"))
-            name = string(mapping(extras.get("backscroll")).get("attachment"))
-            if name is None or name in found or not name.startswith("tool_"):
-                continue
-            path = Path(stored.side_folder) / name
-            try:
-                if path.is_file() and path.stat().st_size <= ATTACHMENT_LIMIT:
-                    found[name] = AttachmentDraft(name, "text/plain", read_regular(path))
-            except OSError as error:
-                stored.complain(f"{path}: {error.strerror or error}")
+    for name in (name for one in made for name in one.outputs):
+        path = Path(stored.side_folder) / name
+        try:
+            if name not in found and path.is_file() and path.stat().st_size <= ATTACHMENT_LIMIT:
+                found[name] = making.file(path)
+        except OSError as error:
+            stored.complain(f"{path}: {error.strerror or error}")
     return list(found.values())

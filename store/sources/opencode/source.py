@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from store.errors import StoreError
+from store.sources.base.collection import paused_collection
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Reading, Unit
 from store.sources.opencode.database import read_session
@@ -15,6 +17,7 @@ from store.sources.opencode.export_file import read_export
 from store.sources.opencode.folders import Folders
 from store.sources.opencode.forks import find_origin, shared_facts, wanted_facts
 from store.sources.opencode.json_store import list_json_sessions, read_json_session
+from store.sources.opencode.kept_rows import KeptRows
 from store.sources.opencode.listing import list_sessions
 from store.sources.opencode.opening import Databases
 from store.sources.opencode.places import (
@@ -30,11 +33,19 @@ from store.sources.opencode.relatives import (
     candidates_in_database,
     candidates_in_json_store,
 )
-from store.sources.opencode.session import KIND, session_draft
+from store.sources.opencode.session import KIND, Making, session_draft
 from store.sources.opencode.stored import StoredSession
 
 _EXPORT, _JSON = "export", "json"
 _DATABASE_FILES = ("", "-wal", "-shm", "-journal")
+
+
+@dataclass(slots=True)
+class Kept:
+    """What was read of a session of a database, and what was made of it."""
+
+    rows: KeptRows = field(default_factory=KeptRows)
+    making: Making = field(default_factory=Making)
 
 
 class OpencodeSource:
@@ -107,6 +118,18 @@ class OpencodeSource:
             OSError: Its file cannot be read.
             ValueError: Its file holds no session.
         """
+        return self.read_with(unit, Kept())
+
+    def read_with(self, unit: Unit, kept: Kept) -> Reading:
+        """Read one session; rows that are as they were are not decoded and mapped again.
+
+        Args:
+            unit: The session.
+            kept: Of the same session; brought up to this reading.
+
+        Raises:
+            StoreError: As ``read`` does, and its other errors.
+        """
         store, _, name = unit.key.partition("/")
         path = Path(unit.stamps[0].path)
         if store == _EXPORT:
@@ -121,11 +144,13 @@ class OpencodeSource:
             call = call_in_json_store(folders, stored)
             stored.side_folder = str(folders.storage.parent / TOOL_OUTPUT)
             return _reading(stored, unit, session_draft(stored, origin, call))
-        return self._read_from_database(path, name, unit)
+        return self._read_from_database(path, name, unit, kept)
 
-    def _read_from_database(self, path: Path, session_id: str, unit: Unit) -> Reading:
+    def _read_from_database(
+        self, path: Path, session_id: str, unit: Unit, kept: Kept
+    ) -> Reading:
         with self._databases.reading(path) as connection:
-            stored = read_session(connection, session_id, str(path))
+            stored = read_session(connection, session_id, str(path), kept.rows)
             if stored is None:
                 return Reading([], [], unit.stamps)
             origin = find_origin(
@@ -133,7 +158,7 @@ class OpencodeSource:
             )
             call = call_in_database(connection, stored)
         stored.side_folder = str(path.parent / TOOL_OUTPUT)
-        return _reading(stored, unit, session_draft(stored, origin, call))
+        return _reading(stored, unit, session_draft(stored, origin, call, kept.making))
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return what to watch: the databases' own files, not the folder with its logs.
@@ -170,20 +195,26 @@ class OpencodeSource:
         return found
 
     def follower(self, root: Path, unit: Unit) -> SessionFollower:
-        """Return a follower; a database gives whole sessions at about the cost of less."""
-        return SessionFollower(self, root)
+        """Return a follower, which decodes and maps the rows of a database that changed."""
+        return SessionFollower(self)
 
 
 class SessionFollower:
     """Fulfils ``store.sources.base.protocol.Follower``."""
 
-    def __init__(self, source: OpencodeSource, root: Path) -> None:
+    def __init__(self, source: OpencodeSource) -> None:
         """Start with nothing read."""
-        self._source, self._root = source, root
+        self._source = source
+        self._kept = Kept()
 
     def read(self, unit: Unit) -> Reading:
         """Return what ``Source.read`` would."""
-        return self._source.read(self._root, unit)
+        with paused_collection():
+            # What a reading that failed has kept may not belong together.
+            kept, self._kept = self._kept, Kept()
+            reading = self._source.read_with(unit, kept)
+            self._kept = kept
+            return reading
 
 
 def _reading(stored: StoredSession, unit: Unit, draft: SessionDraft) -> Reading:
