@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Command, Scope
+from tui.keys.footer import BottomLine, Hint
 from tui.keys.names import key_label, key_name
 from tui.keys.table import CommandTable
 from tui.kit.glyphs import glyphs
@@ -19,6 +21,9 @@ from tui.kit.scrollbar import ThinScrollBar
 from tui.kit.text import cells, fit, wrap
 
 MOST_KEY_COLUMNS = 32
+HINTS = (
+    Hint("escape", "escape", "close"), Hint("j", "j", "scroll down"), Hint("k", "k", "scroll up"),
+)
 
 
 class KeyTable(ScrollView, can_focus=True):
@@ -98,7 +103,8 @@ class HelpScreen(ModalScreen[None]):
 
     DEFAULT_CSS = """
     HelpScreen { align: center middle; background: $background 60%; }
-    HelpScreen > KeyTable { width: 88; max-width: 96%; height: auto; max-height: 92%; }
+    HelpScreen > Vertical { width: 88; max-width: 96%; height: auto; }
+    HelpScreen KeyTable { max-height: 90vh; }
     """
 
     def __init__(self, scope: Scope, table: CommandTable) -> None:
@@ -107,17 +113,34 @@ class HelpScreen(ModalScreen[None]):
         self._table = KeyTable(scope, table)
 
     def compose(self) -> ComposeResult:
-        """Make the table."""
-        yield self._table
+        """Make the table, and the line that says how to close it."""
+        with Vertical():
+            yield self._table
+            yield BottomLine()
+
+    def on_mount(self) -> None:
+        """Show the keys of this screen."""
+        self.query_one(BottomLine).hints = HINTS
+
+    @on(BottomLine.Pressed)
+    def _hint_clicked(self, event: BottomLine.Pressed) -> None:
+        event.stop()
+        self._take(event.command)
 
     def on_key(self, event: events.Key) -> None:
         """Scroll by letters too; close by escape, enter, q and the key that opened it."""
-        if event.key in ("escape", "enter", "q", "question_mark", "f1"):
+        if self._take(event.key):
             event.stop()
+
+    def _take(self, key: str) -> bool:
+        """Do what a key does, and return whether it does anything."""
+        if key in ("escape", "enter", "q", "question_mark", "f1"):
             self.dismiss()
-        elif event.key in ("j", "k"):
-            event.stop()
-            self._table.scroll_relative(y=1 if event.key == "j" else -1, animate=False)
+        elif key in ("j", "k"):
+            self._table.scroll_relative(y=1 if key == "j" else -1, animate=False)
+        else:
+            return False
+        return True
 
     def on_click(self, event: events.Click) -> None:
         """Close when the ground around the table is clicked."""
