@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from store.engine.database import Database
 from store.engine.reading import text
-from store.errors import NotFound
+from store.errors import no_session
 from store.queries.context import context_ids
 from store.text.exact_json import column_value
 
@@ -76,7 +76,7 @@ def read_session(db: Database, session_id: str, view: View = "all") -> SessionRe
     cursor = db.connection.execute("SELECT * FROM chat_sessions WHERE id = $1", {"1": session_id})
     found = _rows(cursor, cursor.fetchall())
     if not found:
-        raise NotFound(f"the store has no session {session_id}")
+        raise no_session(session_id)
     hidden, queued = _left_out(db, session_id)
     messages = _in_context(db, session_id) if view == "context" else _walk(db, session_id, view)
     left_out = hidden if view in ("display", "context") else 0

@@ -57,13 +57,13 @@ def doubt(
         return "this store belongs to another program"
     read = _read_session(db, session)
     if read is None:
-        return "it was imported or recorded, not read from an agent on this machine"
+        return "the session was imported or recorded, not read from an agent on this machine"
     source = source_of(read)
     path = Path(source.get("path", ""))
     if not _is_in_own_folder(source.get("kind", ""), path, environment, home):
-        return "its file is not where its agent keeps sessions on this machine"
+        return "the session's file is not where its agent keeps sessions on this machine"
     if _moved(session, read) or not (_is_our_store(db) or _names_folder(path, read)):
-        return "this store was not filled on this machine, as far as can be told"
+        return "the store seems to come from another machine"
     return None
 
 

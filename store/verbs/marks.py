@@ -114,7 +114,7 @@ def tag(
         if (line := _one_line(name, "tag")) not in after:
             after.append(line)
     if after == before:
-        raise Refused("the session's tags are already so")
+        raise Refused("the session has these tags already")
     edit = set_metadata(db, "chat_sessions", session_id, "$.user.tags", after or None)
     summary = f"tagged {', '.join(after)}" if after else "removed all tags"
     _finish(db, "tag", session_id, summary, [edit], now)
@@ -179,7 +179,7 @@ def tag_all(
             tags = after or None
             edits.append(set_metadata(db, "chat_sessions", session_id, "$.user.tags", tags))
     if not targets:
-        raise Refused("the tags of these sessions are already so")
+        raise Refused("these sessions have these tags already")
     _finish_all(db, "tag", targets, "changed the tags", edits, now)
     return targets
 

@@ -14,7 +14,7 @@ def test_says_where_was_looked(run: Run, home: Path) -> None:
         "changed_at": None, "problems": 0,
     }
     assert "nothing there" in run("sources").out
-    assert run("sources", "--problems").out.endswith("\nnothing that was read is damaged\n")
+    assert run("sources", "--problems").out.endswith("\nno problems found\n")
 
 
 def test_what_was_found_is_in_one_column(run: Run) -> None:

@@ -121,7 +121,7 @@ async def test_json_folds_finds_and_copies_path_and_value(talk: Talk) -> None:
         assert "command" not in app.shown.split("input:")[1].split("\n")[1]
         await pilot.press("slash", *"giveup", "enter")
         await pilot.pause()
-        assert "hit 1 of 1" in app.shown
+        assert "match 1 of 1" in app.shown
         value = app.pane.copying.value_here
         assert value is not None and value.path == "$.output"
         assert value.read() == OUTPUT
@@ -130,7 +130,7 @@ async def test_json_folds_finds_and_copies_path_and_value(talk: Talk) -> None:
         assert "“nowhere” is not in JSON" in app.shown and "no match" in app.shown
         await pilot.press("enter", "n")
         await pilot.pause()
-        assert "hit 0" not in app.shown and "“nowhere” is not in JSON" in app.shown
+        assert "match 0" not in app.shown and "“nowhere” is not in JSON" in app.shown
         await pilot.press("ctrl+right")
         await pilot.pause()
         assert "“nowhere” is not in Raw" in app.shown

@@ -39,8 +39,9 @@ async def test_what_is_shown_is_what_runs(places: Path, size: tuple[int, int]) -
         await run.open(name)
         await run.press("C")
         shown = " ".join(run.dialog().split())
-        assert "Look before you start it: it was imported or recorded" in shown
-        assert f"folder {places}"[:40] in shown and "environment yours" in shown
+        assert "Check this command before you start it: the session was imported" in shown
+        assert "not read from an agent" in shown
+        assert f"folder {places}"[:40] in shown and "environment as in this terminal" in shown
         for key in ("enter start the agent", "y copy", "v view all", "e edit", "esc leave"):
             assert key in shown, (key, shown)
         assert not (places / "calls").exists()
@@ -63,7 +64,7 @@ async def test_a_session_that_says_it_is_the_agents_own_asks_too(places: Path) -
     async with running(store) as run:
         await run.open(name)
         await run.press("C")
-        assert "Look before you start it" in run.dialog()
+        assert "Check this command before you start it" in run.dialog()
         assert not (places / "calls").exists()
         await run.press("escape")
         assert not (places / "calls").exists()

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     for place, path in zip(found, paths, strict=True):
         _print_place(printer, place, path + " " * (width - cells(path)))
     if options.problems and not any(place["problems"] for place in found):
-        printer.line(printer.paint("nothing that was read is damaged"))
+        printer.line(printer.paint("no problems found"))
     return 0
 
 

@@ -25,13 +25,13 @@ def prompt_blocks(timeline: Timeline, bodies: dict[str, str]) -> list[Block]:
 
 
 def _prompt(digest: str, count: int, body: str | None) -> list[Block]:
-    facts = [count_of(count, "answer")]
+    facts = [digest[:12], count_of(count, "answer")]
     if body is None:
         note = Text("Only its digest is recorded.", words=True, paint=plain("muted"))
-        return section(digest[:12], facts, note)
+        return section("System prompt", facts, note)
     facts.append(size(len(body.encode("utf-8", "surrogatepass"))))
     value = Value("system prompt", lambda: body, ".md")
-    return section(digest[:12], facts, prose(body, value), value=value)
+    return section("System prompt", facts, prose(body, value), value=value)
 
 
 def tool_blocks(overview: Overview, timeline: Timeline, catalogue: Any) -> list[Block]:

@@ -27,6 +27,9 @@ from tui.kit.text import fit_path, one_line
 from tui.kit.tree import Tree
 from tui.kit.usage import bar_lines
 
+NO_MODEL = "unknown/unknown"
+"""The reference of a session whose source names no model."""
+
 
 def title_of(overview: Overview) -> str:
     """Return the session's title: the user's, else the stored one, else its id."""
@@ -65,12 +68,13 @@ def _session_lines(overview: Overview, timeline: Timeline | None, width: int) ->
     lines = [heading("Session", [], width)]
     lines.append(identity("id", row.id, width))
     lines.append(fact("agent", row.agent, width))
-    lines.append(fact("model", model_name(overview.model) or "unknown", width))
+    model = model_name(overview.model)
+    lines.append(fact("model", "unknown" if model in (None, NO_MODEL) else model, width))
     for name, count in (timeline.models.most_common() if timeline else ()):
-        if name != model_name(overview.model):
-            lines.append(fact("also", f"{name}  {count_of(count, 'answer')}", width, "muted"))
+        if name != model:
+            lines.append(fact("also", f"{name} · {count_of(count, 'answer')}", width, "muted"))
     lines.append(fact("began", moment(row.created_at), width))
-    ended = f"{moment(row.updated_at)}  {duration(max(0, row.updated_at - row.created_at))}"
+    ended = f"{moment(row.updated_at)} · {duration(max(0, row.updated_at - row.created_at))}"
     lines.append(fact("last", ended, width))
     if row.archived_at is not None:
         lines.append(fact("archived", moment(row.archived_at), width, "fork"))

@@ -151,7 +151,7 @@ class Finder:
         """Which match the cursor is on, or what was not found, and where."""
         at, hits = self._view.found
         if hits:
-            return f"hit {at:,} of {hits:,}", "faint"
+            return f"match {at:,} of {hits:,}", "faint"
         where = self._where()
         room = self._view.cells - len(f"“” is not in {where}") - 20
         return f"“{fit(one_line(self.needle), max(6, room))}” is not in {where}", "tool"

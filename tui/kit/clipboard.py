@@ -145,7 +145,7 @@ async def copy(terminal: Terminal, text: str) -> Copied:
 
     clipboard = Clipboard(write_terminal, dict(os.environ), _to_desktop)
     copied = await asyncio.to_thread(clipboard.copy, text)
-    title = "Copied" if copied.way != "file" else "Wrote a private file"
+    title = "" if copied.way != "file" else "Wrote a private file"
     message = copied.message[0].upper() + copied.message[1:]
     severity = "information" if copied.way != "file" else "warning"
     terminal.notify(message, title=title, severity=severity, markup=False)  # type: ignore[arg-type]

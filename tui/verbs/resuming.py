@@ -70,7 +70,8 @@ def _dialog(made: ResumePlan, screen: Size) -> ChooseDialog:
     notes: list[Block] = []
     below: list[Block] = []
     if made.doubt is not None:
-        notes += [paragraph(f"Look before you start it: {made.doubt}.", "tool"), gap()]
+        doubt = f"Check this command before you start it: {made.doubt}."
+        notes += [paragraph(doubt, "tool"), gap()]
     notes += [
         Text(f"$ {made.shown(folder=False)}", limit=COMMAND_ROWS, paint=lambda line: "text bold"),
         facts([("folder", one_line(made.shown_cwd)), ("environment", _environment(made))]
@@ -105,7 +106,7 @@ def _writes(made: ResumePlan) -> bool:
 
 def _environment(made: ResumePlan) -> str:
     variables = (f"{name}={value}" for name, value in made.variables.items())
-    return one_line(", ".join(["yours", *variables]))
+    return one_line(", ".join(["as in this terminal", *variables]))
 
 
 def _view(host: Host, made: ResumePlan) -> None:
