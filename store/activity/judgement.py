@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -29,9 +29,11 @@ from store.activity.states import (
     ActivityState,
 )
 from store.engine.database import Database
-from store.engine.reading import decoded, number, text
-from store.rows import SessionRow
+from store.engine.values import decoded, number, text
 from store.system.processes import host_name, is_alive, lock_is_held
+
+if TYPE_CHECKING:
+    from store.rows import SessionRow
 
 RUNNING_FOR_MS = 60_000
 """A session counts as running for this long after a call without result, or a result without

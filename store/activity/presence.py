@@ -19,7 +19,7 @@ import orjson
 from store.activity.attendance import PROGRAMS, Processes, running_processes
 from store.activity.states import ALIVE, GONE
 from store.engine.database import Database
-from store.engine.reading import decoded, number, text
+from store.engine.values import decoded, number, text
 from store.ids import derived_session_id
 from store.sources.base.protocol import ActivitySource, RunningSession
 from store.sources.registry import all_sources

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from store.engine.database import Database
-from store.engine.reading import text
+from store.engine.values import text
 from store.errors import no_session
 from store.queries.context import context_ids
 from store.text.exact_json import column_value

@@ -10,7 +10,7 @@ import orjson
 from store.activity.judgement import Known, judged_all, live_activities, stored_activity
 from store.activity.states import BY_URGENCY
 from store.engine.database import Database
-from store.engine.reading import number, text
+from store.engine.values import number, text
 from store.queries import list_keys, listing
 from store.queries.helpers import without_helpers
 from store.queries.list_keys import ListKeys

@@ -8,7 +8,7 @@ from typing import Any
 
 from store.conversation.turns import starts_turn
 from store.engine.database import Database
-from store.engine.reading import decoded
+from store.engine.values import decoded
 from store.errors import Refused
 from store.queries.context import visible_ids
 from store.usage import spent_of

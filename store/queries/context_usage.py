@@ -9,7 +9,7 @@ from typing import Literal
 
 from store.engine import prompts
 from store.engine.database import Database
-from store.engine.reading import decoded, number, text
+from store.engine.values import decoded, number, text
 from store.usage import KEYS
 
 Kind = Literal[

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from store.conversation.turns import starts_turn
 from store.engine.database import Database
-from store.engine.reading import decoded, number, number_or_none, text
+from store.engine.values import decoded, number, number_or_none, text
 from store.errors import NotFound
 from store.queries import sessions
 from store.queries.inspection import LinkedSession, linked

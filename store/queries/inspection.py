@@ -6,16 +6,8 @@ from dataclasses import dataclass, field
 
 from store.conversation.turns import starts_turn
 from store.engine.database import Database
-from store.engine.reading import (
-    PART_COLUMNS,
-    amount,
-    decoded,
-    message_columns,
-    message_row,
-    number,
-    part_row,
-    text,
-)
+from store.engine.reading import PART_COLUMNS, message_columns, message_row, part_row
+from store.engine.values import amount, decoded, number, text
 from store.errors import NotFound
 from store.queries.transcript import starting_message
 from store.rows import MessageRow, PartRow

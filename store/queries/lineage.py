@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from store.engine.database import Database
-from store.engine.reading import Column, number, number_or_none, text
+from store.engine.values import Column, number, number_or_none, text
 from store.errors import no_session
 from store.queries.helpers import shown_in_tree, without_helpers
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.engine.database import Database
-from store.engine.reading import number, text
+from store.engine.values import number, text
 from store.queries.helpers import without_helpers
 from store.queries.list_options import GROUPS, SHELVES, SORTS
 from store.queries.listing import ListQuery

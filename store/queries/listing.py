@@ -8,15 +8,7 @@ from typing import Any, NamedTuple
 
 from store.activity.judgement import live_activities
 from store.engine.database import Database
-from store.engine.reading import (
-    Column,
-    amount,
-    decoded,
-    number,
-    number_or_none,
-    tag_names,
-    text,
-)
+from store.engine.values import Column, amount, decoded, number, number_or_none, tag_names, text
 from store.queries.list_options import DEFAULT_GROUP, DEFAULT_SHELF, DEFAULT_SORT
 
 
@@ -128,6 +120,11 @@ _COLUMNS = [each["sql"] for each in _READ if "sql" in each]
 _READERS: list[tuple[int, Callable[[Any], Any]]] = [
     (1 + _COLUMNS.index(each["sql"]) if "sql" in each else 0, each["read"]) for each in _READ
 ]
+
+
+def has_sessions(db: Database) -> bool:
+    """Say whether there is any session."""
+    return db.connection.execute("SELECT 1 FROM chat_sessions LIMIT 1").fetchone() is not None
 
 
 def upper_bound(db: Database) -> int:

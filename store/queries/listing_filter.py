@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from store.engine.database import Database
-from store.engine.reading import Column, decoded, tag_names, text
+from store.engine.values import Column, decoded, tag_names, text
 
 STATE = "is:"
 """Begins a word of a query that asks what a session does, as in ``is:running``."""

@@ -11,14 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from store.engine.database import Database
-from store.engine.reading import (
-    PART_COLUMNS,
-    decoded,
-    message_columns,
-    message_row,
-    number,
-    part_row,
-)
+from store.engine.reading import PART_COLUMNS, message_columns, message_row, part_row
+from store.engine.values import decoded, number
 from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound, no_message
 from store.rows import MessageRow, PartRow
 

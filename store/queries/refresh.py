@@ -9,7 +9,7 @@ import orjson
 
 from store.activity.judgement import Activity, current
 from store.engine.database import Database
-from store.engine.reading import number
+from store.engine.values import number
 from store.queries.sessions import get
 from store.queries.transcript import Child, Keyset, Outline, children, outline_page, rows_of
 from store.rows import MessageRow, PartRow, SessionRow

@@ -13,7 +13,8 @@ from typing import Any, Literal
 import orjson
 
 from store.engine.database import Database
-from store.engine.reading import decoded, number, session_columns, session_row
+from store.engine.reading import session_columns, session_row
+from store.engine.values import decoded, number
 from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound, no_session
 from store.queries.helpers import without_helpers
 from store.queries.workspaces import names_of
@@ -150,11 +151,6 @@ def total(db: Database, filter: SessionFilter) -> int:
     conditions, parameters = _conditions(db, filter)
     sql = "SELECT count(*) FROM chat_sessions s" + _where([*_shelf(filter.archived), *conditions])
     return number(db.connection.execute(sql, parameters).fetchone()[0])
-
-
-def has_sessions(db: Database) -> bool:
-    """Say whether there is any session."""
-    return db.connection.execute("SELECT 1 FROM chat_sessions LIMIT 1").fetchone() is not None
 
 
 def get(db: Database, session_id: str) -> SessionRow | None:

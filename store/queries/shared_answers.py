@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from store.engine.database import Database
-from store.engine.reading import amount, number, text
+from store.engine.values import amount, number, text
 from store.usage import KEYS, Spent, bucket_sql
 
 _BATCH = 400

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from store.engine.database import Database
-from store.engine.reading import amount, decoded, number
+from store.engine.values import amount, decoded, number
 from store.queries.list_keys import day_of
 from store.queries.shared_answers import SharedAnswers, shared_answers
 from store.queries.transcript import last_usage

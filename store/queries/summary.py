@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from store.engine.database import Database
-from store.engine.reading import number_or_none
+from store.engine.values import number_or_none
 from store.queries.helpers import helper_count
 
 

@@ -10,15 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from store.engine.database import Database
-from store.engine.reading import (
-    PART_COLUMNS,
-    message_columns,
-    message_row,
-    number,
-    number_or_none,
-    part_row,
-    text,
-)
+from store.engine.reading import PART_COLUMNS, message_columns, message_row, part_row
+from store.engine.values import number, number_or_none, text
 from store.rows import MessageRow, PartRow
 
 Keyset = tuple[int, str]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from store.engine.database import Database
-from store.engine.reading import tag_names
+from store.engine.values import tag_names
 from store.queries.context import visible_ids
 from store.queries.lineage import FamilyNode, turn_counts, turn_number
 from store.queries.user_marks import user_marks

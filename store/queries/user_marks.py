@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from store.engine.database import Database
-from store.engine.reading import decoded
+from store.engine.values import decoded
 
 
 def user_marks(db: Database, session_id: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from store.engine.database import Database
-from store.engine.reading import text
+from store.engine.values import text
 from store.system.paths import resolved
 
 _KNOWN = """

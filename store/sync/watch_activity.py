@@ -17,7 +17,7 @@ from store.activity.judgement import judged_all, known_of, leave_to_watcher, liv
 from store.activity.presence import newer_beside
 from store.activity.states import ALIVE, GONE, OPEN_STATES
 from store.engine.database import Database
-from store.engine.reading import decoded
+from store.engine.values import decoded
 from store.ids import derived_session_id
 from store.queries import activities
 from store.queries.sessions import get

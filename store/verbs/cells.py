@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from store.engine.database import Database
-from store.engine.reading import number
+from store.engine.values import number
 from store.errors import Refused
 
 Table = Literal["chat_sessions", "chat_messages"]

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from store.engine.database import Database
-from store.engine.reading import tag_names
+from store.engine.values import tag_names
 from store.errors import Refused
 from store.queries.user_marks import user_marks
 from store.verbs.cells import CellEdit, dump_edits, set_column, set_metadata, touch_host

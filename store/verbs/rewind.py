@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from store.engine.database import Database
-from store.engine.reading import number
+from store.engine.values import number
 from store.errors import Refused
 from store.usage import KEYS, bucket_sql
 from store.verbs import rollups

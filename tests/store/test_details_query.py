@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from store.conversation.turns import starts_turn
-from store.engine.reading import decoded
+from store.engine.values import decoded
 from store.errors import NotFound
 from store.queries import details
 from store.queries.inspection import part_detail

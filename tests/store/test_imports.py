@@ -19,7 +19,7 @@ LIGHT = (
     "store", "store.system.clock", "store.ids", "store.rows", "store.engine.schema",
     "store.engine.form", "store.engine.companions", "store.engine.access", "store.engine.database",
     "store.engine.opening", "store.errors", "store.text.neutral", "store.system.locations",
-    "store.config", "store.engine.prompts", "store.engine.reading",
+    "store.config", "store.engine.prompts", "store.engine.reading", "store.engine.values",
     "store.queries.sessions", "store.queries.messages",
 )  # fmt: skip
 SHARED = {"store.sources.registry", "store.exports.registry"}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from store.engine.reading import decoded
+from store.engine.values import decoded
 from store.text.stored_json import MOST_LEVELS, DamagedJson, loads, readable_json
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from store.engine.database import Database
-from store.engine.reading import decoded
+from store.engine.values import decoded
 from store.rows import PartRow, SessionRow
 from tui.kit.figures import count_of
 from tui.kit.text import one_line

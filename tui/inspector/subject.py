@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.conversation.speakers import speaker_of
-from store.engine.reading import decoded
+from store.engine.values import decoded
 from store.queries.inspection import PartDetail
 from tui.kit.text import one_line
 from tui.kit.tree import Node, open_at_first

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tui.kit.text import Span, cells, fit, one_line
 
@@ -21,8 +22,7 @@ Run = tuple[str, str]
 """Text and ink."""
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(NamedTuple):
     """What copying, opening or saving a line takes.
 
     Attributes:
@@ -38,8 +38,7 @@ class Value:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """Where enter on a line leads.
 
     Attributes:

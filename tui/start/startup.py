@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from store.engine.database import open_database
 from store.errors import StoreError
-from store.queries.sessions import has_sessions
+from store.queries.listing import has_sessions
 from store.system.locations import library_path, private_folder, scratch_dir
 from store.system.paths import expanded
 from store.system.processes import is_alive

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
 from store.conversation.turns import NO_TURN
-from store.engine.reading import number
+from store.engine.values import number
 from store.queries.transcript import Outline
 
 HIDDEN, QUEUED, INHERITED, TURN, CANCELLED = 1, 2, 4, 8, 16
