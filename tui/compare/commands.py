@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from tui.keys.declaration import Command, always
+from tui.keys.lines import line_commands
 
 if TYPE_CHECKING:
     from tui.compare.screen import CompareScreen
@@ -24,18 +25,7 @@ def _command(
 
 
 COMPARE_COMMANDS: tuple[Command[CompareScreen], ...] = (
-    _command("down", ("j", "down"), "down", "Next line", "Move",
-             lambda screen: screen.view.move_by(1)),
-    _command("up", ("k", "up"), "up", "Previous line", "Move",
-             lambda screen: screen.view.move_by(-1)),
-    _command("page-down", ("pagedown", "ctrl+d", "ctrl+f", "space"), "page down", "One page down",
-             "Move", lambda screen: screen.view.move_by(screen.view.page)),
-    _command("page-up", ("pageup", "ctrl+u", "ctrl+b"), "page up", "One page up", "Move",
-             lambda screen: screen.view.move_by(-screen.view.page)),
-    _command("top", ("g", "home"), "top", "First line", "Move",
-             lambda screen: screen.view.move_to(0)),
-    _command("end", ("G", "end"), "end", "Last line", "Move",
-             lambda screen: screen.view.move_by(1_000_000_000)),
+    *line_commands(_command),
     _command("next-turn", ("]", "ctrl+down", "n"), "next turn", "Next turn", "Move",
              lambda screen: screen.go_to_next_turn(), footer=30, available=_has_turns),
     _command("previous-turn", ("[", "ctrl+up", "N"), "previous turn",

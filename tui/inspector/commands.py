@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from tui.keys.declaration import Command, always
+from tui.keys.lines import line_commands
 
 if TYPE_CHECKING:
     from tui.inspector.pane import InspectorPane
@@ -44,18 +45,7 @@ def _command(
 
 
 INSPECTOR_COMMANDS: tuple[Command[InspectorPane], ...] = (
-    _command("down", ("j", "down"), "down", "Next line", "Move",
-             lambda pane: pane.view.move_by(1)),
-    _command("up", ("k", "up"), "up", "Previous line", "Move",
-             lambda pane: pane.view.move_by(-1)),
-    _command("page-down", ("pagedown", "ctrl+d", "ctrl+f", "space"), "page down", "One page down",
-             "Move", lambda pane: pane.view.move_by(pane.view.page)),
-    _command("page-up", ("pageup", "ctrl+u", "ctrl+b"), "page up", "One page up", "Move",
-             lambda pane: pane.view.move_by(-pane.view.page)),
-    _command("top", ("g", "home"), "top", "First line", "Move",
-             lambda pane: pane.view.move_to(0)),
-    _command("end", ("G", "end"), "end", "Last line", "Move",
-             lambda pane: pane.view.move_by(1_000_000_000)),
+    *line_commands(_command),
     _command("next-tab", ("ctrl+right", "]"), "tabs", "Next tab: Call, JSON, Raw, Meta", "View",
              lambda pane: pane.step_tab(1), footer=10),
     _command("previous-tab", ("ctrl+left", "["), "previous tab", "Previous tab", "View",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui.host import cannot_write
 from tui.keys.declaration import Command, always
+from tui.keys.lines import line_commands
 
 if TYPE_CHECKING:
     from tui.tree.screen import TreeScreen
@@ -39,18 +40,7 @@ def _command(
 
 
 TREE_COMMANDS: tuple[Command[TreeScreen], ...] = (
-    _command("down", ("j", "down"), "down", "Next line", "Move",
-             lambda screen: screen.view.move_by(1)),
-    _command("up", ("k", "up"), "up", "Previous line", "Move",
-             lambda screen: screen.view.move_by(-1)),
-    _command("page-down", ("pagedown", "ctrl+d", "ctrl+f", "space"), "page down", "One page down",
-             "Move", lambda screen: screen.view.move_by(screen.view.page)),
-    _command("page-up", ("pageup", "ctrl+u", "ctrl+b"), "page up", "One page up", "Move",
-             lambda screen: screen.view.move_by(-screen.view.page)),
-    _command("top", ("g", "home"), "top", "First line", "Move",
-             lambda screen: screen.view.move_to(0)),
-    _command("end", ("G", "end"), "end", "Last line", "Move",
-             lambda screen: screen.view.move_by(1_000_000_000)),
+    *line_commands(_command),
     _command("parent", ("left", "h"), "parent", "Go to the parent", "Move",
              lambda screen: screen.go_to_parent()),
     _command("next-label", ("'",), "labels", "Go to the next label", "Move",

@@ -1,0 +1,61 @@
+"""The commands that move a cursor through lines: every view of lines has the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from tui.keys.declaration import Command
+
+_BEYOND_THE_END = 1_000_000_000
+
+
+class Lines(Protocol):
+    """A view of lines with a cursor."""
+
+    @property
+    def page(self) -> int:
+        """The lines that page keys move by."""
+        ...
+
+    def move_by(self, lines: int) -> None:
+        """Move the cursor by some lines."""
+        ...
+
+    def move_to(self, number: int) -> None:
+        """Move the cursor to a line."""
+        ...
+
+
+class HasLines(Protocol):
+    """A pane or screen with such a view."""
+
+    @property
+    def view(self) -> Lines:
+        """The view."""
+        ...
+
+
+Owner = TypeVar("Owner", bound=HasLines)
+
+
+def line_commands(command: Callable[..., Command[Owner]]) -> tuple[Command[Owner], ...]:
+    """Return the commands that move through the lines of an owner.
+
+    Args:
+        command: Makes a command of verb, keys, label, help, group and ``run``.
+    """
+    return (
+        command("down", ("j", "down"), "down", "Next line", "Move",
+                lambda owner: owner.view.move_by(1)),
+        command("up", ("k", "up"), "up", "Previous line", "Move",
+                lambda owner: owner.view.move_by(-1)),
+        command("page-down", ("pagedown", "ctrl+d", "ctrl+f", "space"), "page down",
+                "One page down", "Move", lambda owner: owner.view.move_by(owner.view.page)),
+        command("page-up", ("pageup", "ctrl+u", "ctrl+b"), "page up", "One page up", "Move",
+                lambda owner: owner.view.move_by(-owner.view.page)),
+        command("top", ("g", "home"), "top", "First line", "Move",
+                lambda owner: owner.view.move_to(0)),
+        command("end", ("G", "end"), "end", "Last line", "Move",
+                lambda owner: owner.view.move_by(_BEYOND_THE_END)),
+    )
