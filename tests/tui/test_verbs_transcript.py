@@ -130,6 +130,9 @@ async def test_rewind_previews_hides_and_restores(tmp_path: Path) -> None:
         assert len(visible(path, SESSION)) == 8
         await run.press("x")
         assert run.last == "Nothing is hidden in this session"
+        await run.press("r", "enter", "U")
+        assert run.last.startswith("Undone: ")
+        assert not any(each.startswith("Another program") for each in run.told)
 
 
 SHOWN_AGAIN = "Another program shows 4 rewound messages again · ctrl+r hides them again"

@@ -106,7 +106,11 @@ def counted(number: int, noun: str) -> str:
 
 
 async def perform(
-    host: Host, verb: Callable[..., T], *args: Any, **kwargs: Any
+    host: Host,
+    verb: Callable[..., T],
+    *args: Any,
+    written: Callable[[T], object] | None = None,
+    **kwargs: Any,
 ) -> Done[T] | None:
     """Run a verb; where it is refused, show why and return None.
 
@@ -114,6 +118,7 @@ async def perform(
         host: The app; its panes show what was written at once.
         verb: One of ``store.verbs``; it is given the present as ``now``.
         args: What the verb takes after the database.
+        written: Called with what the verb gave, before the panes show it.
         kwargs: Likewise.
     """
     try:
@@ -127,6 +132,8 @@ async def perform(
     except BackscrollError as error:
         refuse(host, error)
         return None
+    if written is not None:
+        written(value)
     await host.show_written()
     return Done(value)
 

@@ -137,7 +137,8 @@ async def restore_batch(host: Host, session_id: str) -> None:
         )
         if batch is None:
             return
-    done = await perform(host, restore, session_id, batch=batch)
+    done = await perform(
+        host, restore, session_id, batch=batch,
+        written=lambda _: host.rewinds.pop(session_id, None))
     if done is not None:
-        host.rewinds.pop(session_id, None)
         report_done(host, f"restored {counted(done.value.messages, 'message')}")

@@ -16,11 +16,13 @@ async def undo(host: Host) -> Step | None:
     """Undo the newest change of this store, and select its session; None where refused."""
     from store.verbs.undo import undo as undo_in_store
 
-    done = await perform(host, undo_in_store)
+    def forget_rewind(step: Step) -> None:
+        host.rewinds.pop(step.session_id, None)
+
+    done = await perform(host, undo_in_store, written=forget_rewind)
     if done is None:
         return None
     step = done.value
-    host.rewinds.pop(step.session_id, None)
     _show(host, step)
     if step.kept is None:
         hint = host.commands.hint("app.redo", "redoes")
