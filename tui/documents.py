@@ -1,15 +1,17 @@
-"""``python -m tui.documents``: writes the tables of ``docs/`` that come from declarations."""
+"""``python -m tui.documents``: writes the tables of the pages that come from declarations."""
 
 from __future__ import annotations
 
 import argparse
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from store.config import described
 from store.exports.registry import FORMATS
+from store.sources.base.protocol import ServerSource, Source
+from store.sources.registry import all_sources
 from store.system.streams import guard_streams
 from tui.cli import COMMANDS
 from tui.keys.registry import key_table
@@ -38,10 +40,42 @@ def format_table() -> str:
     return "\n".join(["| format | what it is |", "|---|---|", *rows]) + "\n"
 
 
+def source_table() -> str:
+    """Return the Markdown table of the sources, with the variables that name their places."""
+    rows = [
+        f"| {source.label} | `{source.kind}` | {places} |" for source, places in _usual_places()
+    ]
+    return "\n".join(["| program | kind | where it looks |", "|---|---|---|", *rows]) + "\n"
+
+
+def program_table() -> str:
+    """Return the Markdown table of what is read, as short as a first page needs it."""
+    rows = [
+        f"| {source.label} | {places} |" for source, places in _usual_places(variables=False)
+    ]
+    return "\n".join(["| program | where it looks |", "|---|---|", *rows, _OWN_PROGRAM]) + "\n"
+
+
+_OWN_PROGRAM = "| your own program | any SQLite file with the [three tables](docs/hosts.md) |"
+
+
+def _usual_places(*, variables: bool = True) -> Iterator[tuple[Source, str]]:
+    """Yield each source with where it looks; those last whose place must be named."""
+    roots = {one: one.default_roots({}, Path("~")) for one in all_sources()}
+    for source, paths in sorted(roots.items(), key=lambda item: not item[1]):
+        names = [source.places] if source.places else [f"`{path}`" for path in paths]
+        names += [f"`{name}`" for name in source.variables if variables]
+        if isinstance(source, ServerSource) and paths:
+            names.append("or a PostgreSQL URL that you name")
+        yield source, ", ".join(names)
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "keys": ("docs/keys.md", key_table),
     "commands": ("docs/command-line.md", command_table),
     "formats": ("docs/command-line.md", format_table),
+    "sources": ("docs/sources.md", source_table),
+    "programs": ("README.md", program_table),
     "settings": ("docs/settings.md", setting_table),
 }
 """The page and the table of each marker."""

@@ -14,42 +14,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from store.errors import Refused
+from store.sources.base.protocol import Program
+from store.sources.registry import programs
 from store.system import processes as system
 from store.system.paths import resolved
 from store.system.processes import PS_TIMEOUT_S, has_proc
 from store.system.programs import CommandLine, run
 from store.system.silent import is_silent
 
-
-class Program(NamedTuple):
-    """How to recognize the processes of an agent.
-
-    Attributes:
-        names: Names of its command.
-        packages: Package folders in its path, for programs run by an interpreter.
-        shares_file: Whether all its sessions are in one file, so that a process that has it
-            open may run any of them.
-    """
-
-    names: frozenset[str]
-    packages: tuple[str, ...] = ()
-    shares_file: bool = False
-
-
-PROGRAMS: dict[str, Program] = {
-    "claude-code": Program(
-        frozenset({"claude"}), ("/@anthropic-ai/claude-code/", "/claude-agent-sdk/")
-    ),
-    "codex": Program(frozenset({"codex"}), ("/@openai/codex/",)),
-    "opencode": Program(
-        frozenset({"opencode", "opencode-cli"}), ("/opencode-ai/",), shares_file=True
-    ),
-    "gemini": Program(frozenset({"gemini"}), ("/@google/gemini-cli/",)),
-    "pi": Program(frozenset({"pi"}), ("/pi-coding-agent/",)),
-    "copilot": Program(frozenset({"copilot"}), ("/@github/copilot/",)),
-    "aider": Program(frozenset({"aider"})),
-}
-"""Programs by source kind."""
 QUIET_MS = 2_000
 """A session without a possible process is over after this long without a write."""
 QUIET_ELSEWHERE_MS = 15_000
@@ -156,7 +128,7 @@ class Processes:
             newer: Number of sessions of the program in that folder that were written later;
                 that many of its processes there are assumed to run them.
         """
-        files, program = set(_identities(paths)), PROGRAMS.get(kind)
+        files, program = set(_identities(paths)), programs().get(kind)
         if program is None:
             return []
         with_file, in_folder = [], []
@@ -189,7 +161,7 @@ class Processes:
         here = workspace is not None and os.path.isdir(workspace)
         if quiet_for_ms <= (QUIET_MS if here else QUIET_ELSEWHERE_MS) or is_silent(Path(path)):
             return False
-        program = PROGRAMS.get(kind)
+        program = programs().get(kind)
         if not self.known or program is None or not os.path.lexists(path):
             return False
         # A process that serves all sessions of a file may run in any folder.
@@ -206,7 +178,7 @@ class Processes:
 
     def any_of(self, kind: str) -> bool:
         """Return whether any process of a kind's program is running."""
-        program = PROGRAMS.get(kind)
+        program = programs().get(kind)
         return program is not None and any(one.is_of(program) for one in self.seen)
 
 
@@ -214,15 +186,9 @@ def _is_in(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def running_processes(kinds: Iterable[str] = PROGRAMS) -> Processes:
-    """Return the running processes.
-
-    Args:
-        kinds: Source kinds; without ``/proc``, only their processes get folder and files.
-    """
-    if has_proc():
-        return Processes([*_by_proc()])
-    return _by_ps([PROGRAMS[kind] for kind in kinds if kind in PROGRAMS])
+def running_processes() -> Processes:
+    """Return the running processes."""
+    return Processes([*_by_proc()]) if has_proc() else _by_ps([*programs().values()])
 
 
 def _by_proc() -> Iterable[Seen]:
@@ -259,7 +225,7 @@ def _identities(paths: Iterable[str]) -> Iterable[tuple[int, int]]:
 
 
 def _by_ps(programs: Sequence[Program]) -> Processes:
-    """Return processes listed by ``ps``; those of some programs with ``lsof`` details."""
+    """Return processes listed by ``ps``; those of the programs with ``lsof`` details."""
     listed = _output(CommandLine.of("ps", "-a", "-x", "-o", "pid=", "-o", "command="))
     if listed is None:
         return Processes(known=False)

@@ -16,13 +16,13 @@ from typing import Any
 
 import orjson
 
-from store.activity.attendance import PROGRAMS, Processes, running_processes
+from store.activity.attendance import Processes, running_processes
 from store.activity.states import ALIVE, GONE
 from store.engine.database import Database
 from store.engine.values import decoded, number, text
 from store.ids import derived_session_id
 from store.sources.base.protocol import ActivitySource, RunningSession
-from store.sources.registry import all_sources
+from store.sources.registry import all_sources, programs
 from store.system.processes import Process, boot_id, host_name, is_alive, lock_is_held, process_of
 
 HOLDS_S = 1.0
@@ -87,7 +87,7 @@ def presence(db: Database, session_ids: Sequence[str], now: int) -> dict[str, di
         {"1": orjson.dumps(list(session_ids)).decode()},
     ).fetchall():
         source = decoded(text(metadata) or "").get("source")
-        if not isinstance(source, dict) or source.get("kind") not in PROGRAMS:
+        if not isinstance(source, dict) or source.get("kind") not in programs():
             continue
         line = lines.get(session_id, [session_id])
         at = number(updated_at)

@@ -13,7 +13,7 @@ from store.system.paths import expanded
 
 NO_SERVER_STORE = (
     "a store on PostgreSQL cannot be opened by this version: name a SQLite file "
-    "(sessions of hub and lionagi are read from PostgreSQL: backscroll sync URL)"
+    "(to read an agent's sessions from PostgreSQL: backscroll sync URL)"
 )
 TargetKind = Literal["own", "contract", "grida", "other", "missing", "folder", "server"]
 

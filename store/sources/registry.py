@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 from store.errors import NotFound, StoreError
 from store.sources.aider import AiderSource
-from store.sources.base.protocol import Source
+from store.sources.base.protocol import Program, Source
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
 from store.sources.copilot import CopilotSource
@@ -36,6 +37,12 @@ def all_sources() -> tuple[Source, ...]:
         LionagiSource(),
         VibenSource(),
     )
+
+
+@cache
+def programs() -> Mapping[str, Program]:
+    """Return the program of each kind of source that has one."""
+    return {each.kind: each.program for each in all_sources() if each.program is not None}
 
 
 def source(kind: str) -> Source:

@@ -69,8 +69,8 @@ ROWS_VERSION = 1
 
 
 def version_of(source: Source) -> int:
-    """Return the version of a source's rows; a source's own version defaults to 1."""
-    return 1000 * ROWS_VERSION + int(getattr(source, "version", 1))
+    """Return the version of a source's rows."""
+    return 1000 * ROWS_VERSION + source.version
 
 
 def state_of(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import orjson
 
-from store.activity.attendance import PROGRAMS, Processes, running_processes
+from store.activity.attendance import Processes, running_processes
 from store.activity.judgement import judged_all, known_of, leave_to_watcher, live_activities
 from store.activity.presence import newer_beside
 from store.activity.states import ALIVE, GONE, OPEN_STATES
@@ -23,6 +23,7 @@ from store.queries import activities
 from store.queries.sessions import get
 from store.rows import SessionRow
 from store.sources.base.protocol import RunningSession
+from store.sources.registry import programs
 from store.sync.locking import transaction
 from store.sync.writer import log_changes, trim_changes
 from store.system.clock import Clock, system_clock
@@ -216,7 +217,7 @@ class Attendance:
         """Return whether a session seems to be running and its process is otherwise unknown."""
         database, mine = self.board.database, self._found.get(row.id)
         live = live_activities(database, [row.id]).get(row.id)
-        if _source(row).get("kind") not in PROGRAMS or (live is not None and mine is None):
+        if _source(row).get("kind") not in programs() or (live is not None and mine is None):
             return False
         if mine is not None and mine[0] == GONE and row.updated_at <= mine[1]:
             return False

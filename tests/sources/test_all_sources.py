@@ -14,8 +14,9 @@ import pytest
 from store.config import SourceSettings
 from store.engine.database import Database, open_database
 from store.ids import derived_session_id
+from store.resume.registry import AGENTS
 from store.sources.base.drafts import SessionDraft
-from store.sources.registry import all_sources
+from store.sources.registry import all_sources, source
 from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.sync.targets import Target, classify, default_targets
@@ -187,6 +188,27 @@ def test_samples_are_found_in_the_usual_places(found_at_home: Path) -> None:
     assert {t.source.kind: t.root for t in targets} == {
         kind: found_at_home / place for kind, place in HOMES.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "variable"), [(one.kind, name) for one in all_sources() for name in one.variables]
+)
+def test_the_documented_variables_name_a_place(kind: str, variable: str) -> None:
+    home, one = Path("/home/user"), source(kind)
+    values = ("/else/where", "sqlite:////else/where")
+    named = [one.default_roots({variable: value}, home) for value in values]
+    assert any(set(roots) - set(one.default_roots({}, home)) for roots in named)
+
+
+def test_a_source_without_a_usual_place_says_what_to_name() -> None:
+    home = Path("/home/user")
+    unplaced = [one for one in all_sources() if not one.default_roots({}, home)]
+    assert unplaced and all("name its" in one.places for one in unplaced)
+
+
+def test_agents_to_go_on_in_have_the_names_of_their_sources() -> None:
+    labels = {one.kind: one.label for one in all_sources()}
+    assert {agent.kind: agent.label for agent in AGENTS.values()}.items() <= labels.items()
 
 
 @pytest.mark.parametrize("kind", HOMES)

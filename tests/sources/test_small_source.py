@@ -80,6 +80,7 @@ def test_a_source_of_its_own_is_listed_synced_and_followed(tmp_path: Path) -> No
     source = SmallSource()
     checked: Source = source
     assert isinstance(checked, FollowedSource)
+    assert (checked.version, checked.program) == (1, None)
     assert source.recognise(root) == root
     database = open_database(tmp_path / "live.db", create=True)
     target = Target(source, root)

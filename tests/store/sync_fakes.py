@@ -11,7 +11,7 @@ from typing import Any
 
 from store.engine.database import Database, open_database
 from store.sources.base.drafts import MessageDraft, PartDraft, SessionDraft
-from store.sources.base.protocol import FileStamp, Problem, Reading, Unit
+from store.sources.base.protocol import FileStamp, Problem, Reading, Source, Unit
 from store.sync.engine import Sync
 from store.sync.progress import Summary
 from store.sync.settings import Settings
@@ -50,7 +50,7 @@ def dump(database: Database, tables: Iterable[str] = TABLES) -> dict[str, list[A
     }
 
 
-class LineSource:
+class LineSource(Source):
     """Reads ``*.lines``: each line ``{"id", "at", "text", ...}``; ``BAD`` lines are damage."""
 
     kind = "fake"

@@ -175,7 +175,7 @@ def test_excluded_workspaces_stay_out_until_they_are_not(database: Database, roo
 def test_a_newer_mapping_reads_everything_again(database: Database, root: Path) -> None:
     run(database, root)
     source = LineSource()
-    source.version = 2  # type: ignore[attr-defined]
+    source.version = 2
     assert run(database, root, source).read == 6
     assert run(database, root, source).read == 0
 

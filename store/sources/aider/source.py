@@ -17,7 +17,16 @@ from store.sources.aider.session import KIND, session_draft
 from store.sources.base.drafts import SessionDraft
 from store.sources.base.file_forms import form_of
 from store.sources.base.growing import SIDE_FILE_LIMIT, stamp_of
-from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Reading, Unit
+from store.sources.base.protocol import (
+    FileStamp,
+    Library,
+    NoLibrary,
+    Problem,
+    Program,
+    Reading,
+    Source,
+    Unit,
+)
 from store.system.paths import expanded, open_regular
 
 HISTORY = ".aider.chat.history.md"
@@ -27,7 +36,7 @@ _LEAD = 16
 """Bytes of empty lines that the program writes before a session."""
 
 
-class AiderSource:
+class AiderSource(Source):
     """Fulfils ``store.sources.base.protocol.Source``; reads the two history files only.
 
     aider has no folder of its own: a history is in each repository. Found are those that
@@ -38,6 +47,9 @@ class AiderSource:
     kind = KIND
     label = "aider"
     version = 1
+    program = Program(frozenset({"aider"}))
+    variables = ("AIDER_CHAT_HISTORY_FILE",)
+    places = "the chat history in the repository you are in, and in your home folder"
 
     def __init__(self) -> None:
         """Make a source."""

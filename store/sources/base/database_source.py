@@ -8,25 +8,21 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from store.errors import StoreError
 from store.sources.base.databases import Databases
-from store.sources.base.protocol import Problem, Reading, Unit
+from store.sources.base.protocol import Problem, Reading, Source, Unit
 
 _DATABASE_FILES = ("", "-wal", "-shm", "-journal")
 _FILES_LOOKED_AT = 50
 
 
-class DatabaseSource(ABC):
+class DatabaseSource(Source):
     """Fulfils ``store.sources.base.protocol.Source`` and ``FollowedSource``; reads only."""
 
-    kind: str
-    label: str
-    version = 1
-    """Raised when the mapping changes: the next sync then reads everything again."""
     patterns: tuple[str, ...]
     """Names of the databases in a folder."""
 

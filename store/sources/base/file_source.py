@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -10,13 +10,13 @@ from typing import Any
 
 from store.sources.base.growing import UnitFollower, UnitReader
 from store.sources.base.json_lines import LINE_LIMIT, records_of
-from store.sources.base.protocol import Follower, Problem, Reading, Unit
+from store.sources.base.protocol import Follower, Problem, Reading, Source, Unit
 from store.system.paths import open_regular
 
 _HEAD = 65536
 
 
-class FileSource(ABC):
+class FileSource(Source):
     """A source whose sessions are files; its class says how to list and how to read them.
 
     Attributes:

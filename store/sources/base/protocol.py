@@ -232,17 +232,40 @@ class LongSource(Protocol):
         ...
 
 
+class Program(NamedTuple):
+    """How to recognize the processes of an agent.
+
+    Attributes:
+        names: Names of its command.
+        packages: Package folders in its path, for programs run by an interpreter.
+        shares_file: Whether all its sessions are in one file, so that a process that has it
+            open may run any of them.
+    """
+
+    names: frozenset[str]
+    packages: tuple[str, ...] = ()
+    shares_file: bool = False
+
+
 class Source(Protocol):
     """A kind of store that some agent writes. Nothing here ever writes to it.
 
-    A source may have an attribute ``version`` (an int, 1 without it), raised when its mapping
-    changes: the next sync then reads everything again.
+    The tables of the documentation are made of ``label``, ``kind``, ``variables``, ``places``
+    and ``default_roots``.
     """
 
     kind: str
     """As in ``metadata_json.source.kind``."""
     label: str
     """The program's name, for people."""
+    version: int = 1
+    """Raised when the mapping changes: the next sync then reads everything again."""
+    program: Program | None = None
+    """The program whose processes run the sessions; None where it has no name to tell it by."""
+    variables: tuple[str, ...] = ()
+    """Variables of the environment that name another place, for the documentation."""
+    places: str = ""
+    """Where it looks, in words, where the paths of ``default_roots`` do not say it."""
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return where this agent's sessions are usually found, whether or not they exist."""

@@ -19,6 +19,7 @@ from store.sources.base.protocol import (
     NoLibrary,
     Place,
     Problem,
+    Program,
     Reading,
     RunningSession,
     Step,
@@ -45,7 +46,10 @@ class ClaudeCodeSource(FileSource):
     kind = KIND
     label = "Claude Code"
     version = 2
-    """Raised when the mapping changes: the next sync then reads everything again."""
+    program = Program(
+        frozenset({"claude"}), ("/@anthropic-ai/claude-code/", "/claude-agent-sdk/")
+    )
+    variables = ("CLAUDE_CONFIG_DIR",)
 
     def __init__(self, line_limit: int = LINE_LIMIT) -> None:
         """Make a source.

@@ -17,6 +17,7 @@ from store.sources.base.protocol import (
     NoLibrary,
     Place,
     Problem,
+    Program,
     Reading,
     Step,
     Unit,
@@ -84,7 +85,8 @@ class CodexSource(FileSource):
     kind = KIND
     label = "Codex"
     version = 2
-    """Raised when the mapping changes: the next sync then reads everything again."""
+    program = Program(frozenset({"codex"}), ("/@openai/codex/",))
+    variables = ("CODEX_HOME",)
 
     def __init__(self, line_limit: int = LINE_LIMIT) -> None:
         """Make a source.

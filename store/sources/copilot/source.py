@@ -18,7 +18,7 @@ from store.sources.base.growing import (
     entries_of,
     stamp_of,
 )
-from store.sources.base.protocol import FileStamp, Follower, Problem, Reading, Unit
+from store.sources.base.protocol import FileStamp, Follower, Problem, Program, Reading, Unit
 from store.sources.base.values import string
 from store.sources.copilot.index import NAME, indexed_drafts, is_index
 from store.sources.copilot.session import KIND, Session, session_drafts
@@ -69,6 +69,8 @@ class CopilotSource(FileSource):
     kind = KIND
     label = "Copilot CLI"
     version = 2
+    program = Program(frozenset({"copilot"}), ("/@github/copilot/",))
+    variables = ("COPILOT_HOME",)
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
         """Return ``COPILOT_HOME`` and ``~/.copilot``."""

@@ -22,7 +22,7 @@ from store.sources.base.growing import (
 )
 from store.sources.base.json_lines import LINE_LIMIT
 from store.sources.base.json_values import LineError, parse_json
-from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Unit
+from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Program, Unit
 from store.sources.base.values import string
 from store.sources.gemini import places
 from store.sources.gemini.checkpoints import (
@@ -79,6 +79,8 @@ class GeminiSource(FileSource):
     kind = KIND
     label = "Gemini CLI"
     version = 2
+    program = Program(frozenset({"gemini"}), ("/@google/gemini-cli/",))
+    variables = ("GEMINI_CLI_HOME",)
 
     def __init__(self, line_limit: int = LINE_LIMIT) -> None:
         """Make a source.

@@ -44,6 +44,7 @@ class HubSource(DatabaseSource, ServerRows):
     kind = KIND
     label = "hub"
     version = 2
+    places = "no usual place: name its SQLite file or PostgreSQL URL"
     patterns = ("*.db", "*.sqlite", "*.sqlite3")
 
     def __init__(self) -> None:

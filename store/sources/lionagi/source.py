@@ -37,6 +37,7 @@ class LionagiSource(DatabaseSource, ServerRows):
     kind = KIND
     label = "lionagi"
     version = 2
+    variables = (_URL,)
     patterns = ("state.db",)
 
     def __init__(self) -> None:

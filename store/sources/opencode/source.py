@@ -11,7 +11,16 @@ from pathlib import Path
 from store.errors import StoreError
 from store.sources.base.collection import paused_collection
 from store.sources.base.drafts import SessionDraft
-from store.sources.base.protocol import FileStamp, Library, NoLibrary, Problem, Reading, Unit
+from store.sources.base.protocol import (
+    FileStamp,
+    Library,
+    NoLibrary,
+    Problem,
+    Program,
+    Reading,
+    Source,
+    Unit,
+)
 from store.sources.opencode.database import read_session
 from store.sources.opencode.export_file import read_export
 from store.sources.opencode.folders import Folders
@@ -48,13 +57,16 @@ class Kept:
     making: Making = field(default_factory=Making)
 
 
-class OpencodeSource:
+class OpencodeSource(Source):
     """Fulfils ``store.sources.base.protocol.Source`` and ``FollowedSource``; reads only."""
 
     kind = KIND
     label = "opencode"
     version = 2
-    """Raised when the mapping changes: the next sync then reads everything again."""
+    program = Program(
+        frozenset({"opencode", "opencode-cli"}), ("/opencode-ai/",), shares_file=True
+    )
+    variables = ("OPENCODE_DB",)
 
     def __init__(self) -> None:
         """Make a source."""

@@ -25,7 +25,7 @@ from store.sources.base.growing import (
     stamped,
 )
 from store.sources.base.json_lines import LINE_LIMIT
-from store.sources.base.protocol import FileStamp, Library, Problem, Unit
+from store.sources.base.protocol import FileStamp, Library, Problem, Program, Unit
 from store.sources.base.values import string
 from store.sources.pi.session import KIND, Kept, session_draft
 from store.sources.pi.siblings import Siblings
@@ -41,6 +41,8 @@ class PiSource(FileSource):
     kind = KIND
     label = "pi"
     version = 2
+    program = Program(frozenset({"pi"}), ("/pi-coding-agent/",))
+    variables = ("PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR")
 
     def __init__(self, line_limit: int = LINE_LIMIT) -> None:
         """Make a source.

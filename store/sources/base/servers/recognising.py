@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from store.engine.server_url import ServerTrouble, ServerUrl
 from store.sources.base.protocol import ServerSource, Source
@@ -20,26 +20,29 @@ def recognised(url: ServerUrl, sources: Iterable[Source]) -> Source:
     Raises:
         ServerTrouble: It cannot be read, or is of none; the message says what it is.
     """
-    servers = Servers()
+    servers, labels = Servers(), []
     try:
         with servers.reading(url) as reader:
             for source in sources:
-                if isinstance(source, ServerSource) and source.knows(reader):
-                    return source
-            raise ServerTrouble(url, _what_it_is(reader))
+                if isinstance(source, ServerSource):
+                    labels.append(source.label)
+                    if source.knows(reader):
+                        return source
+            raise ServerTrouble(url, _what_it_is(reader, labels))
     finally:
         servers.close_all()
 
 
-def _what_it_is(reader: PostgresRows) -> str:
+def _what_it_is(reader: PostgresRows, labels: Sequence[str]) -> str:
     tables = sorted(reader.tables())
     if set(tables) >= _STORE:
         return (
             "is a three-table store on PostgreSQL, which this version cannot open: "
-            "it opens stores in SQLite files, and reads hub and lionagi from PostgreSQL"
+            f"it opens stores in SQLite files, and reads {' and '.join(labels)} from PostgreSQL"
         )
+    known = " or ".join(labels)
     if not tables:
-        return "has no tables on its search path: no database of hub or lionagi"
+        return f"has no tables on its search path: no database of {known}"
     named = ", ".join(neutral(name) for name in tables[:_NAMED])
     more = f" and {len(tables) - _NAMED} more" if len(tables) > _NAMED else ""
-    return f"is no database of hub or lionagi: it has the tables {named}{more}"
+    return f"is no database of {known}: it has the tables {named}{more}"
