@@ -1,1 +1,1 @@
-"""Sessions as files: each format is one module, found through ``store.exports.registry``."""
+"""Export formats: each has its own module or folder, listed in ``store.exports.registry``."""

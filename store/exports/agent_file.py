@@ -1,4 +1,4 @@
-"""What the session files that agents resume have in common."""
+"""Common parts of the session files that agents resume."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class AgentFile(Protocol):
 
     @property
     def prompt(self) -> str | None:
-        """The last prompt where nothing answered it, left out of the file."""
+        """An unanswered last prompt, which is not in the file; None if there is none."""
         ...
 
 
@@ -31,7 +31,7 @@ class NamedFile:
         session_id: A UUID.
         name: The file's name.
         lines: JSON lines without their newline.
-        prompt: The last prompt where nothing answered it, left out of the file.
+        prompt: An unanswered last prompt, which is not in the file; None if there is none.
     """
 
     session_id: str
@@ -41,9 +41,9 @@ class NamedFile:
 
 
 def written(made: AgentFile, reading: SessionReading) -> Iterator[str]:
-    """Yield a file's lines; what it leaves out for the user to say is a remark."""
+    """Yield a file's lines; an omitted last prompt is added to the reading's remarks."""
     if made.prompt is not None:
-        reading.remarks.append(f"the last prompt is not in the file, but yours: {made.prompt}")
+        reading.remarks.append(f"the file omits the last prompt; send it yourself: {made.prompt}")
     if made.lines:
         reading.agent_id = reading.export_id
     for line in made.lines:
@@ -51,11 +51,11 @@ def written(made: AgentFile, reading: SessionReading) -> Iterator[str]:
 
 
 def title_of(session: Row, *, given_only: bool = False) -> str | None:
-    """Return a session's title in one line; the user's own wins.
+    """Return a session's title on one line, the user's own first; None without a title.
 
     Args:
         session: Its row.
-        given_only: Whether a title that is only the first prompt is none.
+        given_only: Whether to ignore a title that was made from the first prompt.
     """
     metadata = session["metadata"] if isinstance(session["metadata"], dict) else {}
     user = metadata.get("user")

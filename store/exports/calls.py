@@ -1,4 +1,4 @@
-"""Ids and names of calls as the APIs of agents take them."""
+"""Tool call ids and names in the form that the agents' APIs accept."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ _NOT_TAKEN = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class CallIds:
-    """Gives each call of a file its own id of the characters that an API takes."""
+    """Makes call ids that are unique in a file and have only characters that APIs accept."""
 
     def __init__(self) -> None:
-        """Start without any id given."""
+        """Start without used ids."""
         self._taken: set[str] = set()
 
     def take(self, wanted: object) -> str:
-        """Return the wanted id where it can be used, else one like it."""
+        """Return the wanted id if it is valid and unused, else a similar one."""
         base = _NOT_TAKEN.sub("_", str(wanted or ""))[:56] or "call"
         call_id, number = base, 2
         while call_id in self._taken:
@@ -25,5 +25,5 @@ class CallIds:
 
 
 def taken_name(name: str) -> str:
-    """Return a tool's name in the characters and length that an API takes."""
+    """Return a tool's name with the characters and length that APIs accept."""
     return _NOT_TAKEN.sub("_", name)[:128] or "tool"

@@ -13,7 +13,7 @@ from store.text.exact_json import encode_for_output
 
 
 def write_json(reading: SessionReading) -> Iterator[str]:
-    """Yield the document piece by piece, one line for each message."""
+    """Yield the document in pieces, one line per message."""
     yield f'{{"session":{encode_for_output(reading.session)},"messages":['
     between = "\n"
     for item in reading.messages:

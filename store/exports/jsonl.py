@@ -1,7 +1,7 @@
-r"""``--to jsonl``: one line for each row of a session.
+r"""``--to jsonl``: one line per row of a session.
 
 ``{"type": "session" | "message" | "part", "data": row}``; the session first, then each
-message followed by its parts, in display order. The form that ``import`` reads back.
+message followed by its parts, in display order. ``import`` reads this format.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from store.text.exact_json import encode_for_output
 
 
 def write_jsonl(reading: SessionReading) -> Iterator[str]:
-    """Yield the lines."""
+    """Yield the lines, with their newlines."""
     yield _line("session", reading.session)
     for item in reading.messages:
         yield _line("message", item.message)

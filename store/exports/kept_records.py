@@ -1,7 +1,7 @@
-"""The original records of a message, for exports to the agent that wrote it.
+"""Finds the original records of a message, for exports to the agent that wrote it.
 
-What an agent wrote itself goes back to it exactly; for copies in a fork the records are
-those of the message they were copied from.
+An agent gets its own records back unchanged. For copies in a fork they are the records of the
+original message.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from store.queries.originals import numbered_records
 from store.text.exact_json import NotJson, decode
 
 _SESSIONS_HELD = 4
-"""A fork's messages lead to a few sessions in turn; each is read once."""
+"""Number of sessions in the cache; a fork's messages refer to a few sessions."""
 
 
 class Kept(NamedTuple):
     """The records of a message.
 
     Attributes:
-        source_id: The message's id at the source; None where it has none, or nothing is kept.
-        rows: The records that are objects, in their order.
+        source_id: The message's source id; None if it has none, or no records are kept.
+        rows: The records that are JSON objects, in order.
     """
 
     source_id: str | None
@@ -34,21 +34,21 @@ class KeptRecords:
     """Finds original records by message."""
 
     def __init__(self, db: Database, kind: str) -> None:
-        """Start without anything read.
+        """Start with an empty cache.
 
         Args:
-            db: A store; only one of our own form keeps original records.
-            kind: Of the source whose records are wanted.
+            db: The store; only a library has original records.
+            kind: The source kind whose records are wanted.
         """
         self._db, self._kind = db, kind
         self._records: dict[str, dict[int, bytes]] = {}
 
     def of(self, message_id: str) -> Kept:
-        """Return the records of a message, or of the nearest one that it is a copy of."""
+        """Return the records of a message, or of its nearest original that has any."""
         return next(self.each(message_id), Kept(None, []))
 
     def each(self, message_id: str) -> Iterator[Kept]:
-        """Yield what is kept of a message, then of what it is a copy of, and so on."""
+        """Yield the kept records of a message, then of its original, and so on."""
         form = self._db.form
         seen: set[str] = set()
         current: str | None = message_id if form.name == "own" else None
@@ -86,5 +86,5 @@ def _decoded(record: bytes) -> dict[str, Any] | None:
     try:
         row = decode(record)
     except NotJson:
-        return None  # A torn record made no part either.
+        return None  # No part was made from a damaged record either.
     return row if isinstance(row, dict) else None

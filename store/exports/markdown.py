@@ -1,4 +1,4 @@
-"""``--to markdown``: a session as a document that reads well as text and rendered."""
+"""``--to markdown``: a session as a document, readable as plain text and rendered."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _BACKTICKS = re.compile("`+")
 
 
 def write_markdown(reading: SessionReading) -> Iterator[str]:
-    """Yield the document, message by message."""
+    """Yield the document in pieces, message by message."""
     reading = typed(reading, damaged=True)
     yield from _head(reading)
     for item in reading.messages:
         yield from _message(item, reading.session["workspace_root"])
     if reading.hidden_left_out:
-        yield f"\n*{reading.hidden_left_out} hidden messages are left out.*\n"
+        yield f"\n*{reading.hidden_left_out} hidden messages are omitted.*\n"
 
 
 def _head(reading: SessionReading) -> Iterator[str]:
@@ -122,7 +122,7 @@ def _other(kind: str, data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_told(event: Mapping[str, Any]) -> bool:
-    """Tell whether an event is a text under a name, such as what an IDE put around a prompt."""
+    """Return whether an event is a named text, such as an IDE's context for a prompt."""
     return event.keys() == {"name", "details"} and isinstance(event["details"], str)
 
 

@@ -1,4 +1,4 @@
-"""Remembers what was exported for an agent: sync then links what the agent makes of it."""
+"""Records exports for agents, so that sync can link the sessions that continue them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from store.ids import derived_session_id
 
 
 def note_export(db: Database, kind: str, agent_id: str, session_id: str) -> None:
-    """Remember which session a file for an agent was made of.
+    """Record which session a file for an agent was exported from.
 
-    Only a store of our own form has a place for it.
+    Does nothing in a host's store, which has no table for it.
 
     Args:
         db: The store, in a write transaction.
-        kind: The agent, as in ``metadata_json.source.kind``.
-        agent_id: The id that the session has there.
+        kind: The agent's ``metadata_json.source.kind``.
+        agent_id: The session's id at the agent.
         session_id: The session that was exported.
     """
     if db.form.name == "own":
@@ -22,11 +22,11 @@ def note_export(db: Database, kind: str, agent_id: str, session_id: str) -> None
 
 
 def note_imported(db: Database, imported_id: str, session_id: str) -> None:
-    """Remember under which id a session is imported that an agent makes of an export.
+    """Record the id that an exported session will have when the agent's file is synced.
 
     Args:
-        db: A store of our own form, in a write transaction.
-        imported_id: The id that it has in the store then.
+        db: A library, in a write transaction.
+        imported_id: That id, in the store.
         session_id: The session that was exported.
     """
     db.connection.execute(

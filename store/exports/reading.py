@@ -1,7 +1,7 @@
-"""Reads a session row by row for an export, without ever holding all of it.
+"""Reads a session row by row for an export, without keeping all of it in memory.
 
-Rows are dictionaries by column name, whatever columns the store has; JSON columns are
-decoded and lose their ``_json`` suffix.
+Rows are dicts by column name, with all columns that the store has; JSON columns are decoded
+and named without ``_json``.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from store.text.exact_json import column_value
 
 Row = dict[str, Any]
 View = Literal["all", "display", "hidden", "context"]
-"""``all``: every row. ``display``: what happened, without hidden, queued and cancelled
-messages. ``hidden``: the same with the hidden ones. ``context``: what the model would be
-sent now."""
+"""``all``: every row. ``display``: all except hidden, queued and cancelled messages.
+``hidden``: the same with hidden ones. ``context``: the messages that the model would be sent
+now."""
 
 _BATCH = 200
 _SUFFIX = "_json"
@@ -41,15 +41,15 @@ class SessionReading:
     """A session that is being read.
 
     Attributes:
-        db: The store that it is read from.
+        db: The session's store.
         session: Its row.
-        messages: Its messages in the order of the view; can be walked once.
-        hidden_left_out: How many hidden messages the view leaves out.
-        queued: How many messages wait and are in no view but ``all``.
-        export_id: A UUID, for a format that gives what it makes an id of its own.
-        remarks: What a writer has to say to the user about what it wrote.
-        agent_id: The id that an agent will know the session by; None where a format is no
-            agent's, or nothing was written.
+        messages: Its messages in the order of the view; can be iterated once.
+        hidden_left_out: Number of hidden messages that the view leaves out.
+        queued: Number of queued messages, which only the view ``all`` includes.
+        export_id: A new UUID, for formats whose files have an id of their own.
+        remarks: Messages from the format's writer to the user.
+        agent_id: The session's id at an agent after the export; None for formats without an
+            agent, or if nothing was written.
     """
 
     db: Database
@@ -63,12 +63,12 @@ class SessionReading:
 
 
 def read_session(db: Database, session_id: str, view: View = "all") -> SessionReading:
-    """Start to read a session.
+    """Return a session for reading.
 
     Args:
         db: The store; nothing else may use its connection until the messages are read.
         session_id: Its id.
-        view: Which of its messages, and in which order.
+        view: Which messages to read, and in which order.
 
     Raises:
         NotFound: The store has no such session.
@@ -84,7 +84,7 @@ def read_session(db: Database, session_id: str, view: View = "all") -> SessionRe
 
 
 def queued_messages(db: Database, session_id: str) -> list[MessageReading]:
-    """Return the messages that wait behind the running turn, oldest first."""
+    """Return the queued messages, oldest first."""
     cancelled, queued = db.form.cancelled("m"), db.form.queued("m")
     return list(_select(db, session_id, f"{queued} AND NOT {cancelled}"))
 
@@ -159,5 +159,5 @@ def _rows(cursor: sqlite3.Cursor, values: Sequence[Sequence[Any]]) -> list[Row]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON can hold it; hosts have written text as bytes."""
+    """Return a value that JSON supports: bytes, as hosts may write, become text."""
     return text(value) if isinstance(value, bytes) else value

@@ -1,4 +1,4 @@
-"""The formats that ``export --to`` knows: one entry each, their code loaded when used."""
+"""The formats of ``export --to``; their modules are imported when used."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Writer = Callable[[SessionReading], Iterator[str]]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format.
+    """An export format.
 
     Attributes:
         name: As in ``--to``.
-        help: What comes out, in a few words, for ``--help`` and ``docs/command-line.md``.
-        suffix: The usual end of such a file's name.
-        whole: Whether it holds every row, hidden ones too, unless a view is asked for.
+        help: A short description of the output, for ``--help`` and ``docs/command-line.md``.
+        suffix: The suffix of such a file.
+        whole: Whether it includes every row by default, also hidden ones.
         writer: ``module:function`` of its ``Writer``.
-        context: Whether it is always made of the context view.
-        named: ``module:function`` that gives the name an agent finds the file by, from the
-            export's id and the session's ``created_at`` (epoch ms).
-        details: What ``--help`` says after that and a comma.
+        context: Whether it always uses the context view.
+        named: ``module:function`` that returns the required file name, from the export's id
+            and the session's ``created_at`` (epoch ms).
+        details: Further text for ``--help``, after ``help`` and a comma.
     """
 
     name: str
@@ -83,16 +83,16 @@ def writer(name: str) -> Writer:
     """Return the writer of a format.
 
     Raises:
-        Refused: There is no such format; the message names those there are.
+        Refused: There is no such format; the message lists the formats.
     """
     if name not in FORMATS:
-        raise Refused(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
+        raise Refused(f"no format named {name!r}; known: {', '.join(FORMATS)}")
     found: Writer = _loaded(FORMATS[name].writer)
     return found
 
 
 def file_name(format: Format, export_id: str, session: Row) -> str:
-    """Return the name of a new file of a format; it never leads out of a folder.
+    """Return the name for a new file of a format, without path separators.
 
     Args:
         format: The format.

@@ -1,4 +1,4 @@
-"""AI SDK parts of an answer as steps: what was said, then the calls that followed it."""
+"""Helpers for AI SDK parts: an answer's steps, calls and results, files, prompts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SUMMARY = "The conversation so far was compacted. This is the summary of it:\n\n
 
 @dataclass(slots=True)
 class Step:
-    """One answer of a model.
+    """A step of an answer: content, then the calls that follow it.
 
     Attributes:
         said: Text, reasoning and file parts.
@@ -31,10 +31,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a call.
+    """Result of a call.
 
     Attributes:
-        failed: Whether its agent was told an error, or it really failed.
+        failed: Whether the call failed, by its state or its exit code.
         files: File parts beside the text.
     """
 
@@ -44,7 +44,7 @@ class Result:
 
 
 def steps_of(parts: Iterable[Part]) -> Iterator[Step]:
-    """Yield the steps of an answer; a new one begins where something is said after a call."""
+    """Yield the steps of an answer; a new one starts when content follows a call."""
     step = Step()
     for part in parts:
         kind = str(part.get("type"))
@@ -63,13 +63,13 @@ def steps_of(parts: Iterable[Part]) -> Iterator[Step]:
 
 
 def is_aside(metadata: object, role: str) -> bool:
-    """Tell whether a user row holds what a program told the model, not a person's turn."""
+    """Return whether a user message is from the program instead of a person."""
     origin = metadata.get("origin") if isinstance(metadata, dict) else None
     return role == "user" and origin in ("meta", "notification")
 
 
 def as_aside(parts: Iterable[Part]) -> list[Part]:
-    """Return the parts of what a program told the model, marked as no words of the user's."""
+    """Return parts with their texts in a ``not_from_user`` tag."""
     return [
         {**part, "text": wrapped(part["text"], "not_from_user")}
         if part.get("type") == "text" and isinstance(part.get("text"), str) and part["text"].strip()
@@ -79,9 +79,9 @@ def as_aside(parts: Iterable[Part]) -> list[Part]:
 
 
 def handed_over(parts: Iterable[object]) -> str | None:
-    """Return a prompt's words, for its agent to be given them anew.
+    """Return a prompt's text, to pass to an agent on the command line.
 
-    None where it holds more than words, a picture say: no command line takes that.
+    None if it has other content, such as a picture, which a command line cannot pass.
     """
     texts = [part.get("text") if isinstance(part, dict) else None for part in parts]
     words = [text for text in texts if isinstance(text, str)]
@@ -90,7 +90,7 @@ def handed_over(parts: Iterable[object]) -> str | None:
 
 
 def is_tool(part: Part) -> bool:
-    """Tell whether a part is a tool call."""
+    """Return whether a part is a tool call."""
     kind = part.get("type")
     return isinstance(kind, str) and (kind.startswith("tool-") or kind == "dynamic-tool")
 
@@ -104,7 +104,7 @@ def call_name(part: Part) -> str:
 
 
 def call_input(part: Part) -> dict[str, Any]:
-    """Return a call's input, which agents keep as an object."""
+    """Return a call's input as an object, which agents require."""
     given = part.get("input", part.get("rawInput"))
     if isinstance(given, dict):
         return given
@@ -112,7 +112,7 @@ def call_input(part: Part) -> dict[str, Any]:
 
 
 def call_result(part: Part) -> Result:
-    """Return what came of a call; a call without a result gets an error."""
+    """Return the result of a call; a call without one gets an error."""
     state = part.get("state")
     if state == "output-available":
         return _output(part.get("output"), really_failed(part))
@@ -126,7 +126,7 @@ def call_result(part: Part) -> Result:
 
 
 def really_failed(part: Part) -> bool:
-    """Tell whether a call failed whose agent names it completed: by its exit code, say."""
+    """Return whether a completed call has failed, for instance by its exit code."""
     extras = part.get("resultProviderMetadata")
     own = extras.get("backscroll") if isinstance(extras, dict) else None
     if not isinstance(own, dict):
@@ -153,7 +153,7 @@ def _is_content(item: object) -> bool:
 
 
 def inline_data(part: Part) -> tuple[str, str] | None:
-    """Return media type and base64 content of a file part; None where it only has a place."""
+    """Return media type and base64 content of a file part; None without inline content."""
     media_type = str(part.get("mediaType") or "application/octet-stream")
     url = str(part.get("url", ""))
     if not url.startswith("data:") or "," not in url:
@@ -165,7 +165,7 @@ def inline_data(part: Part) -> tuple[str, str] | None:
 
 
 def text_of_file(part: Part) -> str | None:
-    """Return the words of a text file; None where a part is none, or only has a place."""
+    """Return the content of a text file part; None for others or without inline content."""
     inline = inline_data(part) if part.get("type") == "file" else None
     if inline is None or not inline[0].startswith("text/"):
         return None
@@ -176,9 +176,9 @@ def text_of_file(part: Part) -> str | None:
 
 
 def with_file_texts(parts: Iterable[Part]) -> list[Part]:
-    """Return the parts of a prompt, text files as their words, for agents without such files.
+    """Return a prompt's parts with text files as tagged text, for agents without file support.
 
-    The agent's source makes files of them again.
+    The agent's source turns them into file parts again.
     """
     return [_as_text(part) for part in parts]
 
@@ -194,14 +194,14 @@ def _as_text(part: Part) -> Part:
 
 
 def file_name(part: Part) -> str:
-    """Return a line that stands for a file whose content an agent cannot be given."""
+    """Return a line to show in place of a file that an agent cannot be given."""
     url = str(part.get("url", ""))
     name = part.get("filename") or ("file" if url.startswith("data:") else url)
     return f"[{part.get('mediaType') or 'file'}: {name}]"
 
 
 def compaction_summary(parts: Iterable[Part]) -> str | None:
-    """Return the summary of a compaction's message; None where it is none."""
+    """Return the summary in a compaction message; None for other messages."""
     for part in parts:
         data = part.get("data")
         if part.get("type") == "data-compaction" and isinstance(data, dict):

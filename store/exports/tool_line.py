@@ -1,4 +1,4 @@
-"""What a tool call did, in one line: the command, the file, the query; never raw JSON."""
+"""Describes a tool call in one line: the command, the file, the query; never raw JSON."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TELLING_KEYS = (
     "query", "url", "subject", "description", "prompt", "skill", "name",
 )  # fmt: skip
 SHORT_ARGUMENT = 60
-"""Longer arguments are only named."""
+"""Of longer arguments only the name is shown."""
 _STATES = {
     "input-streaming": "being written",
     "input-available": "no result yet",
@@ -24,21 +24,21 @@ _STATES = {
 
 
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.M)
-"""The files of a patch as Codex and opencode have it (``apply_patch``)."""
+"""Matches the files of a patch of Codex or opencode (``apply_patch``)."""
 
 
 def tool_name(data: Mapping[str, Any]) -> str:
-    """Return the tool's name as its agent calls it."""
+    """Return the tool's name at its agent."""
     named = data.get("toolName")
     return named if isinstance(named, str) else str(data.get("type", "tool")).removeprefix("tool-")
 
 
 def tool_subject(data: Mapping[str, Any], workspace: str | None = None) -> str:
-    """Return what the call was about, on one line; empty where nothing tells.
+    """Return the subject of a call on one line; empty if unknown.
 
     Args:
         data: The part.
-        workspace: The session's folder, which paths below it do not repeat.
+        workspace: The session's folder; it is removed from paths below it.
     """
     subject = _subject(data.get("input", data.get("rawInput")))
     return subject.replace(f"{workspace.rstrip('/')}/", "") if workspace else subject
@@ -69,17 +69,17 @@ def _subject(given: Any) -> str:
 
 
 def _argument(name: Any, value: Any) -> str:
-    """Return an argument with its value, where that is short."""
-    told = ""
+    """Return an argument's name, with its value if that is short."""
+    shown = ""
     if isinstance(value, bool):
-        told = str(value).lower()
+        shown = str(value).lower()
     elif isinstance(value, str | int | float):
-        told = _one_line(str(value))
-    return f"{name}: {told}" if 0 < len(told) <= SHORT_ARGUMENT else str(name)
+        shown = _one_line(str(value))
+    return f"{name}: {shown}" if 0 < len(shown) <= SHORT_ARGUMENT else str(name)
 
 
 def tool_state(data: Mapping[str, Any]) -> str:
-    """Return the state in words, with exit code and duration where they are known."""
+    """Return a call's state in words, with exit code and duration if known."""
     extras = tool_extras(data)
     state = _STATES.get(str(data.get("state")), str(data.get("state", "")))
     if isinstance(extras.get("word"), str):
@@ -97,7 +97,7 @@ def tool_state(data: Mapping[str, Any]) -> str:
 
 
 def has_failed(data: Mapping[str, Any]) -> bool:
-    """Tell whether a call failed, also where its agent named it completed."""
+    """Return whether a call failed, even if its agent marked it as completed."""
     settled = data.get("state") in ("output-available", "output-error")
     return settled and (
         data.get("state") == "output-error" or tool_extras(data).get("status") == "error"
@@ -105,7 +105,7 @@ def has_failed(data: Mapping[str, Any]) -> bool:
 
 
 def tool_output(data: Mapping[str, Any]) -> str:
-    """Return the output, or the error, as text; content blocks too, other values as JSON."""
+    """Return the output or error as text; values other than text and files as JSON."""
     from store.text.exact_json import encode
 
     if isinstance(data.get("errorText"), str):
@@ -122,7 +122,7 @@ def tool_output(data: Mapping[str, Any]) -> str:
 
 
 def _block_lines(output: Any) -> list[str] | None:
-    """Return the lines of text and file blocks; None where the output is anything else."""
+    """Return the lines of text and file blocks; None for any other output."""
     if not isinstance(output, list) or not output:
         return None
     lines = []
@@ -138,7 +138,7 @@ def _block_lines(output: Any) -> list[str] | None:
 
 
 def tool_extras(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return our own facts on a call, ``resultProviderMetadata.backscroll``."""
+    """Return a call's ``resultProviderMetadata.backscroll``; empty without it."""
     metadata = data.get("resultProviderMetadata")
     extras = metadata.get("backscroll") if isinstance(metadata, Mapping) else None
     return extras if isinstance(extras, Mapping) else {}

@@ -1,7 +1,7 @@
-"""A session as the exports for agents take it: every value has the type that it should.
+"""Removes values of wrong types from a session, for the exports for agents.
 
-A host's rows may hold anything anywhere. What is of another type than it should be counts as
-missing, so that one odd value costs itself and not the export.
+A host's rows may contain anything. A value of the wrong type is treated as missing, so that
+it does not make the whole export fail.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from store.exports.reading import MessageReading, Row, SessionReading
 
 LATEST = 253_370_764_800_000
-"""Epoch ms of the year 9999; what is later has no date in every time zone."""
+"""Epoch ms in the year 9999; later times have no date in some time zones."""
 _TEXTS = (
     "type", "text", "mediaType", "url", "filename", "toolCallId", "toolName", "state", "errorText",
 )  # fmt: skip
@@ -24,18 +24,18 @@ _OBJECTS = (
 
 
 def typed(reading: SessionReading, *, damaged: bool = False) -> SessionReading:
-    """Return a reading of the same session whose values have their types.
+    """Return a reading of the same session with only values of the right types.
 
     Args:
-        reading: A session that nobody has begun to read.
-        damaged: Whether parts that are no objects stay, for whoever shows them as they are.
+        reading: A session whose messages were not read yet.
+        damaged: Whether to keep parts that are not objects, to show them unchanged.
     """
     messages = _messages(reading, damaged)
     return replace(reading, session=_session(reading.session), messages=messages)
 
 
 def milliseconds(value: object) -> int:
-    """Return a time in epoch ms that has a date; what is none counts as 0."""
+    """Return a valid time in epoch ms; 0 if the value is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
     return int(min(max(value, 0), LATEST)) if value == value else 0
@@ -105,8 +105,8 @@ def _part(row: Row) -> Row | None:
         content = data.get("data")
         summary = content.get("summary") if isinstance(content, dict) else None
         held = content if isinstance(content, dict) else {}
-        told = isinstance(summary, str | int | float) and summary is not False
-        data["data"] = held | {"summary": str(summary) if told else ""}
+        given = isinstance(summary, str | int | float) and summary is not False
+        data["data"] = held | {"summary": str(summary) if given else ""}
     output = data.get("output")
     if isinstance(output, list):
         data["output"] = [_content(item) for item in output]

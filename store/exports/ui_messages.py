@@ -1,7 +1,7 @@
-"""``--to ui-messages``: the AI SDK's UIMessage array, as ``useChat`` takes it.
+"""``--to ui-messages``: the AI SDK's UIMessage array, for ``useChat``.
 
-Each element is ``{"id", "role", "metadata"?, "parts": [UIMessagePart, ...]}``; parts are
-the stored ones, verbatim. A message that a recorder took from a stream has the SDK's id.
+Each element is ``{"id", "role", "metadata"?, "parts": [UIMessagePart, ...]}``; the stored
+parts are unchanged. A message that was recorded from a stream has the SDK's id.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from store.text.exact_json import encode_for_output
 
 
 def write_ui_messages(reading: SessionReading) -> Iterator[str]:
-    """Yield the array piece by piece, one line for each message."""
+    """Yield the array in pieces, one line per message."""
     between = "["
     for item in reading.messages:
         yield f"{between}\n{encode_for_output(ui_message(item))}"
@@ -24,7 +24,7 @@ def write_ui_messages(reading: SessionReading) -> Iterator[str]:
 
 
 def ui_message(item: MessageReading) -> dict[str, Any]:
-    """Return one UIMessage, without what a recorder keeps beside it."""
+    """Return one UIMessage, without a recorder's own metadata."""
     metadata = item.message["metadata"]
     return sdk_message(
         item.message["id"], item.message["role"], metadata if isinstance(metadata, dict) else {},

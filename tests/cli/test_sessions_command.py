@@ -141,7 +141,7 @@ def test_an_empty_list_says_why(run: Run, demo: Path, tmp_path: Path) -> None:
     with sqlite3.connect(demo) as connection:
         connection.execute("DELETE FROM chat_sessions")
     connection.close()
-    assert run("sessions").err == "the store holds no sessions; run: backscroll sync\n"
+    assert run("sessions").err == "The store has no sessions. Run `backscroll sync` first.\n"
 
 
 def test_a_library_that_was_not_made_yet(run: Run) -> None:

@@ -255,7 +255,7 @@ def test_export_names_the_file_by_its_uuid(run: Run, talk: Talk, tmp_path: Path)
     out = tmp_path / "out"
     out.mkdir()
     done = run("export", "--store", talk.db.path, session, "--to", "claude-code", "--out", out)
-    assert done.code == 0 and "the last prompt is not in the file, but yours: next" in done.err
+    assert done.code == 0 and "the file omits the last prompt; send it yourself: next" in done.err
     (file,) = out.iterdir()
     check(file.read_text(), file.stem)
     named = out / "0b6f4f6e-0f4b-4c11-9d3b-0d6c3f6d1c11.jsonl"

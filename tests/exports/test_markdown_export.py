@@ -12,7 +12,7 @@ def test_reads_as_a_document(demo: Database) -> None:
     assert "\n## You · " in text and "\n## Assistant · " in text
     assert "**Bash** `pytest -q tests/sync` (failed, exit 1, 3.2 s)" in text
     assert "> *Reasoning:* " in text
-    assert text.endswith("*4 hidden messages are left out.*\n")
+    assert text.endswith("*4 hidden messages are omitted.*\n")
     assert "far too much" not in text
 
 

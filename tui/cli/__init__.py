@@ -1,7 +1,7 @@
 """The command line: each command is one module with ``add_arguments`` and ``run``.
 
-Exit codes: 0; 1 when something was refused or not found, with the reason on stderr;
-2 for wrong usage. Nothing here is imported before a command is called for.
+Exit codes: 0; 1 when something was refused or not found, with the reason on stderr; 2 for
+wrong usage. Modules of commands are imported only when the command is run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "record": ("tui.cli.record", "record a UI message stream from stdin into the store"),
     "forget": ("tui.cli.forget", "remove sessions permanently"),
 }
-"""Module and one line of help by command."""
+"""Module and one line of help, by command."""
 
 COMMAND_NAMES = tuple(COMMANDS)
 _HELP = """\
@@ -68,19 +68,19 @@ USAGE, FAILED, INTERRUPTED = 2, 1, 130
 
 
 class Command(Protocol):
-    """What the module of a command has; its docstring is the text of ``--help``."""
+    """The interface of a command's module; its docstring is the text of ``--help``."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the command's arguments."""
         ...
 
     def run(self, options: argparse.Namespace) -> int:
-        """Do it and return the exit code."""
+        """Run the command and return the exit code."""
         ...
 
 
 def command_in(arguments: Sequence[str]) -> str | None:
-    """Return the command that a command line names, or None; ``--store X`` may stand first."""
+    """Return the command in a command line, or None; ``--store X`` may come first."""
     rest = list(arguments[1:] if arguments[:1] == ["help"] else arguments)
     while rest and rest[0].startswith("--store"):
         rest = rest[1:] if "=" in rest[0] else rest[2:]
@@ -88,13 +88,10 @@ def command_in(arguments: Sequence[str]) -> str | None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run one command.
+    """Run one command and return the exit code.
 
     Args:
-        argv: The command line without the program's name; ``command_in`` finds a command.
-
-    Returns:
-        The exit code.
+        argv: The command line without the program's name.
     """
     guard_streams(ascii_only)
     try:
@@ -103,7 +100,7 @@ def main(argv: Sequence[str]) -> int:
         sys.stderr.flush()
         return code
     except BrokenPipeError:
-        # Whoever read has enough; that is no failure.
+        # The reader closed the pipe, which is not an error.
         silence_streams()
         return 0
     except OSError as error:
@@ -137,7 +134,7 @@ def near_command(word: str) -> str | None:
 
 
 def _without_command(argv: Sequence[str]) -> int:
-    """Print help or the version where they are asked for; anything else is wrong usage."""
+    """Print help or the version if requested; anything else is wrong usage."""
     if argv[:1] == ["help"] and argv[1:] and argv[1] not in ("help", "version", "-h", "--help"):
         near = near_command(argv[1])
         hint = f" Did you mean `backscroll help {near}`?" if near else " See `backscroll --help`."
@@ -179,7 +176,7 @@ def _parser(name: str, command: Command) -> argparse.ArgumentParser:
 
 
 def _guarded(command: Command, options: argparse.Namespace) -> int:
-    """Run a command; what goes wrong becomes one line on stderr."""
+    """Run a command and return the exit code; an error becomes one line on stderr."""
     import sqlite3
 
     from store.errors import Ambiguous, BackscrollError
@@ -205,7 +202,7 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
         return _failed(str(error))
     except OSError as error:
         if error.filename == NAMES["stdout"]:
-            raise  # What could not be written is still buffered; main drops and reports it.
+            raise  # The output is still buffered; main discards it and reports the error.
         return _failed(of_file(error))
     except UnicodeEncodeError as error:
         no_text = next(filter(_is_no_text, options.arguments), None)
@@ -222,7 +219,7 @@ def _failed(reason: str) -> int:
 
 
 def _ambiguous(error: Ambiguous) -> int:
-    """Print what a name matches, each with its id."""
+    """Print the matches of an ambiguous name, each with its id; return the exit code."""
     from tui.cli.output import home_path, local_time
 
     lines = [f"{error.name} matches several {error.noun}. Name one by its id:"]
@@ -233,14 +230,14 @@ def _ambiguous(error: Ambiguous) -> int:
 
 
 def of_file(error: OSError) -> str:
-    """Return what an error says of a file, without the number of the error."""
+    """Return the file name and message of an error, without the error number."""
     if error.filename is None or error.strerror is None:
         return str(error)
     return f"{os.fsdecode(error.filename)}: {error.strerror}"
 
 
 def _is_no_text(argument: str) -> bool:
-    """Say whether an argument holds bytes that are no text; the name of a file may."""
+    """Return whether an argument contains bytes that are not text, as file names may."""
     try:
         argument.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Asks on the command line before something that cannot be undone."""
+"""Asks for confirmation on the command line."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from tui.cli.output import Printer
 
 
 def confirm(lines: Iterable[str], question: str, *, otherwise: str) -> None:
-    """Show what is about to happen on stderr, and ask.
+    """Show on stderr what is about to happen, and ask for confirmation.
 
     Args:
-        lines: What is shown, of sessions perhaps; it is made harmless.
+        lines: The lines to show; they are neutralised.
         question: The question, answered with y or n.
-        otherwise: The refusal where the answer is no.
+        otherwise: The error message if the answer is no.
 
     Raises:
-        Refused: The answer is no, or there is no terminal to ask on; ``--yes`` is then the
-            way to answer.
+        Refused: The answer is no, or there is no terminal to ask on.
     """
     printer = Printer(sys.stderr)
     for line in lines:

@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _remember(options: argparse.Namespace, kind: str, agent_id: str, session_id: str) -> None:
-    """Let sync link what the agent goes on with; a store that cannot be written goes without."""
+    """Record the export, so that sync can link the continued session, if the store is writable."""
     from store.engine.database import in_transaction
     from store.engine.opening import open_target
     from store.exports.noting import note_export

@@ -1,4 +1,4 @@
-"""What ``show`` and ``export`` share: which session, which view, what was left out."""
+"""Arguments and notes that ``show`` and ``export`` share."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def add_view_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def view_of(options: argparse.Namespace, *, whole: bool = False) -> View:
-    """Return the view that was asked for.
+    """Return the requested view.
 
     Args:
-        options: With ``hidden`` and ``context``.
-        whole: Whether every row is meant where nothing is asked for.
+        options: The options, with ``hidden`` and ``context``.
+        whole: Whether the default is the view of every row.
 
     Raises:
-        UsageError: Both were asked for.
+        UsageError: Both options were given.
     """
     if options.hidden and options.context:
         raise UsageError("--hidden and --context exclude each other: hidden messages are not sent")
@@ -41,7 +41,7 @@ def view_of(options: argparse.Namespace, *, whole: bool = False) -> View:
 
 
 def tell_left_out(reading: SessionReading) -> None:
-    """Say on stderr how many hidden messages were left out."""
+    """Print on stderr how many hidden messages were left out."""
     count = reading.hidden_left_out
     if count:
         messages = "message" if count == 1 else "messages"

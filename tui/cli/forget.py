@@ -30,12 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Forget them."""
+    """Remove the sessions, after confirmation."""
     with store_for_writing(options) as database:
         rows = [resolve(database, name) for name in options.sessions]
         if not options.yes:
             confirm([f"{row.id}  {row.title or 'untitled'}" for row in rows],
-                    "Remove for good?", otherwise="nothing was removed")
+                    "Remove permanently?", otherwise="nothing was removed")
         gone = _forget(database, rows)
     if options.json:
         print_json({"forgotten": gone})

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fork it."""
+    """Fork the session and print the new id."""
     with working(options) as work:
         session = work.session(options.session)
         message = work.message(session, options.message)

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Import it."""
+    """Import the file or stdin."""
     if options.file != "-":
         return _import(options, expanded(options.file))
     with tempfile.NamedTemporaryFile(prefix="backscroll-", suffix=".jsonl") as copy:

@@ -1,4 +1,4 @@
-"""Text for a terminal or a pipe: colour where it is wanted, harmless everywhere."""
+"""Output for a terminal or a pipe: neutralised text, in colour on a terminal."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ _STYLES = {
 }  # fmt: skip
 
 NAME_HELP = "its id, its id at the agent, or the start of one"
-"""How a session or message is named on the command line."""
+"""Help text for arguments that name a session or message."""
 
 
 class UsageError(Exception):
-    """Arguments that do not go together; the command ends with 2."""
+    """Invalid arguments; the exit code is 2."""
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """Return whether text to a stream is coloured: a terminal, unless ``NO_COLOR`` is set."""
+    """Return whether a stream gets colour: if it is a terminal and ``NO_COLOR`` is not set."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return stream.isatty()
 
 
 class Printer:
-    """Writes text that came from sessions.
+    """Writes neutralised text to a stream.
 
     Attributes:
-        colour: Whether it is coloured.
-        width: Columns of the terminal; None for a pipe, where nothing is cut.
+        colour: Whether text is coloured.
+        width: Columns of the terminal; None for a pipe, where lines are not cut.
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
@@ -49,7 +49,7 @@ class Printer:
         self.width = shutil.get_terminal_size().columns if is_terminal else None
 
     def paint(self, text: str, *styles: str) -> Painted:
-        """Return text, made harmless, in one or more styles."""
+        """Return neutralised text in one or more styles."""
         return paint(text, ";".join(_STYLES[style] for style in styles) if self.colour else "")
 
     def lines(self, text: str, *styles: str) -> list[Painted]:
@@ -57,17 +57,17 @@ class Printer:
         return [self.paint(line, *styles) for line in neutral(text).split("\n")]
 
     def line(self, *painted: Painted) -> None:
-        """Write a line of pieces that ``paint`` made."""
+        """Write a line of pieces from ``paint``."""
         self.stream.write(joined([*painted, "\n"]))
 
     def status(self, text: str) -> None:
-        """Replace the line on which the cursor is, and stay on it; for terminals only."""
+        """Replace the cursor's line and stay on it; for terminals only."""
         self.stream.write(status(text))
         self.stream.flush()
 
 
 def note(text: str) -> None:
-    """Write a remark to stderr, so that it stays out of what is piped on."""
+    """Write a remark to stderr, so that it is not part of piped output."""
     print(text, file=sys.stderr)
 
 
@@ -79,7 +79,7 @@ def print_json(value: Any) -> None:
 
 
 def local_time(milliseconds: Any, pattern: str = "%Y-%m-%d %H:%M") -> str:
-    """Return an epoch ms as local time; what is no time stays as it is."""
+    """Return epoch ms as local time; an invalid value is returned as text."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000).astimezone().strftime(pattern)
     except (OverflowError, ValueError, OSError, TypeError):
@@ -87,5 +87,5 @@ def local_time(milliseconds: Any, pattern: str = "%Y-%m-%d %H:%M") -> str:
 
 
 def home_path(path: str | None) -> str:
-    """Return a path with ``~`` for the home folder; empty where there is none."""
+    """Return a path with ``~`` for the home folder; "" without a path."""
     return figures.home_path(path) if path else ""

@@ -93,5 +93,5 @@ def _record(options: argparse.Namespace, database: Database, policy: SavePolicy)
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
-    """Leave through ``finally``, so that what waits is saved."""
+    """Exit through ``finally``, so that buffered changes are saved."""
     raise SystemExit(128 + number)

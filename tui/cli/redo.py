@@ -1,4 +1,4 @@
-"""Redo what was undone last, unless there was a new change since.
+"""Redo the last undone change, unless there was a new change since.
 
 --json prints {"verb", "summary", "session_id"}.
 """
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do it."""
+    """Redo the change and print it."""
     with working(options) as work:
         step = work.do(redo, now=work.now)
     value = {"verb": step.verb, "summary": step.summary, "session_id": step.session_id}

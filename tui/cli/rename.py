@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Rename it."""
+    """Rename the session and print the title."""
     with working(options) as work:
         session = work.session(options.session)
         title = work.do(rename, session, options.title, now=work.now)

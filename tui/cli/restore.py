@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Restore it."""
+    """Restore the messages, or list the rewinds."""
     with working(options) as work:
         session = work.session(options.session)
         if options.list:

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Resume it."""
+    """Resume the session, or print the command."""
     with working(options) as work:
         row = resolve(work.database, options.session)
         made = plan(work.database, row, os.environ, Path.home(), options.agent)
@@ -83,7 +83,7 @@ def _described(made: ResumePlan) -> dict[str, object]:
 
 
 def _facts(made: ResumePlan) -> list[str]:
-    """Return what is shown before the question: all that a session could have a say in."""
+    """Return the lines to show for confirmation: everything a session's content can affect."""
     variables = [f"{name}={value}" for name, value in made.variables.items()]
     lines = [
         f"Check this command before you start it: {made.doubt}.",

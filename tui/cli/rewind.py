@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Rewind it."""
+    """Rewind the session, or print what would be hidden."""
     with working(options) as work:
         session = work.session(options.session)
         message = work.message(session, options.message)

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agent", help="only sessions of this agent")
     parser.add_argument("--workspace", metavar="FOLDER", help="only sessions of this folder")
     parser.add_argument("--source", metavar="KIND", help="only sessions of this source")
-    parser.add_argument("--query", metavar="TEXT", help="only titles that hold this text")
+    parser.add_argument("--query", metavar="TEXT", help="only titles that contain this text")
     parser.add_argument(
         "--helpers", action="store_true",
         help="also runs that agents started for themselves (setting: ui.helpers)",
@@ -96,7 +96,7 @@ def _nothing(
     """Return why nothing was printed: an empty store, no match, or only empty sessions."""
     every = sessions.total(database, sessions.SessionFilter(archived="include"))
     if not every:
-        return "the store holds no sessions; run: backscroll sync"
+        return "The store has no sessions. Run `backscroll sync` first."
     if options.cursor is not None:
         return "no more sessions"
     empty = sessions.total(database, replace(filter, skip_empty=False))
@@ -169,7 +169,7 @@ def _user(summary: Summary) -> dict[str, Any]:
 
 
 def _workspace(given: str | None) -> str | None:
-    """Return a folder as stores have it: absolute, without a slash at the end."""
+    """Return a folder in the stored form: absolute, without a trailing slash."""
     if not given:
         return given
     folder = os.path.expanduser(given)

@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print it."""
+    """Print the session."""
     view = view_of(options)
     with store_for_reading(options) as opened:
         database = needs_store(opened)
@@ -82,7 +82,7 @@ def _print_text(
 
 
 def _activity(summary: Summary, metadata: dict[str, Any]) -> str:
-    """Return what a session does; the source's own word where that is not known."""
+    """Return a session's activity; the source's own word for it if it is unknown."""
     state, stored = summary["activity"], metadata.get("activity")
     word = stored.get("word") if isinstance(stored, dict) else None
     if state == "unknown" and isinstance(word, str):

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print them."""
+    """Print the places."""
     from store.sync.places import places
 
     with store_for_reading(options) as database:
@@ -72,7 +72,7 @@ def _print_place(printer: Printer, place: Place, path: str) -> None:
         printer.paint(f"{path}  ", "faint"),
     ]
     if not place["enabled"]:
-        pieces.append(printer.paint("switched off in the configuration", "faint"))
+        pieces.append(printer.paint("disabled in the configuration", "faint"))
     elif "reason" in place:
         pieces.append(printer.paint(
             f"{figures.count_of(place['sessions'], 'session')}; it {place['reason']}"

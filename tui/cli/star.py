@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Star them; all of them or none, and as one step of undo."""
+    """Star all sessions or none, as one step of undo."""
     with working(options) as work:
         sessions = list(dict.fromkeys(work.session(name) for name in options.sessions))
         work.do(star_all, sessions, on=not options.off, now=work.now)

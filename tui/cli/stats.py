@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Count it."""
+    """Print tokens and cost."""
     with store_for_reading(options) as opened:
         database = needs_store(opened)
         ids = [resolve(database, name).id for name in options.sessions] or None

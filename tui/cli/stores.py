@@ -1,4 +1,4 @@
-"""The store that a command works on."""
+"""Opens the store that a command works on."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tui.cli.output import note
 
 @contextmanager
 def store_for_reading(options: argparse.Namespace) -> Iterator[Database | None]:
-    """Open the named store for reading; None where the library was not made yet.
+    """Open the named store, or the library, for reading; None if there is no library yet.
 
     Raises:
-        StoreError: It is no store, or is missing though it was named.
+        StoreError: It is not a store, or the named store is missing.
     """
     if options.store is None and not library_path().exists():
         yield None
@@ -33,11 +33,11 @@ def store_for_reading(options: argparse.Namespace) -> Iterator[Database | None]:
 
 @contextmanager
 def store_for_writing(options: argparse.Namespace) -> Iterator[Database]:
-    """Open the named store for writing, made where it is missing.
+    """Open the named store, or the library, for writing; create it if it is missing.
 
     Raises:
-        StoreError: It is no store.
-        Refused: It may not be written; the message is the reason.
+        StoreError: It is not a store.
+        Refused: It cannot be written; the message is the reason.
     """
     from store.errors import Refused
 
@@ -54,10 +54,10 @@ def store_for_writing(options: argparse.Namespace) -> Iterator[Database]:
 
 
 def needs_store(database: Database | None) -> Database:
-    """Return the store.
+    """Return the store; raise if there is none.
 
     Raises:
-        NotFound: The library was not made yet.
+        NotFound: There is no library yet.
     """
     from store.errors import NotFound
 

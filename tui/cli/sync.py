@@ -11,12 +11,12 @@ The exit code is 1 if a place exists and nothing could be read from it.
 
 --json prints one object: {"units", "read", "new", "updated", "problems", "stopped",
 "seconds", "unreadable": ["PATH REASON", ...]}; units are the files that were listed, read
-those that had moved, new and updated count sessions. With --watch it prints one object a
+those that changed, new and updated count sessions. With --watch it prints one object per
 line, each with an "event": "summary" with those fields, "watching" or "standby", then
-{"event": "synced", "synced", "session", "at"} for each commit (sessions that changed, the id
-of one, epoch ms), {"event": "activity", "session", "state", "at"} where a running session's
-process says what it does (null when it ends), and {"event": "trouble", "message"} where a
-commit failed and is tried again.
+{"event": "synced", "synced", "session", "at"} for each commit (number of changed sessions, the
+id of one, epoch ms), {"event": "activity", "session", "state", "at"} when the activity of a
+running session changes (null when it ends), and {"event": "trouble", "message"} when a commit
+failed and will be tried again.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Sync once, or also follow what is written from then on."""
+    """Sync once, or with ``--watch`` keep syncing."""
     path = as_path(options.store or library_path())
     if path is None:
         raise StoreError(NO_SERVER_STORE)
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _sorted_out(names: list[str]) -> tuple[list[str], list[Root]]:
-    """Tell names of sources from paths.
+    """Return the source kinds and the roots among some names.
 
     Raises:
         UsageError: A name is empty.
@@ -92,7 +92,7 @@ def _sorted_out(names: list[str]) -> tuple[list[str], list[Root]]:
     from store.sources.registry import all_sources
 
     if "" in names:
-        # An empty path would be the current folder: a variable that is not set.
+        # An empty name, as from an unset variable, would mean the current folder.
         raise UsageError("the name of a source is empty")
     known = {source.kind for source in all_sources()}
     kinds = [name for name in names if name in known and not os.path.exists(name)]
@@ -104,7 +104,7 @@ async def _sync(path: Path, roots: list[Root], kinds: list[str]) -> Summary | No
     try:
         await _follow(process)
     except asyncio.CancelledError:
-        # Ctrl+C: asyncio cancels this task once and leaves the rest to it.
+        # On Ctrl+C asyncio cancels this task once and waits for it.
         await process.stop()
         raise
     return process.summary
@@ -134,13 +134,13 @@ def _watch_words(event: Event) -> str:
     if isinstance(event, Summary):
         return _sentence(event)
     if isinstance(event, Standby):
-        return "another watcher follows this store; waiting for it to end"
+        return "another watcher of this store is running; waiting for it to end"
     if isinstance(event, Synced):
         others = f" and {event.synced - 1:,} more" if event.synced > 1 else ""
         return f"changed: {event.session}{others}"
     if isinstance(event, Activity):
         return f"{event.state or 'ended'}: {event.session}"
-    return "following; Ctrl+C ends it"
+    return "watching; Ctrl+C stops it"
 
 
 async def _follow(process: SyncProcess) -> None:
@@ -157,7 +157,7 @@ async def _follow(process: SyncProcess) -> None:
 
 def _progress_line(progress: Progress) -> str:
     if progress.waiting:
-        return "another sync of this store runs; waiting for it"
+        return "another sync of this store is running; waiting for it"
     left = ""
     if progress.eta_s is not None and progress.files_done < progress.files_total:
         minutes, seconds = divmod(round(progress.eta_s), 60)

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Tag it."""
+    """Change the tags and print them."""
     if not options.tags and not options.remove:
         raise UsageError("name a tag to add, or one to remove with --remove")
     with working(options) as work:

@@ -1,6 +1,6 @@
-"""A session as lines for a person: who spoke, what was said, what each tool did.
+"""Formats a session as lines of text: speakers, texts and tool calls.
 
-What a call or a part did is said in the words of the browser's transcript.
+Calls and parts are described in the same words as in the browser's transcript.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _TODO_MARKS = {"completed": "✔", "in_progress": "●", "cancelled": "✗"}
 
 
 class TranscriptText:
-    """Draws messages.
+    """Formats messages.
 
     Attributes:
-        workspace: The session's folder, which paths below it do not repeat.
-        full: Whether outputs, reasoning and long lines are printed whole.
+        workspace: The session's folder; it is removed from paths below it.
+        full: Whether to print outputs, reasoning and long lines in full.
     """
 
     def __init__(
         self, printer: Printer, workspace: str | None = None, *, full: bool = False
     ) -> None:
-        """Draw with a printer.
+        """Format with a printer's colours.
 
         Args:
-            printer: Writes the lines.
-            workspace: The session's folder; paths below it are printed without it.
-            full: Whether outputs, reasoning and long lines are printed whole.
+            printer: Paints the lines.
+            workspace: The session's folder; it is removed from paths below it.
+            full: Whether to print outputs, reasoning and long lines in full.
         """
         self.printer = printer
         self.workspace = workspace
@@ -73,7 +73,7 @@ class TranscriptText:
         yield from self._ending(item, metadata)
 
     def part(self, row: Row, metadata: Mapping[str, Any]) -> Iterator[Painted]:
-        """Yield the lines of one part of a message with this metadata."""
+        """Yield the lines of one part of a message with the given metadata."""
         data = row["data"]
         kind = str(row["type"])
         if not isinstance(data, dict):
@@ -90,7 +90,7 @@ class TranscriptText:
             yield from self._other(row, kind, data)
 
     def _ending(self, item: MessageReading, metadata: Mapping[str, Any]) -> Iterator[Painted]:
-        """Yield what a message says of its end."""
+        """Yield lines for a message's error or interruption."""
         details = as_dict(metadata.get("backscroll"))
         error = details.get("error")
         if error and not any(part["type"] == "data-error" for part in item.parts[-1:]):
@@ -126,7 +126,7 @@ class TranscriptText:
         yield from self._body(call)
 
     def _body(self, call: Call) -> Iterator[Painted]:
-        """Yield what came of a call: a person's words first, fixed text last."""
+        """Yield the lines of a call's result: a person's reply first, fixed text last."""
         for number, line in enumerate(call.reply.split("\n") if call.reply else ()):
             yield joined([
                 self.printer.paint("          " if number else "      You ", "user", "bold"),
@@ -166,7 +166,7 @@ class TranscriptText:
             yield paint(f"  ▸ {kind.removeprefix('data-')} {self._cut(encode(value))}", "tool")
 
     def _worded(self, row: Row, kind: str, data: dict[str, Any]) -> Iterator[str]:
-        """Yield what the transcript says of a part; long texts of it only where all is wanted."""
+        """Yield the transcript's lines for a part; long texts in full only with ``full``."""
         message_id, session_id = str(row["message_id"]), str(row["session_id"])
         part = PartRow(str(row["id"]), message_id, session_id, 0, kind, "", None, None, 0, 0)
         message = MessageRow(message_id, session_id, "", "{}", None, 0, 0)
@@ -176,7 +176,7 @@ class TranscriptText:
             yield "  ".join(filter(None, (line.text, "".join(text for text, _ in line.right))))
 
     def _indented(self, text: str, limit: int, *, from_end: bool = False) -> Iterator[Painted]:
-        """Yield text below its call; of a failure the end tells most."""
+        """Yield indented lines of a text, shortened; the last ones if ``from_end``."""
         lines = text.split("\n") if text else []
         if from_end and not self.full and len(lines) > limit + 1:
             yield self.printer.paint(f"      … {len(lines) - limit} earlier lines", "faint")
@@ -185,7 +185,7 @@ class TranscriptText:
             yield self.printer.paint(f"      {line}", "faint")
 
     def _shortened(self, lines: list[str], limit: int) -> Iterator[str]:
-        """Yield the first lines, and how many there are more."""
+        """Yield the first lines, and the number of further ones."""
         shown = lines if self.full or len(lines) <= limit + 1 else lines[:limit]
         yield from (self._cut(line) for line in shown)
         if len(shown) < len(lines):
@@ -205,7 +205,7 @@ def _speaker(role: str, metadata: Mapping[str, Any]) -> str:
 
 
 def _said(text: str, metadata: Mapping[str, Any]) -> str:
-    """Return a text; of what is not a person's prompt without the tags around it."""
+    """Return a text, without its tags if it is not a person's prompt."""
     if metadata.get("origin") in (None, "human"):
         return text.strip("\n")
     details = {**metadata, **as_dict(metadata.get("backscroll"))}
@@ -232,13 +232,13 @@ def _facts(row: Row, metadata: dict[str, Any], queued: bool) -> Iterator[str]:
 
 
 def _times(row: Row) -> tuple[int, int]:
-    """Return when a part was made and last written; zeros where a host stored no times."""
+    """Return when a part was created and last written; zeros if a host stored no times."""
     made, written = row["created_at"], row["updated_at"]
     return (made, written) if isinstance(made, int) and isinstance(written, int) else (0, 0)
 
 
 def _diff_lines(lines: list[DiffLine]) -> Iterator[str]:
-    """Yield the lines of a diff; each hunk begins with the number of its first line."""
+    """Yield the lines of a diff; each hunk starts with the number of its first line."""
     begins = True
     for line in lines:
         if line.sign == "@":

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print it."""
+    """Print the families."""
     with store_for_reading(options) as opened:
         database = needs_store(opened)
         current = resolve(database, options.session).id if options.session else None

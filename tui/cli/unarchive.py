@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do it, as one step of undo."""
+    """Restore the sessions, as one step of undo."""
     with working(options) as work:
         sessions = [work.session(name) for name in options.sessions]
         changed = work.do(unarchive, sessions, now=work.now)

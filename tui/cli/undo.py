@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do it."""
+    """Undo the last change and print it."""
     with working(options) as work:
         step = work.do(undo, now=work.now)
     if step.kept is not None:

@@ -1,4 +1,4 @@
-"""What the commands that change sessions share: names, one transaction, the answer."""
+"""Shared by the commands that change sessions: arguments, the transaction, the output."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ T = TypeVar("T")
 
 
 def add_session(parser: argparse.ArgumentParser) -> None:
-    """Declare the session that is meant."""
+    """Declare the SESSION argument."""
     parser.add_argument("session", metavar="SESSION", help=NAME_HELP)
 
 
 def add_sessions(parser: argparse.ArgumentParser) -> None:
-    """Declare the sessions that are meant, one or more."""
+    """Declare one or more SESSION arguments."""
     parser.add_argument("sessions", metavar="SESSION", nargs="+", help=NAME_HELP)
 
 
 def add_message(parser: argparse.ArgumentParser) -> None:
-    """Declare the message that is meant."""
+    """Declare the MESSAGE argument."""
     parser.add_argument("message", metavar="MESSAGE", help=NAME_HELP)
 
 
@@ -39,10 +39,10 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 class Work:
-    """The open store of a command that changes something.
+    """The open store of a command that changes sessions.
 
     Attributes:
-        now: Epoch ms, the same for all that the command does.
+        now: Epoch ms, the same for all changes of the command.
     """
 
     def __init__(self, database: Database) -> None:
@@ -57,7 +57,7 @@ class Work:
     def message(self, session_id: str, name: str) -> str:
         """Return the id of the message that the user names.
 
-        A message of another session goes on to the verb, whose refusal says so.
+        A message of another session is returned too; the verb refuses it.
         """
         row = get(self.database, name) or resolve_message(self.database, session_id, name)
         return row.id
@@ -65,12 +65,12 @@ class Work:
     def do(
         self, verb: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a verb in one transaction.
+        """Run a verb in one transaction and return its result.
 
         Args:
-            verb: Takes the store first.
-            args: What else it takes.
-            kwargs: What else it takes, by name.
+            verb: The function; its first argument is the store.
+            args: Its further positional arguments.
+            kwargs: Its keyword arguments.
         """
         return in_transaction(self.database, verb, *args, **kwargs)
 
@@ -83,12 +83,12 @@ def working(options: argparse.Namespace) -> Iterator[Work]:
 
 
 def answer(options: argparse.Namespace, value: object, *words: str) -> None:
-    """Print what was done: as JSON where that is wanted, else as lines of text.
+    """Print what was done, as JSON or as lines of text.
 
     Args:
         options: The command's options.
         value: What ``--json`` prints.
-        words: The lines that are printed otherwise.
+        words: The lines to print without ``--json``.
     """
     if options.json:
         print_json(value)

@@ -1,4 +1,4 @@
-"""AI SDK parts as content blocks of the Messages API, whatever agent they came from."""
+"""Converts AI SDK parts of any agent to content blocks of the Messages API."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NO_RESULT = "This call has no recorded result."
 
 
 def plain_block(part: dict[str, Any]) -> Block | None:
-    """Return a text, reasoning or file part as a block; None for what no model is sent."""
+    """Return a text, reasoning or file part as a block; None for parts not sent to a model."""
     kind = part.get("type")
     if kind == "text":
         text = part.get("text")
@@ -30,7 +30,7 @@ def plain_block(part: dict[str, Any]) -> Block | None:
 
 
 def _thinking(part: dict[str, Any]) -> Block | None:
-    """Return a thinking block where the part has its signature; an API refuses any other."""
+    """Return a thinking block, or None without a signature, which the API requires."""
     metadata = part.get("providerMetadata")
     anthropic = metadata.get("anthropic") if isinstance(metadata, dict) else None
     if not isinstance(anthropic, dict):
@@ -47,10 +47,10 @@ def _thinking(part: dict[str, Any]) -> Block | None:
 
 
 def file_block(part: dict[str, Any]) -> Block:
-    """Return a file part as an image or document block, or its name as text.
+    """Return a file part as an image or document block, or its name as a text block.
 
     Args:
-        part: ``{type: "file", mediaType, url, filename?}``; data URLs carry their content.
+        part: ``{type: "file", mediaType, url, filename?}``; data URLs include the content.
     """
     media_type, url = str(part.get("mediaType", "")), str(part.get("url", ""))
     data = _data_of(url)
@@ -70,7 +70,7 @@ def file_block(part: dict[str, Any]) -> Block:
 
 
 def _data_of(url: str) -> str | None:
-    """Return the base64 content of a data URL."""
+    """Return the base64 content of a data URL; None for other URLs."""
     if not url.startswith("data:") or "," not in url:
         return None
     head, _, body = url.partition(",")

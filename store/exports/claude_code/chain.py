@@ -1,4 +1,4 @@
-"""The lines of a session file that Claude Code resumes: one linear chain."""
+"""Makes the lines of a session file for Claude Code: one linear chain."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VERSION = "2.1.332"
 
 
 _SENT_BY = ("isMeta", "isCompactSummary", "origin")
-"""What a row says that decides how Claude Code sends it."""
+"""Keys of a row that determine how Claude Code sends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class ClaudeFile:
     """A session file for Claude Code.
 
     Attributes:
-        session_id: A UUID; the file's name, and what ``--resume`` takes.
-        cwd: The folder that the session belongs to.
+        session_id: A UUID: the file's name and the argument of ``--resume``.
+        cwd: The session's folder.
         lines: JSON lines without their newline.
-        prompt: The last prompt where nothing answered it: it is left out of the file, to be
-            given to ``claude`` as its prompt, or else it would be answered for the user.
+        prompt: An unanswered last prompt, which is not in the file but passed to ``claude``;
+            in the file it would be answered at once.
     """
 
     session_id: str
@@ -44,16 +44,16 @@ class ClaudeFile:
 
 
 def write_claude_code(reading: SessionReading) -> Iterator[str]:
-    """Yield the lines of a new session file, whose name is the reading's ``export_id``."""
+    """Yield the lines of a session file, to be named by the reading's ``export_id``."""
     yield from written(claude_file(reading), reading)
 
 
 def claude_file(reading: SessionReading, *, cwd: str | None = None) -> ClaudeFile:
-    """Turn a session into a file that Claude Code resumes.
+    """Return a session as a file that Claude Code can resume.
 
     Args:
         reading: The session in its context view.
-        cwd: The folder; None takes the session's workspace.
+        cwd: The folder; None for the session's workspace.
     """
     reading = typed(reading)
     name = reading.export_id
@@ -73,7 +73,7 @@ def claude_file(reading: SessionReading, *, cwd: str | None = None) -> ClaudeFil
 
 
 class _Lines:
-    """Writes turns as lines that link to each other."""
+    """Makes linked lines from turns."""
 
     def __init__(self, name: str, cwd: str, session: Row) -> None:
         self._name, self._cwd = name, cwd
@@ -84,7 +84,7 @@ class _Lines:
         self._used: set[str] = set()
 
     def lines(self, said: list[Turn]) -> Iterator[dict[str, Any]]:
-        """Yield the lines of a chain; each has the one before as its parent."""
+        """Yield the lines of a chain; each has the previous one as its parent."""
         parent: str | None = None
         for number, turn in enumerate(said):
             row_id = self._row_id(turn, number)
@@ -106,7 +106,7 @@ class _Lines:
             parent = row_id
 
     def _row_id(self, turn: Turn, number: int) -> str:
-        """Return the row's own uuid where it has one, else one that follows from its place."""
+        """Return the row's own uuid if it is unused, else one derived from its position."""
         wanted = turn.original.get("uuid")
         if not isinstance(wanted, str) or wanted in self._used:
             wanted = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self._name} {number}"))
@@ -138,7 +138,7 @@ class _Lines:
 
 
 def _kept(turn: Turn) -> dict[str, Any]:
-    """Return what an original row says of itself and where it was copied from."""
+    """Return the kept keys of an original row, and where the turn was copied from."""
     kept = {key: turn.original[key] for key in _SENT_BY if turn.original.get(key)}
     origin, row_id = turn.original.get("sessionId"), turn.original.get("uuid")
     if isinstance(origin, str) and isinstance(row_id, str):
@@ -152,7 +152,7 @@ def _kept(turn: Turn) -> dict[str, Any]:
 
 
 def _usage(usage: object) -> dict[str, int]:
-    """Return our five disjoint buckets as the API counts them."""
+    """Return the five token buckets in the API's form."""
     counts = whole_counts(usage)
     return {
         "input_tokens": counts["input"],
@@ -163,7 +163,7 @@ def _usage(usage: object) -> dict[str, int]:
 
 
 def _iso(at: Any) -> str:
-    """Return a time in the agent's form; a host's value that is none becomes the epoch."""
+    """Return epoch ms in the agent's form; an invalid value becomes the epoch."""
     try:
         moment = datetime.fromtimestamp(at / 1000, UTC)
     except (TypeError, ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""The content blocks of the original records that a message was made of."""
+"""Extracts content blocks from the original records of a message."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 Block = dict[str, Any]
 _NEEDED = {"text": "text", "tool_use": "id", "tool_result": "tool_use_id"}
-"""What a block of a type has to have, as a text."""
+"""The string that a block of each type must have."""
 
 
 def content_blocks(row: dict[str, Any]) -> Iterator[Block]:
     """Yield the content blocks of a user, assistant or queued_command record.
 
-    A block that lacks what the program needs to know it by is left out.
+    Blocks without their required key are left out.
     """
     attachment = row.get("attachment")
     if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
@@ -33,7 +33,7 @@ def _is_whole(block: Block) -> bool:
 
 
 def results(rows: list[dict[str, Any]]) -> dict[str, Block]:
-    """Return the tool_result blocks of records by the id of their call."""
+    """Return the tool_result blocks of records by call id."""
     found: dict[str, Block] = {}
     for row in rows:
         for block in content_blocks(row):

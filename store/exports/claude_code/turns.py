@@ -1,4 +1,4 @@
-"""Messages of a session as the user and assistant messages that an API is sent."""
+"""Converts a session's messages to the user and assistant messages sent to the API."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Turn:
 
     Attributes:
         content: Its blocks; never empty.
-        prompt: Whether a human's own prompt it is.
-        source: The message's row, None for a line of tool results.
-        original: The record it was first written as, where one is kept; else the marks by
-            which Claude Code knows a summary, and what no person said.
+        prompt: Whether it is a person's own prompt.
+        source: The message's row; None for a line of tool results.
+        original: Its original record, if one is kept; else the marks by which Claude Code
+            recognizes a summary and text that is not from the user.
     """
 
     role: Literal["user", "assistant"]
@@ -43,7 +43,7 @@ class Turn:
 
 
 def turns(messages: Iterable[MessageReading], kept: KeptRecords) -> Iterator[Turn]:
-    """Yield what the model was told and said, in order, each call followed by its result."""
+    """Yield the messages to and from the model in order, each call followed by its result."""
     ids = CallIds()
     for item in messages:
         rows = kept.of(item.message["id"]).rows
@@ -92,10 +92,10 @@ def _user(item: MessageReading, rows: list[dict[str, Any]]) -> Iterator[Turn]:
 
 
 def _marked(rows: list[dict[str, Any]], metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return a user row with what tells Claude Code whose words it holds.
+    """Return a user row with the marks by which Claude Code recognizes its origin.
 
-    A notification is sent as no input of the user only where its row says so; one that was
-    queued says so in its attachment, one of an older version or another agent nowhere.
+    Claude Code only treats a notification as such if its row is marked. A queued one has the
+    mark in its attachment; one of an older version or another agent has none.
     """
     row = dict(rows[0]) if rows else {}
     queued = row.get("attachment")
@@ -112,7 +112,7 @@ def _marked(rows: list[dict[str, Any]], metadata: dict[str, Any]) -> dict[str, A
 
 
 def _verbatim(item: MessageReading, rows: list[dict[str, Any]], ids: CallIds) -> Iterator[Turn]:
-    """Yield an answer that Claude Code wrote, block for block as the API gave it."""
+    """Yield an answer that Claude Code wrote, with its original blocks."""
     assistant = [row for row in rows if row.get("type") == "assistant"]
     if not assistant or any(row.get("isApiErrorMessage") for row in assistant):
         return
@@ -137,7 +137,7 @@ def _verbatim(item: MessageReading, rows: list[dict[str, Any]], ids: CallIds) ->
 
 
 def _assistant(item: MessageReading, ids: CallIds) -> Iterator[Turn]:
-    """Yield an answer of any agent; a new step begins where text follows a call."""
+    """Yield an answer of any agent; a new step starts when text follows a call."""
     content: list[Block] = []
     answers: list[Block] = []
     for data in _data(item):

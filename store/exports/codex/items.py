@@ -1,4 +1,4 @@
-"""AI SDK parts as response items, whatever agent they came from."""
+"""Converts AI SDK parts of any agent to response items."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _IMAGE_OPEN = re.compile(r"<image\b[^>]*>")
 _IMAGE_CLOSE = "</image>"
 _NO_NAME = re.compile(r"[^\w. #()-]+")
 NO_RESULT = "aborted"
-"""What Codex itself writes for a call that has no output."""
+"""The output that Codex writes for a call without one."""
 
 
 def content_item(part: dict[str, Any], role: str) -> Item | None:
-    """Return a text or file part as content of a message; None for what no model is sent."""
+    """Return a text or file part as message content; None for parts not sent to a model."""
     text = part.get("text")
     if part.get("type") == "text":
         kind = "output_text" if role == "assistant" else "input_text"
@@ -34,7 +34,7 @@ def content_item(part: dict[str, Any], role: str) -> Item | None:
 
 
 def content_items(part: dict[str, Any], role: str) -> list[Item]:
-    """Return a text or file part as content of a message, a user's image between its tags."""
+    """Return a text or file part as message content, with tags around a user's image."""
     item = content_item(part, role)
     if item is None:
         return []
@@ -46,7 +46,7 @@ def content_items(part: dict[str, Any], role: str) -> list[Item]:
 
 
 def is_tag(items: list[Item], place: int) -> bool:
-    """Tell whether a text is only the tag before or behind an image."""
+    """Return whether an item is only the tag before or after an image."""
     text = str(items[place].get("text", ""))
     before, behind = items[max(0, place - 1)], items[min(place + 1, len(items) - 1)]
     if text == _IMAGE_CLOSE:
@@ -55,7 +55,7 @@ def is_tag(items: list[Item], place: int) -> bool:
 
 
 def reasoning_item(part: dict[str, Any]) -> Item | None:
-    """Return reasoning that has its encrypted content; an API refuses any other."""
+    """Return reasoning as an item, or None without encrypted content, which the API requires."""
     metadata = part.get("providerMetadata")
     openai = metadata.get("openai") if isinstance(metadata, dict) else None
     encrypted = openai.get("reasoningEncryptedContent") if isinstance(openai, dict) else None

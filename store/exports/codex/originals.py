@@ -1,4 +1,4 @@
-"""The lines that Codex itself wrote for a message; they go back to it as they were."""
+"""Finds the lines that Codex itself wrote for a message; they are exported unchanged."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ KEPT = ("response_item", "compacted")
 
 
 def kept_lines(kept: KeptRecords, message_id: str) -> list[dict[str, Any]]:
-    """Return the response items and compactions of a message; none where none are kept.
+    """Return the kept response items and compactions of a message.
 
-    A copy may have no such line of its own: what it was copied from has.
+    A copied message without its own lines gets those of its original.
     """
     for _, rows in kept.each(message_id):
         lines = [row for row in rows if row.get("type") in KEPT]

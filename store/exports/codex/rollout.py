@@ -1,4 +1,4 @@
-"""The lines of a rollout that Codex resumes."""
+"""Makes the lines of a rollout for Codex."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ class CodexFile:
     """A rollout for Codex.
 
     Attributes:
-        session_id: A UUID; the end of the file's name, and what ``codex resume`` takes.
-        lines: JSON lines without their newline; none where nothing was said yet.
-        prompt: The last prompt where nothing answered it: it is left out of the file, to be
-            given to ``codex`` as its prompt.
+        session_id: A UUID: the end of the file's name and the argument of ``codex resume``.
+        lines: JSON lines without their newline; empty for a session without messages.
+        prompt: An unanswered last prompt, which is not in the file but passed to ``codex``.
         created_at: Epoch ms; the time in the file's name.
     """
 
@@ -44,7 +43,7 @@ class CodexFile:
 
 @dataclass(slots=True)
 class _Said:
-    """What one message comes to."""
+    """The lines made from one message."""
 
     at: int
     lines: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -52,22 +51,22 @@ class _Said:
 
 
 def write_codex(reading: SessionReading) -> Iterator[str]:
-    """Yield the lines of a new rollout, whose thread is the reading's ``export_id``."""
+    """Yield the lines of a rollout, whose thread id is the reading's ``export_id``."""
     yield from written(codex_file(reading), reading)
 
 
 def file_name(session_id: str, created_at: int) -> str:
-    """Return how a rollout is named: by the local time it was made, epoch ms, and its id."""
+    """Return a rollout's file name, from its creation time (epoch ms; local in the name) and id."""
     at = datetime.fromtimestamp(created_at / 1000)
     return f"rollout-{at:%Y-%m-%dT%H-%M-%S}-{session_id}.jsonl"
 
 
 def codex_file(reading: SessionReading, *, cwd: str | None = None) -> CodexFile:
-    """Turn a session into a rollout that Codex resumes.
+    """Return a session as a rollout that Codex can resume.
 
     Args:
         reading: The session in its context view.
-        cwd: The folder; None takes the session's workspace.
+        cwd: The folder; None for the session's workspace.
     """
     reading = typed(reading)
     records, ids = KeptRecords(reading.db, "codex"), CallIds()
@@ -106,13 +105,13 @@ def _meta(session: Row, name: str, cwd: str, now: int) -> dict[str, Any]:
     }
     provider = model.get("provider_id")
     if own and isinstance(provider, str) and provider != "unknown":
-        # Without one Codex takes that of its configuration; it refuses to change one later.
+        # Without it Codex uses its configured provider and refuses to change it later.
         meta["model_provider"] = provider
     return meta
 
 
 def _said(item: MessageReading, records: KeptRecords, ids: CallIds) -> _Said:
-    """Return the lines of a message: Codex's own as they were, else made from its parts."""
+    """Return the lines of a message: Codex's original ones, else made from its parts."""
     said = _Said(item.message["created_at"])
     metadata = item.message["metadata"] if isinstance(item.message["metadata"], dict) else {}
     human = item.message["role"] == "user" and metadata.get("origin", "human") == "human"
@@ -120,7 +119,7 @@ def _said(item: MessageReading, records: KeptRecords, ids: CallIds) -> _Said:
     if kept:
         said.lines += _kept(kept, ids, human=human)
     else:
-        # What a person did in another agent, a command say, is a turn here too.
+        # A user's action in another agent, such as a command, is a turn here too.
         role = item.message["role"]
         turn = role == "user" and not is_aside(metadata, role)
         said.lines += _made(item, ids, human=turn)
@@ -133,7 +132,7 @@ Lines = Iterator[tuple[str, dict[str, Any]]]
 
 
 def _kept(lines: list[dict[str, Any]], ids: CallIds, *, human: bool) -> Lines:
-    """Yield original lines; a call that has no output gets one."""
+    """Yield original lines; a call without output gets one."""
     open_calls: dict[str, str] = {}
     for line in lines:
         payload = line.get("payload")
@@ -156,7 +155,7 @@ def _kept(lines: list[dict[str, Any]], ids: CallIds, *, human: bool) -> Lines:
 
 
 def _made(item: MessageReading, ids: CallIds, *, human: bool) -> Lines:
-    """Yield a message of any agent as response items, each call with its output."""
+    """Yield response items for a message of any agent, each call with its output."""
     role = item.message["role"]
     aside = is_aside(item.message["metadata"], role)
     for part in item.parts:
@@ -208,7 +207,7 @@ def _message(role: str, content: list[Item], *, human: bool) -> Lines:
 
 
 def _events(item: dict[str, Any], *, human: bool) -> Lines:
-    """Yield what Codex's own display shows of a message."""
+    """Yield the events by which Codex displays a message."""
     content = item.get("content")
     if item.get("type") != "message" or not isinstance(content, list):
         return

@@ -1,4 +1,4 @@
-"""Messages of a session as Gemini CLI's records, one whole record each."""
+"""Converts a session's messages to Gemini CLI's records, one complete record each."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ from store.usage import whole_counts
 
 Record = dict[str, Any]
 PROMPT = "backscroll-prompt"
-"""Holds the words of a person's own prompt while records are made; never written."""
+"""Temporary key for the text of a person's prompt; never written to the file."""
 _SNAPSHOT = "<state_snapshot>"
 _CONTEXT = "<session_context>"
 _NOT_SENT = ("/", "?", _CONTEXT, "<hook_context>")
-"""How user records begin that the program does not send (``isIgnoredUserContent``)."""
+"""Starts of user records that Gemini CLI does not send (``isIgnoredUserContent``)."""
 
 
 class Records:
-    """Makes records; each has the message's own id, so that it is known as a copy of it."""
+    """Makes records with the messages' own ids, so that sync recognizes them as copies."""
 
     def __init__(self, db: Database, model: str) -> None:
-        """Start.
+        """Start without records.
 
         Args:
             db: The store.
-            model: The session's, for answers that name none.
+            model: The session's model, for answers without one.
         """
         self._kept = KeptRecords(db, "gemini")
         self._model = model
         self._calls: set[str] = set()
 
     def of(self, messages: Iterable[MessageReading]) -> Iterator[Record]:
-        """Yield what the model was told and said, in order."""
+        """Yield the records of the messages to and from the model, in order."""
         for item in messages:
             parts = [part["data"] for part in item.parts if isinstance(part["data"], dict)]
             summary = compaction_summary(parts)
@@ -75,7 +75,7 @@ class Records:
         record = _record(item, "user", content)
         text = _leading_text(content)
         if original and text.startswith(_CONTEXT):
-            # The program knows its own context by this id.
+            # Gemini CLI recognizes its own context by this id.
             record["id"] = original["id"]
         if original and original.get("displayContent"):
             record["displayContent"] = original["displayContent"]
@@ -100,7 +100,7 @@ class Records:
             yield {key: value for key, value in record.items() if value is not None}
 
     def _original(self, item: MessageReading, kind: str) -> Record | None:
-        """Return the richest record that the program wrote of a message."""
+        """Return the most complete record that Gemini CLI wrote for a message, or None."""
         source_id, rows = self._kept.of(item.message["id"])
         found: Record | None = None
         for row in rows:
@@ -115,7 +115,7 @@ class Records:
         return found
 
     def _verbatim(self, item: MessageReading, original: Record, parts: list[Part]) -> Record:
-        """Return an answer as the program wrote it, every call of it with a result."""
+        """Return an answer as Gemini CLI wrote it, with a result for every call."""
         record = {**original, "id": item.message["id"]}
         if not isinstance(original.get("timestamp"), str):
             record["timestamp"] = iso(item.message["created_at"])
@@ -165,7 +165,7 @@ class Records:
 
 
 def iso(at: int) -> str:
-    """Return epoch ms as the program writes times."""
+    """Return epoch ms in Gemini CLI's time format."""
     moment = datetime.fromtimestamp(at / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -181,15 +181,15 @@ def _record(item: MessageReading, kind: str, content: Any) -> Record:
 
 
 def _leading_text(content: list[Any]) -> str:
-    """Return the texts of a record's content as one."""
+    """Return the joined texts of a record's content."""
     texts = (part.get("text") for part in content if isinstance(part, dict))
     return "".join(text for text in texts if isinstance(text, str))
 
 
 def _compacted(item: MessageReading, summary: str) -> Record:
-    """Return a summary in the form of the program's own ``/compress``.
+    """Return a summary in the form of Gemini CLI's ``/compress``.
 
-    The acknowledgement that the program has its model give is left out: nobody said it.
+    The model's acknowledgement, which follows it there, is left out: no model wrote one.
     """
     marked = summary if _SNAPSHOT in summary else f"{_SNAPSHOT}\n{summary}\n</state_snapshot>"
     return _record(item, "user", [{"text": marked}])
@@ -208,9 +208,9 @@ def _metadata(item: MessageReading) -> dict[str, Any]:
 
 
 def _told(parts: list[Part], *, aside: bool) -> list[Record]:
-    """Return a user's message that the program sends as it is.
+    """Return the content of a user's message, such that Gemini CLI sends it.
 
-    It leaves out on its own account what begins like a command of its own.
+    Text that begins like a command would not be sent; it is put in a tag.
     """
     parts = as_aside(parts) if aside else parts
     content = [block for part in parts if (block := _content(part)) is not None]
@@ -223,7 +223,7 @@ def _told(parts: list[Part], *, aside: bool) -> list[Record]:
 
 
 def _content(part: Part) -> Record | None:
-    """Return a text or file part as content; None for what no model is sent."""
+    """Return a text or file part as content; None for parts not sent to a model."""
     if part.get("type") == "text":
         text = part.get("text")
         return {"text": text} if isinstance(text, str) and text.strip() else None
@@ -259,7 +259,7 @@ def _thoughts(step: Step, timestamp: str) -> list[Record]:
 
 
 def _tokens(usage: object) -> Record | None:
-    """Return our five disjoint buckets as the program counts them."""
+    """Return the five token buckets in Gemini CLI's form."""
     if not isinstance(usage, dict):
         return None
     counts = whole_counts(usage)

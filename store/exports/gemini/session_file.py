@@ -1,9 +1,9 @@
-"""The lines of a session file that ``gemini --resume`` takes.
+"""Makes the lines of a session file for ``gemini --resume``.
 
-A header with a new id and one whole record per message; tool results stand in their calls
-and are not repeated as records of their own, which would send them twice.
+A header with a new id and one complete record per message. Tool results are part of their
+calls and not separate records, which would send them twice.
 
-Source: the Gemini CLI format page, section 4.5, and what it says of the file's name.
+Source: the Gemini CLI format page, section 4.5, also for the file's name.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from store.text.exact_json import encode_for_output
 
 
 def write_gemini(reading: SessionReading) -> Iterator[str]:
-    """Yield the lines of a new session file whose id is the reading's ``export_id``."""
+    """Yield the lines of a session file, whose id is the reading's ``export_id``."""
     yield from written(gemini_file(reading), reading)
 
 
 def file_name(session_id: str, created_at: int) -> str:
-    """Return the name that a session's file must have.
+    """Return the required name of a session's file.
 
-    Its last eight characters before the suffix are the id's first, without which the
-    program does not find the session.
+    Gemini CLI finds a session only if the last eight characters before the suffix are the
+    first ones of its id.
 
     Args:
         session_id: A UUID.
-        created_at: Epoch ms; the minute, in UTC, is in the name.
+        created_at: Epoch ms; the UTC minute is in the name.
     """
     minute = datetime.fromtimestamp(created_at / 1000, UTC).strftime("%Y-%m-%dT%H-%M")
     return f"session-{minute}-{session_id[:8]}.jsonl"
 
 
 def gemini_file(reading: SessionReading, *, cwd: str | None = None) -> NamedFile:
-    """Turn a session into a file that Gemini CLI resumes.
+    """Return a session as a file that Gemini CLI can resume.
 
     Args:
         reading: The session in its context view.
-        cwd: The folder; None takes the session's workspace.
+        cwd: The folder; None for the session's workspace.
     """
     reading = typed(reading)
     folder = cwd or reading.session["workspace_root"] or "/"

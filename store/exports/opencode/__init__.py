@@ -1,5 +1,5 @@
-"""``--to opencode``: a file that ``opencode import`` takes.
+"""``--to opencode``: a file for ``opencode import``.
 
-Source of the recipe: the opencode format page, section 2.10. New ids throughout, every
-reference rewritten; what opencode wrote itself goes back to it as it was.
+Source of the recipe: the opencode format page, section 2.10. All ids are new and all
+references rewritten; opencode's own messages and parts are otherwise unchanged.
 """

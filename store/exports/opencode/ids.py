@@ -1,7 +1,7 @@
-"""Ids as opencode mints them: sessions descending, messages and parts ascending.
+"""Makes ids in opencode's form: descending for sessions, ascending for messages and parts.
 
-Source: the opencode format page, section 2.3. The program still compares ids in places,
-so an exported session's ids are of the time of its export, as those of a fork are.
+Source: the opencode format page, section 2.3. opencode still compares ids in some places, so
+an exported session's ids have the time of its export, like those of a fork.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from store.ids import IDS_PER_MILLISECOND, STAMP_MASK, derived_tail
 
 
 class Ids:
-    """Mints the ids of one export; the same name and time give the same ids."""
+    """Makes the ids of one export; the same name and time give the same ids."""
 
     def __init__(self, name: str, at: int) -> None:
-        """Start.
+        """Make the session's id.
 
         Args:
-            name: The export's own id.
+            name: The export's id.
             at: Its time, epoch ms.
         """
         self._name, self._ticks = name, at * IDS_PER_MILLISECOND

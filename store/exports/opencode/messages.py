@@ -1,4 +1,4 @@
-"""Messages of a session as opencode's messages, with new ids."""
+"""Converts a session's messages to opencode's messages, with new ids."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from store.usage import whole_counts
 Data = dict[str, Any]
 
 AGENT = "build"
-"""The agent that opencode starts with."""
+"""opencode's default agent."""
 _WANTED = ("agent", "model", "mode", "path", "modelID", "providerID", "cost", "tokens")
-"""What import wants of a user message or an answer, beside its role, times and parent."""
+"""Keys that import requires of a message, beside role, times and parent."""
 _MARKED = ("text", "reasoning", "tool")
 _UNKNOWN = {"providerID": "unknown", "modelID": "unknown"}
 
 
 class Messages:
-    """Takes messages in their order.
+    """Converts messages in order.
 
     Attributes:
-        messages: What came of them: ``{info, parts}`` each.
+        messages: The converted messages: ``{info, parts}`` each.
     """
 
     def __init__(self, ids: Ids, session: Row, kept: KeptRecords) -> None:
         """Start without messages.
 
         Args:
-            ids: Makes the ids of what is new.
+            ids: Makes the new ids.
             session: The session's row.
-            kept: The original records that the store has.
+            kept: Finds original records in the store.
         """
         self.messages: list[Data] = []
         self._ids, self._kept = ids, kept
@@ -45,7 +45,7 @@ class Messages:
         self._model = _model(session["model"]) or _UNKNOWN
 
     def add(self, item: MessageReading) -> None:
-        """Add a message; what opencode has no message for is left out."""
+        """Add a message, unless opencode has no such kind of message."""
         original = original_of(self._kept, item.message["id"])
         if original is not None:
             self._add_original(item, original)
@@ -63,14 +63,14 @@ class Messages:
         self._append(info, parts, item.message, original.id)
 
     def _complete(self, info: Data, row: Row, parts: list[Data]) -> Data:
-        """Return a message's info with what older versions did not write, but import wants."""
+        """Return a message's info with the keys that import requires and old versions lack."""
         made = self._user(row) if info["role"] == "user" else self._assistant(row, parts)
         return {key: made[key] for key in _WANTED if key in made and key not in info} | info
 
     def _renewed(self, part: Data) -> Data:
-        """Return a part whose reference to another message names the new one.
+        """Return a part with its reference to another message updated.
 
-        The end of a step says why it ended; versions up to 0.5 did not.
+        The end of a step gets the reason that versions up to 0.5 did not write.
         """
         if part.get("type") == "step-finish":
             return {"reason": "stop", **part}
@@ -142,7 +142,7 @@ class Messages:
         }
 
     def _add_compaction(self, item: MessageReading) -> None:
-        """Add the pair that a compaction is in opencode: the request, and the summary."""
+        """Add opencode's two messages for a compaction: the request and the summary."""
         for part in item.parts:
             data = part["data"].get("data") if isinstance(part["data"], dict) else None
             if part["type"] != "data-compaction" or not isinstance(data, dict):
@@ -161,7 +161,7 @@ class Messages:
             self._append(summary, [text], item.message)
 
     def _append(self, info: Data, parts: list[Data], row: Row, known_as: str = "") -> None:
-        """Give a message and its parts their ids, and note what it was exported from."""
+        """Append a message with new ids and a note of its origin."""
         name, session = self._ids.next("msg"), self._ids.session
         self._new[row["id"]] = name
         if known_as:
@@ -184,7 +184,7 @@ class Messages:
         self.messages.append({"info": {**info, "id": name, "sessionID": session}, "parts": made})
 
     def _with_attachments(self, part: Data, ids: Data) -> Data:
-        """Return a tool part whose attachments, which are parts as well, have ids."""
+        """Return a tool part with new ids for its attachments, which are parts too."""
         state = part.get("state")
         files = state.get("attachments") if isinstance(state, dict) else None
         if not isinstance(state, dict) or not isinstance(files, list):

@@ -1,4 +1,4 @@
-"""The rows that opencode itself wrote for a message, from the original records."""
+"""Finds the rows that opencode itself wrote for a message, in the original records."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Data = dict[str, Any]
 
 @dataclass(slots=True)
 class Original:
-    """A message as opencode has it.
+    """A message as opencode wrote it.
 
     Attributes:
-        id: Its id there.
+        id: Its id at opencode.
         info: ``role``, ``time`` and the rest, without ids.
         parts: Its parts in order, without ids.
     """
@@ -26,9 +26,9 @@ class Original:
 
 
 def original_of(kept: KeptRecords, message_id: str) -> Original | None:
-    """Return a message as opencode has it; None where it came from elsewhere or is not kept.
+    """Return a message as opencode wrote it; None for other agents or without kept records.
 
-    What versions up to 0.4 wrote has another form, which today's program does not take.
+    Also None for versions up to 0.4, whose format current versions do not accept.
     """
     original: Original | None = None
     parts = []
@@ -47,7 +47,7 @@ def original_of(kept: KeptRecords, message_id: str) -> Original | None:
 
 
 def _classified(row: Data) -> tuple[str, Data]:
-    """Return what a record is: a row of a database, or an object of a file."""
+    """Return a record's kind and content, from a database row or a file's object."""
     table = row.get("table")
     if table in ("message", "part") and isinstance(row.get("data"), dict):
         return str(table), {**row["data"], "id": row.get("id")}

@@ -1,4 +1,4 @@
-"""AI SDK parts as opencode's parts, whatever agent they came from."""
+"""Converts AI SDK parts of any agent to opencode's parts."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ NO_RESULT = "This call has no recorded result."
 
 
 def is_tool(part: Data) -> bool:
-    """Tell whether a part is a tool call."""
+    """Return whether a part is a tool call."""
     kind = part.get("type")
     return isinstance(kind, str) and (kind.startswith("tool-") or kind == "dynamic-tool")
 
 
 def part_of(part: Data, began: int, ended: int) -> Data | None:
-    """Return a part; None for what opencode has no part for.
+    """Return an opencode part; None if opencode has no such kind of part.
 
     Args:
         part: The part's ``data``.
-        began: When it began, epoch ms; for a call the time of the call.
-        ended: When it ended; for a call the time of its result.
+        began: Start time, epoch ms; for a call, the time of the call.
+        ended: End time, epoch ms; for a call, the time of its result.
     """
     kind, time = part.get("type"), {"start": began, "end": max(began, ended)}
     if is_tool(part):

@@ -1,4 +1,4 @@
-"""A session as the JSON document that ``opencode import`` reads."""
+"""Makes the JSON document for ``opencode import``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from store.system.clock import Clock, system_clock
 from store.text.exact_json import encode_for_output
 
 VERSION = "1.18.33"
-"""The newest version whose import was tried."""
+"""The newest version whose import was tested."""
 _INDENT = "  "
 
 
@@ -25,10 +25,10 @@ class OpencodeFile:
     """A session file for opencode.
 
     Attributes:
-        session_id: The new session's id there, which ``opencode --session`` takes.
-        cwd: The folder that the session belongs to; import it from there.
+        session_id: The new session's id: the argument of ``opencode --session``.
+        cwd: The session's folder, from which to import it.
         document: ``{info, messages}``.
-        prompt: The last prompt where nothing answered it and it was left out.
+        prompt: An unanswered last prompt that is not in the document; None otherwise.
     """
 
     session_id: str
@@ -38,7 +38,7 @@ class OpencodeFile:
 
     @property
     def lines(self) -> list[str]:
-        """The document as text, one message a line; empty where it has no message."""
+        """The document as text, one message per line; empty without messages."""
         messages = self.document["messages"]
         if not messages:
             return []
@@ -46,7 +46,7 @@ class OpencodeFile:
 
 
 def write_opencode(reading: SessionReading) -> Iterator[str]:
-    """Yield a file for ``opencode import``, one message a line."""
+    """Yield a file for ``opencode import``, one message per line."""
     made = opencode_file(reading)
     reading.agent_id = made.session_id if made.lines else None
     for line in document_lines(made.document):
@@ -54,7 +54,7 @@ def write_opencode(reading: SessionReading) -> Iterator[str]:
 
 
 def document_lines(document: dict[str, Any]) -> Iterator[str]:
-    """Yield a document as lines of text without their newlines."""
+    """Yield a document's lines without newlines."""
     messages = document["messages"]
     yield f'{{"info":{encode_for_output(document["info"])},"messages":['
     for place, message in enumerate(messages, start=1):
@@ -69,17 +69,17 @@ def opencode_file(
     hand_over_prompt: bool = False,
     clock: Clock = system_clock,
 ) -> OpencodeFile:
-    """Turn a session into one that opencode imports.
+    """Return a session as a document that opencode imports.
 
-    Its own time is the time of the export, as a fork's is: what it holds is older than it,
-    which is how copies differ from what is added later.
+    Its creation time is the time of the export, like a fork's, so that copied messages are
+    older than the session and new ones are not.
 
     Args:
         reading: The session.
-        cwd: The folder; None takes the session's workspace.
-        hand_over_prompt: Whether a last prompt that nothing answered is left out, to be
-            given to the program as its prompt.
-        clock: Returns the present as epoch ms.
+        cwd: The folder; None for the session's workspace.
+        hand_over_prompt: Whether to leave out an unanswered last prompt, to pass it on the
+            command line.
+        clock: Returns the current time as epoch ms.
     """
     now, reading = clock(), typed(reading)
     ids, session = Ids(reading.export_id, now), reading.session
@@ -104,7 +104,7 @@ def opencode_file(
 
 
 def _typed(parts: list[dict[str, Any]]) -> str | None:
-    """Return a prompt that is text alone; one with files cannot be given on a command line."""
+    """Return a text-only prompt; None with files, which a command line cannot pass."""
     texts = [part.get("text") for part in parts if part["type"] == "text"]
     whole = len(texts) == len(parts) and not any(part.get("synthetic") for part in parts)
     return "\n\n".join(str(text) for text in texts) if whole and texts else None

@@ -1,4 +1,4 @@
-"""AI SDK parts as blocks of pi's messages."""
+"""Converts AI SDK parts to content blocks of pi's messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Entry = dict[str, Any]
 
 
 def content_block(part: Part) -> Entry | None:
-    """Return a text, reasoning or file part as a block; None for what no model is sent."""
+    """Return a text, reasoning or file part as a block; None for parts not sent to a model."""
     kind, text = part.get("type"), part.get("text")
     if kind == "text":
         return {"type": "text", "text": text} if isinstance(text, str) and text.strip() else None
@@ -25,7 +25,7 @@ def content_block(part: Part) -> Entry | None:
 
 
 def _thinking(part: Part) -> Entry | None:
-    """Return reasoning of pi's own; pi sends any other as if it were the answer's text."""
+    """Return pi's own reasoning as a block; None for others, which pi would send as text."""
     metadata = part.get("providerMetadata")
     own = metadata.get("pi") if isinstance(metadata, dict) else None
     if not isinstance(own, dict):

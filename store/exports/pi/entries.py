@@ -1,4 +1,4 @@
-"""Messages of a session as pi's entries, each with what follows it at once."""
+"""Converts a session's messages to pi's entries, each with its tool results."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ _APIS = {
     "openai": "openai-responses",
 }
 ASIDE = "backscroll-context"
-"""The ``customType`` of what another agent told its model by itself."""
+"""The ``customType`` of text that another agent's program sent to its model."""
 _SAID = ("message", "custom_message", "branch_summary")
 
 
 class Entries:
-    """Makes a chain of entries.
+    """Makes entries from messages.
 
     Attributes:
-        made: The entries, without the links between them.
-        copies: The message that each entry is a copy of, by the id it will be read under.
-        prompt: A person's own prompt that nothing follows.
+        made: The entries, not linked yet.
+        copies: The message that each entry is a copy of, by the entry's id.
+        prompt: An unanswered last prompt of a person, which is not in ``made``.
     """
 
     def __init__(self, db: Database, model: dict[str, Any]) -> None:
-        """Start.
+        """Start without entries.
 
         Args:
             db: The store.
-            model: The session's, for answers that name none.
+            model: The session's model, for answers without one.
         """
         self.made: list[Entry] = []
         self.copies: dict[str, str] = {}
@@ -63,7 +63,7 @@ class Entries:
         self._last_prompt = ""
 
     def take(self, messages: Iterable[MessageReading]) -> None:
-        """Take the messages of the context view, whose marker stands before its tail."""
+        """Add the messages of the context view, in which a compaction precedes its tail."""
         marker: MessageReading | None = None
         tail: str | None = None
         for item in messages:
@@ -115,7 +115,7 @@ class Entries:
     def _verbatim(
         self, item: MessageReading, source_id: str, rows: list[Entry], parts: list[Part]
     ) -> bool:
-        """Add what pi wrote itself as it wrote it; say whether there was something."""
+        """Add pi's own original entry of a message; return whether there is one."""
         wanted = source_id.removesuffix(":output")
         entry = next((row for row in rows if row.get("id") == wanted), None)
         if entry is None or entry.get("type") not in _SAID:
@@ -139,13 +139,13 @@ class Entries:
     def _results(
         self, item: MessageReading, calls: list[str], rows: list[Entry], parts: list[Part]
     ) -> None:
-        """Add each call's result: pi's own, else one made of the part."""
+        """Add each call's result: pi's original one, else one made from the part."""
         kept: dict[str, Entry] = {}
         for row in rows:
             message = row.get("message")
             if isinstance(message, dict) and message.get("role") == "toolResult":
                 kept.setdefault(str(message.get("toolCallId")), row)
-        told = {str(part.get("toolCallId")): part for part in parts if is_tool(part)}
+        tools = {str(part.get("toolCallId")): part for part in parts if is_tool(part)}
         for call_id in calls:
             self._calls.add(call_id)
             result = kept.get(call_id)
@@ -154,12 +154,12 @@ class Entries:
                 self._ids.add(result_id)
                 self._keep(result, item)
             else:
-                self._result(item, told.get(call_id, {}), call_id)
+                self._result(item, tools.get(call_id, {}), call_id)
 
     def _keep(self, entry: Entry, item: MessageReading) -> None:
-        """Add an entry as pi wrote it, with a time where it has none."""
-        told = isinstance(entry.get("timestamp"), str)
-        time = {} if told else {"timestamp": iso(item.message["created_at"])}
+        """Add an original entry of pi, with a time if it has none."""
+        timed = isinstance(entry.get("timestamp"), str)
+        time = {} if timed else {"timestamp": iso(item.message["created_at"])}
         self.made.append(entry | time)
 
     def _new(self, item: MessageReading, kind: str) -> Entry:
@@ -170,7 +170,7 @@ class Entries:
         }
 
     def _id(self, name: str) -> str:
-        """Return eight hexadecimal digits that follow from a name and are not taken."""
+        """Return an unused id of eight hexadecimal digits, derived from a name."""
         number = 0
         while True:
             made = hashlib.blake2b(f"{name} {number}".encode(), digest_size=4).hexdigest()
@@ -185,7 +185,7 @@ class Entries:
         self.copies[entry["id"]] = item.message["id"]
 
     def _aside(self, item: MessageReading, content: list[Entry]) -> None:
-        """Add what a program told the model: sent to it, and no prompt of a person's."""
+        """Add text of a program, which is sent to the model but is not a person's prompt."""
         entry = self._new(item, "custom_message")
         self.made.append(entry | {"customType": ASIDE, "content": content, "display": False})
         self.copies[entry["id"]] = item.message["id"]
@@ -245,7 +245,7 @@ class Entries:
         tokens = bag.get("pre_tokens")
         entry |= {
             "summary": str(bag.get("summary") or ""),
-            # An entry before it, from which on all is kept; itself where nothing is.
+            # The first entry that is kept; the compaction itself if none is.
             "firstKeptEntryId": tail or entry["id"],
             "tokensBefore": tokens if isinstance(tokens, int) else 0,
         }
@@ -253,7 +253,7 @@ class Entries:
         self.copies[entry["id"]] = item.message["id"]
 
     def _hand_over(self) -> None:
-        """Take a last prompt out that nothing answered."""
+        """Move an unanswered last prompt from the entries to ``prompt``."""
         message = self.made[-1].get("message") if self.made else None
         if not isinstance(message, dict) or message.get("role") != "user":
             return
@@ -267,7 +267,7 @@ class Entries:
 
 
 def iso(at: int) -> str:
-    """Return epoch ms as pi writes times."""
+    """Return epoch ms in pi's time format."""
     moment = datetime.fromtimestamp(at / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -282,7 +282,7 @@ def _metadata(item: MessageReading) -> dict[str, Any]:
 
 
 def _usage(usage: object) -> Entry:
-    """Return our five disjoint buckets as pi counts them."""
+    """Return the five token buckets in pi's form."""
     stored = whole_counts(usage)
     counts = {
         "input": stored["input"],

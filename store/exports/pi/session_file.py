@@ -1,7 +1,7 @@
-"""The lines of a session file that pi resumes: a header and one chain of entries.
+"""Makes the lines of a session file for pi: a header and one chain of entries.
 
-Source: the pi section of the format page (a cut fork made by hand was resumed), and pi's
-own description of its files.
+Source: the pi section of the format page (a hand-made, cut fork was resumed), and pi's own
+description of its files.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from store.text.exact_json import encode_for_output
 
 VERSION = 3
 NOTE = "backscroll"
-"""The ``customType`` of the entry that says what was copied; no model is sent it."""
+"""The ``customType`` of the entry that lists the copies; it is not sent to a model."""
 
 
 def write_pi(reading: SessionReading) -> Iterator[str]:
-    """Yield the lines of a new session file whose id is the reading's ``export_id``."""
+    """Yield the lines of a session file, whose id is the reading's ``export_id``."""
     yield from written(pi_file(reading), reading)
 
 
@@ -35,11 +35,11 @@ def file_name(session_id: str, created_at: int) -> str:
 
 
 def pi_file(reading: SessionReading, *, cwd: str | None = None) -> NamedFile:
-    """Turn a session into a file that pi resumes.
+    """Return a session as a file that pi can resume.
 
     Args:
         reading: The session in its context view.
-        cwd: The folder; None takes the session's workspace.
+        cwd: The folder; None for the session's workspace.
     """
     reading = typed(reading)
     session = reading.session
@@ -62,7 +62,7 @@ def pi_file(reading: SessionReading, *, cwd: str | None = None) -> NamedFile:
 
 
 def _chained(entries: list[Entry]) -> Iterator[Entry]:
-    """Yield the entries, each with the one before as its parent."""
+    """Yield the entries, each with the previous one as its parent."""
     parent: str | None = None
     for entry in entries:
         head = {"type": entry["type"], "id": entry["id"], "parentId": parent}
@@ -71,7 +71,7 @@ def _chained(entries: list[Entry]) -> Iterator[Entry]:
 
 
 def _notes(reading: SessionReading, entries: Entries) -> Iterator[Entry]:
-    """Yield the session's name, and what the entries were copied from."""
+    """Yield entries for the session's name and the list of copies."""
     stamp = entries.made[-1]["timestamp"]
     taken = {entry["id"] for entry in entries.made}
     name = title_of(reading.session, given_only=True)
