@@ -79,13 +79,18 @@ class Store:
     async def read(
         self, query: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a query function on the reading connection, in one hop.
+        """Run a query function on the reading connection and return its result.
 
-        Where the file must be opened again to see what others have written since, it is,
-        and the function may then run twice.
+        If the file must be opened again to see other programs' writes, this does so, and the
+        function may run twice.
+
+        Args:
+            query: The function; its first argument is the database.
+            args: Its further positional arguments.
+            kwargs: Its keyword arguments.
 
         Raises:
-            StoreError: The file is locked, damaged or gone; one line with the way out.
+            StoreError: The file is locked, damaged or missing; the message says what to do.
         """
         while True:
             reader = self._reader
@@ -111,10 +116,15 @@ class Store:
     async def write(
         self, change: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a function in one transaction on the writing connection.
+        """Run a function in one transaction on the writing connection and return its result.
 
-        While another program writes, it waits as long as ``busy_timeout`` says. A task
-        that is cancelled while it waits here does not stop a transaction that has begun.
+        While another program writes, it waits for ``busy_timeout``. Cancelling a task that
+        waits here does not stop a transaction that has started.
+
+        Args:
+            change: The function; its first argument is the database.
+            args: Its further positional arguments.
+            kwargs: Its keyword arguments.
 
         Raises:
             Refused: The store is read only, or locked for too long; the message says why.

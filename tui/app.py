@@ -134,7 +134,13 @@ class BackscrollApp(CommandApp):
     def open_session(
         self, session_id: str, message_id: str | None = None, *, focus: bool = True
     ) -> None:
-        """Show a session in the transcript; see ``Host``."""
+        """Show a session in the transcript; see ``Host``.
+
+        Args:
+            session_id: The session.
+            message_id: The message to show; None for the default place.
+            focus: Whether the transcript gets the focus.
+        """
         if focus:
             self.main.go_into(session_id, message_id)
         else:
@@ -315,7 +321,7 @@ class BackscrollApp(CommandApp):
         self.exit(return_code=1)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """List every command of ours, and the themes."""
+        """Yield every command of the app, and the themes."""
         from tui.keys.palette import palette_commands
 
         main = self.main

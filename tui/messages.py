@@ -38,7 +38,14 @@ class PartSelected(Message):
     def __init__(
         self, session_id: str, message_id: str, part_id: str, *, runs: bool = False
     ) -> None:
-        """Make the message."""
+        """Make the message.
+
+        Args:
+            session_id: The session.
+            message_id: The message of the part.
+            part_id: The part.
+            runs: As the attribute.
+        """
         super().__init__()
         self.session_id = session_id
         self.message_id = message_id

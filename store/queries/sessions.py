@@ -101,7 +101,7 @@ def page_sql(
 
 
 def _shelves(filter: SessionFilter) -> list[list[str]]:
-    """Return the shares of a list of ours: archived sessions lie apart from the others."""
+    """Return the conditions of a library's list, separate for archived sessions."""
     filtered = (filter.agent, filter.workspace, filter.source) != (None, None, None)
     if filter.archived == "include" and filtered:
         return [["s.archived_at IS NULL"], ["s.archived_at IS NOT NULL"]]

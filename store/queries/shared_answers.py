@@ -136,9 +136,9 @@ def _groups(rows: dict[str, _Row]) -> Iterator[list[_Row]]:
 def _alike(named: list[_Row]) -> Iterator[list[_Row]]:
     """Split the rows of one name into answers.
 
-    The request decides; where a row does not tell its request, the time does, and where the
-    times differ, usage and words. Answers that are named by what they say are told apart
-    within a session by their order, as an agent may say the same twice.
+    Rows are compared by request id; without one by time, and if the times differ, by usage and
+    words. Answers named by their content are distinguished within a session by their order,
+    as an agent may say the same twice.
     """
     if named[0].words is None:
         yield from _in_order(named)

@@ -252,7 +252,7 @@ class Extent(NamedTuple):
 
     Attributes:
         touched: The newest ``updated_at`` of its rows, epoch ms.
-        noted: In a file of ours, the newest entry of the session in ``changes``.
+        noted: In a library, the session's newest entry in ``changes``.
     """
 
     messages: int

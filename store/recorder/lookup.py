@@ -114,7 +114,7 @@ def answered_last(db: Database, session_id: str) -> str | None:
 
 
 def broken_off(db: Database, session_id: str) -> str | None:
-    """Return the id of the last visible message, where its recording broke off."""
+    """Return the id of the last visible message if its recording was interrupted, or None."""
     ended = " AND ".join(
         f"json_type(m.metadata_json, '$.{OWN_KEY}.{key}') IS NULL"
         for key in ("finish_reason", "aborted_at", "protocol_error")

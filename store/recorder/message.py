@@ -32,7 +32,13 @@ class RecordedMessage:
     """
 
     def __init__(self, row_id: str, created_at: int, state: MessageState) -> None:
-        """Start a message that has no row yet."""
+        """Start a message that has no row yet.
+
+        Args:
+            row_id: The id for its row.
+            created_at: Epoch ms.
+            state: Its parts as far as they are received.
+        """
         self.id = row_id
         self.role = "assistant"
         self.created_at = created_at
@@ -65,7 +71,7 @@ class RecordedMessage:
                 self._stale = True
 
     def go_on(self) -> None:
-        """Take the stream up where the recording of it broke off."""
+        """Continue the stream where its recording was interrupted."""
         self.state.reopen_blocks()
         self.usage.go_on()
 

@@ -90,7 +90,13 @@ class PartList:
 
 
 def copy_given(chunk: Chunk, data: dict[str, Any], *keys: str) -> None:
-    """Copy the keys that a chunk has."""
+    """Copy those of some keys that a chunk has.
+
+    Args:
+        chunk: The chunk.
+        data: Receives the values.
+        keys: The keys.
+    """
     for key in keys:
         if key in chunk:
             data[key] = chunk[key]

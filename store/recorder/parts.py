@@ -43,7 +43,16 @@ class ToolCall:
         self, name: str, *, dynamic: bool, encoding: object, title: object, metadata: object,
         text: str = "",
     ) -> None:
-        """Start a call; ``text`` is what has arrived of its input."""
+        """Start a call.
+
+        Args:
+            name: The tool's name.
+            dynamic: Whether it is a dynamic tool.
+            encoding: The chunk's value of that name.
+            title: The chunk's title of the call.
+            metadata: The chunk's metadata of the call.
+            text: The input text received so far.
+        """
         self.name = name
         self.dynamic = dynamic
         self.encoding = encoding
@@ -76,7 +85,14 @@ class Part:
                  "dirty", "grow", "index", "is_static_tool", "is_tool", "row_id", "stored")
 
     def __init__(self, data: dict[str, Any], index: int, row_id: str, created_at: int) -> None:
-        """Make a part that has no row yet."""
+        """Make a part that has no row yet.
+
+        Args:
+            data: The part's ``data``, with its type.
+            index: Its position in the message.
+            row_id: The id for its row.
+            created_at: Epoch ms.
+        """
         self._data = data
         self._pieces: list[str] = []
         self.grow = self._pieces.append

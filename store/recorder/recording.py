@@ -436,7 +436,7 @@ class Recording:
         return True
 
     def _broken_off(self, chunk: Chunk) -> Procedure[str | None]:
-        """Find the message whose recording broke off, where a stream goes on from its middle."""
+        """Find the interrupted message that a stream without a start continues."""
         if chunk["type"] == "start":
             return None
         found: str | None = yield Operation(

@@ -60,10 +60,10 @@ class MessageState(ToolCalls):
                 )
 
     def reopen_blocks(self) -> None:
-        """Let the blocks of this step go on that were open when their recording broke off.
+        """Continue the blocks of this step that were open when the recording was interrupted.
 
-        Reasoning is known by its id. A text has none, so a text goes on only where one
-        alone was open.
+        Reasoning is found by its id. A text has none, so a text continues only if it was the
+        only open one.
         """
         for part in self._current_step():
             if part.shape.get("state") != "streaming":

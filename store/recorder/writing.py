@@ -180,7 +180,7 @@ def mark_interrupted(db: Database, session_id: str, at: int) -> None:
 
 
 def log_change(db: Database, session_id: str, message_id: str | None, at: int) -> None:
-    """Tell pollers of ours; other programs' files have no such table.
+    """Add a change to a library's change log; other files have no such table.
 
     Args:
         db: The store.

@@ -96,8 +96,8 @@ def set_column(db: Database, table: Table, row_id: str, column: str, value: Any)
 def touch_host(db: Database, session_id: str, now: int) -> list[CellEdit]:
     """Move ``updated_at`` in a host's file, whose own readers may poll by it.
 
-    In a file of ours it stays: there the ``changes`` table tells, and sync keeps the
-    source's time.
+    In a library it is not changed: pollers use ``changes``, and sync keeps the source's
+    time.
 
     Args:
         db: The store, inside a write transaction.

@@ -1,7 +1,7 @@
 """The log of verbs that undo and redo act on.
 
-In a file of ours it is a side table. Beside a host's file it lies in a file of our own
-data folder, attached to the writing connection, so that the host's file gets no table.
+In a library it is a side table. For a host's file it is in a separate file in the data
+folder, attached to the writing connection, so that the host's file gets no table.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def set_state(db: Database, seq: int, state: State) -> None:
 
 
 def note_change(db: Database, session_id: str, now: int, message_id: str | None = None) -> None:
-    """Tell pollers of a file of ours what to read again.
+    """Add a change to a library's change log, so that pollers read it again.
 
     Args:
         db: The store.

@@ -117,7 +117,7 @@ class ListOrder(HeaderPart):
 class FilterInput(TextLine, inherit_css=False):
     """The filter; it is reached by its key or a click, not by Tab.
 
-    It does not inherit the CSS of ``Input``, which takes longer to parse than all of ours.
+    It does not inherit the CSS of ``Input``, which takes longer to parse than the app's own.
     """
 
     COMPONENT_CLASSES = TextLine.COMPONENT_CLASSES

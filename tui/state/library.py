@@ -88,7 +88,13 @@ class Library:
     async def read(
         self, query: Callable[Concatenate[Database, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a query function on the store's reading thread, opening it first."""
+        """Run a query function on the store's reading thread and return its result.
+
+        Args:
+            query: The function; its first argument is the database.
+            args: Its further positional arguments.
+            kwargs: Its keyword arguments.
+        """
         store = self._store or await self.ready()
         return await store.read(query, *args, **kwargs)
 

@@ -133,7 +133,7 @@ class Finder:
             await self._placement.until_whole()
             await self._look_through(search)
         except Exception as error:
-            self._pane.post_message(ProblemOccurred("The search broke off", error))
+            self._pane.post_message(ProblemOccurred("The search failed", error))
         finally:
             if search.scan is scan:
                 search.scan, search.seeks = None, False

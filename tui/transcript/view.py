@@ -360,7 +360,7 @@ class TranscriptView(Widget, can_focus=True):
             self._drag(event.y)
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """Let go of the scroll bar."""
+        """Release the scroll bar."""
         if self._dragging:
             self._dragging = False
             self.release_mouse()

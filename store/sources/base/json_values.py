@@ -1,8 +1,8 @@
-"""JSON texts to values that everything after them can take: the limits are here, once.
+"""Decodes JSON texts to values within fixed limits, which are all defined here.
 
-A value that no database, printer or reader of ours could take costs itself: what is nested
-too deeply, numbers that JSON does not have, halves of surrogate pairs, bytes that are no
-UTF-8. The rest of its record is read as it is.
+A value that a database, printer or reader could not handle is replaced: values nested too
+deeply, numbers that JSON does not have, lone surrogates, bytes that are not UTF-8. The rest of
+its record is unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from store.sources.base.file_forms import form_of
 DEEPEST = 100
 """Levels of objects and lists that are read; printing and drawing go no deeper than 250."""
 TOO_DEEP = "(nested deeper than 100 levels, left out)"
-"""Stands in the place of what is nested deeper."""
+"""Replaces values that are nested deeper."""
 DEEP = f"values nested deeper than {DEEPEST} levels, left out"
 NO_NUMBER = "numbers that JSON does not have, replaced by null"
 CONTROLS = "control characters inside a string"

@@ -12,7 +12,7 @@ META = ".meta.json"
 DEPTH = 2
 """Folders below ``subagents/`` that are looked into."""
 RUN_MARK = "@"
-"""Stands in a key between an agent's id and its workflow's run."""
+"""Separates an agent's id from its workflow's run in a key."""
 
 
 def agent_key(path: str) -> str:

@@ -22,7 +22,7 @@ DEEPEST = 5
 
 
 COPY_MARK = "#"
-"""Stands in a unit's key between its thread and the path of a copy."""
+"""Separates a unit's thread from the path of a copy in its key."""
 
 
 def thread_of(key: str) -> str:

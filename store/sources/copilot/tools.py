@@ -106,7 +106,7 @@ def answer_approval(part: PartDraft) -> None:
 
 
 def interrupt(part: PartDraft, event: Event, started: int | None) -> bool:
-    """Settle a call that a person broke off; return whether it had no result.
+    """Settle a call that a person interrupted; return whether it had no result.
 
     Args:
         part: The call's part.

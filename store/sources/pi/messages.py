@@ -267,7 +267,7 @@ def _file_of(block: dict[str, Any], entry: Entry) -> PartDraft | None:
 
 
 def _branch_summary(entry: Entry, data: dict[str, Any]) -> MessageDraft:
-    """Return what the model is told about a branch that was left."""
+    """Return the summary of an abandoned branch that is sent to the model."""
     summary = text_part(str(data.get("summary") or ""), entry.at, entry.number)
     draft = _user(entry, "meta", [summary])
     draft.metadata["backscroll"] = {"branch_summary_of": data.get("fromId")}
