@@ -22,8 +22,10 @@ from textual.worker import Worker, WorkerState
 from store.activity.judgement import leave_to_watcher
 from store.engine.transactions import explained
 from store.errors import BackscrollError
+from tui.keys.declaration import SCREENS
 from tui.keys.dispatch import CommandApp
 from tui.keys.names import key_name
+from tui.keys.pane import CommandPane
 from tui.kit.guard import Guard
 from tui.kit.text import clean
 from tui.kit.theme import OWN_THEMES, default_theme
@@ -325,7 +327,10 @@ class BackscrollApp(CommandApp):
         from tui.keys.palette import palette_commands
 
         main = self.main
-        yield from palette_commands(self.commands, main.panes.scope, main.owners)
+        focused, owners = main.panes.scope, main.owners
+        if isinstance(screen, CommandPane) and screen.SCOPE in SCREENS:
+            focused, owners = screen.SCOPE, {**owners, screen.SCOPE: screen}
+        yield from palette_commands(self.commands, focused, owners)
         yield SystemCommand(
             "Choose a theme", "All themes, ours and Textual's", self.action_change_theme)
 

@@ -14,7 +14,7 @@ from tui.kit.line_view import LineView
 
 
 class StackedScreen(CommandPane, Screen[None]):
-    """The base of tree and comparison: they fill the view and add commands."""
+    """The base of tree, comparison and details: they fill the view and add commands."""
 
     AUTO_FOCUS = "LineView"
     view: LineView

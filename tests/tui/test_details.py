@@ -5,8 +5,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from textual import on
-from textual.app import App
 from textual.pilot import Pilot
 
 from store.queries.details import Turn
@@ -19,22 +17,32 @@ from tui.details.columns import cell_of, columns, horizontal
 from tui.details.measures import MEASURES
 from tui.details.screen import DetailsScreen
 from tui.details.table import TurnTable
+from tui.keys import registry
+from tui.keys.clashes import clashes
+from tui.keys.dispatch import CommandApp
+from tui.keys.help import KeyTable
+from tui.keys.palette import palette_commands
+from tui.keys.table import CommandTable
 from tui.kit.figures import moment
 from tui.kit.theme import OWN_THEMES
 from tui.messages import SessionOpened
 
 
-class DetailsApp(App[None]):
+class DetailsApp(CommandApp):
     def __init__(self) -> None:
         super().__init__()
         self.opened: list[SessionOpened] = []
+        self.changed: dict[str, list[str]] = {}
         for theme in OWN_THEMES:
             self.register_theme(theme)
         self.theme = "backscroll-dark"
 
-    @on(SessionOpened)
-    def keep(self, event: SessionOpened) -> None:
-        self.opened.append(event)
+    @property
+    def commands(self) -> CommandTable:
+        return CommandTable(registry.COMMANDS, self.changed)
+
+    def open_session(self, session_id: str, message_id: str | None = None) -> None:
+        self.opened.append(SessionOpened(session_id, message_id))
 
     @property
     def lines(self) -> list[str]:
@@ -145,6 +153,35 @@ async def test_a_session_that_is_gone_is_said_and_escape_leaves(talk: Talk) -> N
         await pilot.press("escape")
         await pilot.pause()
         assert app.screen is not screen
+
+
+async def test_keys_are_commands_with_help_and_reasons(talk: Talk) -> None:
+    async with details_of(talk) as (app, screen, pilot):
+        assert "enter open" in app.lines[-1] and app.lines[-1].endswith("? keys")
+        await pilot.press("]", "m")
+        await pilot.pause()
+        assert [note.message for note in app._notifications] == ["Only the Turns tab has a chart"]
+        names = {command.title: command.help for command in palette_commands(
+            app.commands, "details", {"details": screen})}
+        assert names["Details: Measure"] == "Not now: Only the Turns tab has a chart"
+        assert names["Details: Close"] == "Close the details  (esc  q  d)"
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert app.screen.query_one(KeyTable)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.screen is screen
+
+
+async def test_keys_of_the_config_work_there(talk: Talk) -> None:
+    async with details_of(talk) as (app, screen, pilot):
+        app.changed = {"details.next-tab": ["x"]}
+        await pilot.press("x")
+        assert screen.tab == "Session"
+        await pilot.press("]")
+        assert screen.tab == "Session"
+    found = [each.reason for each in clashes({"details.measure": ["y"]})]
+    assert found == ["y is details.measure now; details.copy, which had it, has no key left"]
 
 
 def turns_of(*totals: int) -> list[Turn]:

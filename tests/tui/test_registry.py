@@ -9,6 +9,7 @@ from textual.binding import Binding
 
 from tests.tui.stores import browser, put, some
 from tui.compare.screen import CompareScreen
+from tui.details.screen import DetailsScreen
 from tui.inspector.pane import InspectorPane
 from tui.keys import registry
 from tui.keys.declaration import AnyCommand, Scope
@@ -24,6 +25,7 @@ from tui.tree.screen import TreeScreen
 OWNERS: dict[Scope, type[CommandPane]] = {
     "app": MainScreen, "list": SessionsPane, "transcript": TranscriptPane,
     "inspector": InspectorPane, "tree": TreeScreen, "compare": CompareScreen,
+    "details": DetailsScreen,
 }
 
 
@@ -40,7 +42,7 @@ def test_its_owner_does_it(command: AnyCommand) -> None:
     assert command.scope == OWNERS[command.scope].SCOPE
 
 
-@pytest.mark.parametrize("scope", ["app", "list", "transcript", "inspector", "tree", "compare"])
+@pytest.mark.parametrize("scope", list(OWNERS))
 def test_no_key_means_two_things_in_a_scope(scope: Scope) -> None:
     keys = Counter(
         key_name(key) for command in registry.commands(scope) for key in with_twins(command.keys)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
-from textual.screen import Screen
 
 from store.errors import BackscrollError, NotFound
 from store.queries import details, originals
@@ -19,17 +16,15 @@ from tui.details.catalogue import prompt_blocks, tool_blocks
 from tui.details.chart import Chart, chart_line
 from tui.details.facts import fact_blocks, title_of
 from tui.details.table import TurnTable, head_line, turn_line
-from tui.keys.layouts import with_twins
-from tui.keys.names import key_name
+from tui.keys.footer import BottomLine
 from tui.kit import clipboard
 from tui.kit.blocks import Block, Fixed
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
-from tui.kit.lines import BLANK, Line, Run
+from tui.kit.lines import BLANK, Line
 from tui.kit.tabs import Tabs
 from tui.kit.text import one_line
-from tui.kit.theme import palette_of
-from tui.messages import ProblemOccurred, SessionOpened
+from tui.stacked import StackedScreen
 
 if TYPE_CHECKING:
     from store.store import Store
@@ -46,29 +41,12 @@ FACTS_FROM = 150
 LEAST_FACTS = 8
 """From so many free rows below the turns the facts are there."""
 
-KEYS = (
-    ("enter", "go to the turn"), ("m", "measure"), ("ctrl+→", "tabs"), ("y", "copy"),
-    ("o", "fold"), ("esc", "close"),
-)
 
-
-def _bindings() -> Iterator[Binding]:
-    for keys, action in (
-        (("escape", "q", "d"), "leave"), (("enter",), "follow"), (("m",), "measure"),
-        (("ctrl+right", "]", "tab"), "tab(1)"), (("ctrl+left", "[", "shift+tab"), "tab(-1)"),
-        (("j", "down"), "move(1)"), (("k", "up"), "move(-1)"), (("y",), "copy"), (("o",), "fold"),
-        (("pagedown", "ctrl+d", "space"), "page(1)"), (("pageup", "ctrl+u"), "page(-1)"),
-        (("g", "home"), "move(-1000000000)"), (("G", "end"), "move(1000000000)"),
-    ):
-        names = ",".join(key_name(key) for key in with_twins(keys))
-        yield Binding(names, action, show=False)
-
-
-class DetailsScreen(Screen[None]):
+class DetailsScreen(StackedScreen):
     """Shows one session; enter on a turn opens it in the transcript."""
 
+    SCOPE = "details"
     AUTO_FOCUS = "#details-main"
-    BINDINGS: ClassVar[list[Any]] = list(_bindings())
     DEFAULT_CSS = """
     DetailsScreen Horizontal { height: 1fr; }
     DetailsScreen #details-left { width: 1fr; }
@@ -83,7 +61,7 @@ class DetailsScreen(Screen[None]):
 
     def __init__(self, store: Store, session_id: str) -> None:
         """Take the session to show."""
-        super().__init__()
+        super().__init__(LineView(id="details-main", ground="background"))
         self._store, self._session_id = store, session_id
         self._overview: Overview | None = None
         self._timeline: Timeline | None = None
@@ -92,7 +70,7 @@ class DetailsScreen(Screen[None]):
         self.tab = TABS[0]
 
     def compose(self) -> ComposeResult:
-        """Compose head, chart, table and facts."""
+        """Compose head, chart, table, facts and keys."""
         yield Tabs(TABS, ground="background")
         with Horizontal():
             with Vertical(id="details-left"):
@@ -100,32 +78,20 @@ class DetailsScreen(Screen[None]):
                 yield Chart()
                 yield LineBar(id="details-turn", ground="background")
                 yield LineBar(id="details-head", ground="background")
-                yield LineView(id="details-main", ground="background")
+                yield self.view
             facts = LineView(id="details-facts")
             facts.can_focus = False
             yield facts
-        yield LineBar(id="details-keys", ground="raised")
+        yield BottomLine()
 
     # Loading
 
     def on_mount(self) -> None:
         """Read the facts at once, the turns after them."""
         self.add_class("turns")
-        self._paint()
-        self.app.theme_changed_signal.subscribe(self, lambda _: self._paint())
-        runs: list[Run] = []
-        for key, label in KEYS:
-            runs += [("   " if runs else "", "text"), (key, "text bold"), (f" {label}", "muted")]
-        self.query_one("#details-keys", LineBar).show(Line(tuple(runs)))
-        self._main.show([_told("reading the session…")])
+        self.show_hints()
+        self.view.show([_told("reading the session…")])
         self.run_worker(self._load(), exit_on_error=False)
-
-    def _paint(self) -> None:
-        self.styles.background = palette_of(self.app).background
-
-    @property
-    def _main(self) -> LineView:
-        return self.query_one("#details-main", LineView)
 
     async def _load(self) -> None:
         try:
@@ -139,10 +105,10 @@ class DetailsScreen(Screen[None]):
             self._catalogue = await _read_catalogue(self._store, self._session_id)
             self.show_tab(stay=True)
         except BackscrollError as error:
-            self._main.show([_told(str(error))])
+            self.view.show([_told(str(error))])
         except Exception as error:
-            self._main.show([_told("the session could not be read")])
-            self._below.post_message(ProblemOccurred("The session could not be read", error))
+            self.view.show([_told("the session could not be read")])
+            self.host.report("The session could not be read", error)
 
     # Showing
 
@@ -168,28 +134,28 @@ class DetailsScreen(Screen[None]):
         self._show_head()
         timeline = self._timeline
         if timeline is None:
-            self._main.show([_told("reading the turns…")])
+            self.view.show([_told("reading the turns…")])
         elif self.tab == "Turns":
             self._show_turns(timeline, stay)
         elif self.tab == "Session":
-            self._main.show(fact_blocks(self._overview, timeline), stay=stay)
+            self.view.show(fact_blocks(self._overview, timeline), stay=stay)
         elif self.tab == "Prompt":
-            self._main.show(prompt_blocks(timeline, self._prompts), stay=stay)
+            self.view.show(prompt_blocks(timeline, self._prompts), stay=stay)
         else:
             blocks = tool_blocks(self._overview, timeline, self._catalogue)
-            self._main.show(blocks, stay=stay)
+            self.view.show(blocks, stay=stay)
 
     def _show_turns(self, timeline: Timeline, stay: bool) -> None:
         chart = self.query_one(Chart)
         chart.show(timeline.turns)
         if not timeline.turns:
-            self._main.show([_told("This session has no messages.")])
+            self.view.show([_told("This session has no messages.")])
             return
         blocks: list[Block] = [TurnTable(self._session_id, timeline.turns, chart.measure)]
-        room = self._main.size.height - len(timeline.turns)
+        room = self.view.size.height - len(timeline.turns)
         if self._overview is not None and room > LEAST_FACTS and not self.has_class("wide"):
             blocks += [Fixed(lambda _: [BLANK]), *fact_blocks(self._overview, timeline)]
-        self._main.show(blocks, stay=stay)
+        self.view.show(blocks, stay=stay)
         self.call_after_refresh(self._show_bars)
 
     def _show_bars(self) -> None:
@@ -197,11 +163,11 @@ class DetailsScreen(Screen[None]):
         if timeline is None or not timeline.turns or not self.is_attached:
             return
         chart = self.query_one(Chart)
-        number = min(self._main.cursor, len(timeline.turns) - 1)
+        number = min(self.view.cursor, len(timeline.turns) - 1)
         chart.select(number)
         width = self.query_one("#details-chart", LineBar).size.width
         self.query_one("#details-chart", LineBar).show(chart_line(chart, width))
-        width = self._main.cells
+        width = self.view.cells
         turn = turn_line(timeline.turns[number], width)
         self.query_one("#details-turn", LineBar).show(turn)
         self.query_one("#details-head", LineBar).show(head_line(timeline.turns, width))
@@ -222,7 +188,7 @@ class DetailsScreen(Screen[None]):
 
     def on_chart_chosen(self, message: Chart.Chosen) -> None:
         """Go to the turn of a column."""
-        self._main.move_to(message.turn)
+        self.view.move_to(message.turn)
 
     def on_tabs_chosen(self, message: Tabs.Chosen) -> None:
         """Show the tab that was clicked."""
@@ -233,69 +199,45 @@ class DetailsScreen(Screen[None]):
         self.query_one(Tabs).choose(tab)
         self.show_tab()
 
-    def action_tab(self, by: int) -> None:
+    def step_tab(self, by: int) -> None:
         """Show the next or previous tab."""
         self._choose(TABS[(TABS.index(self.tab) + by) % len(TABS)])
 
-    def action_move(self, by: int) -> None:
-        """Move the cursor."""
-        self._main.move_by(by)
-
-    def action_page(self, by: int) -> None:
-        """Move by a page."""
-        self._main.move_by(by * self._main.page)
-
-    def action_fold(self) -> None:
+    def fold(self) -> None:
         """Fold or unfold what the line is in."""
-        self._main.toggle_fold()
+        self.view.toggle_fold()
 
-    def action_measure(self) -> None:
+    def next_measure(self) -> None:
         """Show the next measure."""
-        if self.tab == "Turns":
-            self.query_one(Chart).next_measure()
-            self.show_tab(stay=True)
+        self.query_one(Chart).next_measure()
+        self.show_tab(stay=True)
 
-    async def action_copy(self) -> None:
-        """Copy the fact on the line, or the prompt of the turn."""
+    def text_to_copy(self) -> str:
+        """Return the value on the line, or the prompt of the turn; empty if there is none."""
         turns = self._timeline.turns if self._timeline is not None else []
-        value = self._main.line.value
-        text = value.read() if value is not None else ""
-        if self.tab == "Turns" and self._main.cursor < len(turns):
-            text = turns[self._main.cursor].prompt
-        if text:
-            await clipboard.copy(self.app, text)
-        else:
-            self.app.notify("There is nothing to copy on this line", markup=False)
+        if self.tab == "Turns" and self.view.cursor < len(turns):
+            return turns[self.view.cursor].prompt
+        value = self.view.line.value
+        return value.read() if value is not None else ""
 
-    def action_follow(self) -> None:
+    async def copy(self) -> None:
+        """Copy the value on the line, or the prompt of the turn."""
+        await clipboard.copy(self.host, self.text_to_copy())
+
+    def follow(self) -> None:
         """Open what the line leads to, or fold."""
-        link = self._main.line.link
+        link = self.view.line.link
         if link is None:
-            self._main.toggle_fold()
+            self.fold()
         else:
-            self._open(link.target, link.message_id)
+            self.open_in_transcript(link.target, link.message_id)
 
     def on_line_view_activated(self, message: LineView.Activated) -> None:
         """A click on a turn selects it; one on a link follows it."""
         message.stop()
         link = message.line.link
         if link is not None and link.kind != "turn":
-            self._open(link.target, link.message_id)
-
-    @property
-    def _below(self) -> Screen[Any]:
-        stack = self.app.screen_stack
-        at = stack.index(self) if self in stack else len(stack)
-        return stack[max(0, at - 1)]
-
-    def _open(self, session_id: str, message_id: str | None) -> None:
-        below = self._below
-        self.dismiss()
-        below.post_message(SessionOpened(session_id, message_id))
-
-    def action_leave(self) -> None:
-        """Close."""
-        self.dismiss()
+            self.open_in_transcript(link.target, link.message_id)
 
 
 def _told(text: str) -> Fixed:

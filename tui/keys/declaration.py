@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-Scope = Literal["app", "list", "transcript", "inspector", "tree", "compare"]
+Scope = Literal["app", "list", "transcript", "inspector", "tree", "compare", "details"]
 
 SCOPE_NAMES: dict[Scope, str] = {
     "app": "Everywhere",
@@ -14,7 +14,11 @@ SCOPE_NAMES: dict[Scope, str] = {
     "inspector": "Inspector",
     "tree": "Tree",
     "compare": "Compare",
+    "details": "Details",
 }
+
+SCREENS: tuple[Scope, ...] = ("tree", "compare", "details")
+"""Scopes of screens above the main one; the keys of the whole app do not work there."""
 
 Owner = TypeVar("Owner")
 """The pane or screen that the commands of a scope act on."""

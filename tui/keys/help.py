@@ -10,7 +10,7 @@ from textual.screen import ModalScreen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Command, Scope
+from tui.keys.declaration import SCOPE_NAMES, SCREENS, AnyCommand, Command, Scope
 from tui.keys.footer import BottomLine, Hint
 from tui.keys.names import key_label, key_name
 from tui.keys.table import CommandTable
@@ -42,8 +42,7 @@ class KeyTable(ScrollView, can_focus=True):
         super().__init__()
         self._table = table
         self._lines: list[AnyCommand | str] = []
-        alone = scope in ("tree", "compare")
-        for name in (scope,) if alone else dict.fromkeys((scope, "app")):
+        for name in (scope,) if scope in SCREENS else dict.fromkeys((scope, "app")):
             self._add(name)
         widths = [cells(self._keys(line)) for line in self._lines if isinstance(line, Command)]
         self._key_columns = min(MOST_KEY_COLUMNS, max(widths, default=0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tui.compare.commands import COMPARE_COMMANDS
+from tui.details.commands import DETAILS_COMMANDS
 from tui.inspector.commands import INSPECTOR_COMMANDS
 from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Scope
 from tui.keys.names import key_label, key_name
@@ -18,6 +19,7 @@ COMMANDS: tuple[AnyCommand, ...] = (
     *INSPECTOR_COMMANDS,
     *TREE_COMMANDS,
     *COMPARE_COMMANDS,
+    *DETAILS_COMMANDS,
 )
 
 BY_ID: dict[str, AnyCommand] = {command.id: command for command in COMMANDS}

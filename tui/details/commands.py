@@ -1,0 +1,59 @@
+"""Commands of the details of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from tui.keys.declaration import Command, always
+from tui.keys.lines import line_commands
+
+if TYPE_CHECKING:
+    from tui.details.screen import DetailsScreen
+
+
+def _can_open(screen: DetailsScreen) -> str | None:
+    line = screen.view.line
+    return None if line.link or line.fold is not None else "Nothing to open on this line"
+
+
+def _can_fold(screen: DetailsScreen) -> str | None:
+    return None if screen.view.line.fold is not None else "Nothing to fold on this line"
+
+
+def _has_measures(screen: DetailsScreen) -> str | None:
+    return None if screen.tab == "Turns" else "Only the Turns tab has a chart"
+
+
+def _can_copy(screen: DetailsScreen) -> str | None:
+    return None if screen.text_to_copy() else "There is nothing to copy on this line"
+
+
+def _command(
+    verb: str, keys: tuple[str, ...], label: str, help: str, group: str,
+    run: Callable[[DetailsScreen], Awaitable[object] | None], *,
+    footer: int | None = None, available: Callable[[DetailsScreen], str | None] = always,
+) -> Command[DetailsScreen]:
+    return Command(f"details.{verb}", keys, label, help, "details", run, available, footer, group)
+
+
+DETAILS_COMMANDS: tuple[Command[DetailsScreen], ...] = (
+    *line_commands(_command),
+    _command("open", ("enter",), "open", "Go to the turn or session of the line, or fold", "View",
+             lambda screen: screen.follow(), footer=10, available=_can_open),
+    _command("measure", ("m",), "measure", "Next measure of the chart", "View",
+             lambda screen: screen.next_measure(), footer=20, available=_has_measures),
+    _command("next-tab", ("ctrl+right", "]", "tab"), "tabs",
+             "Next tab: Turns, Session, Prompt, Tools", "View",
+             lambda screen: screen.step_tab(1), footer=30),
+    _command("previous-tab", ("ctrl+left", "[", "shift+tab"), "previous tab", "Previous tab",
+             "View", lambda screen: screen.step_tab(-1)),
+    _command("copy", ("y",), "copy", "Copy the value on the line, or the prompt of the turn",
+             "View", lambda screen: screen.copy(), footer=40, available=_can_copy),
+    _command("fold", ("o",), "fold", "Fold or unfold", "View",
+             lambda screen: screen.fold(), footer=50, available=_can_fold),
+    _command("help", ("?", "f1"), "keys", "Show the keys of the details", "General",
+             lambda screen: screen.show_help(), footer=99),
+    _command("close", ("escape", "q", "d"), "close", "Close the details", "General",
+             lambda screen: screen.close(), footer=60),
+)
