@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from store.system.streams import guard_streams
-from tui.cli import COMMAND_NAMES
 from tui.kit.glyphs import ascii_only
+from tui.words.commands import COMMAND_NAMES
 
 USAGE = 2
 NO_TERMINALS = ("", "dumb", "unknown")

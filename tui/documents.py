@@ -13,8 +13,8 @@ from store.exports.registry import FORMATS
 from store.sources.base.protocol import ServerSource, Source
 from store.sources.registry import all_sources
 from store.system.streams import guard_streams
-from tui.cli import COMMANDS
 from tui.keys.registry import key_table
+from tui.words.commands import COMMANDS
 
 
 def command_table() -> str:

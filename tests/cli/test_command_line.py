@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tui.cli import COMMAND_NAMES, command_in
+from tui.cli import command_in
+from tui.words.commands import COMMAND_NAMES
 
 START = "import sys; from tui.cli import main; sys.exit(main(sys.argv[1:]))"
 

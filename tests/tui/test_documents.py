@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from store.sources.registry import all_sources
-from tui.cli import COMMANDS
 from tui.documents import TABLES, filled
 from tui.keys.registry import COMMANDS as APP_COMMANDS
+from tui.words.commands import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = {

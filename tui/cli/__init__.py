@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from store.system.streams import NAMES, guard_streams, silence_streams
 from tui.kit.glyphs import ascii_only
+from tui.words.commands import COMMANDS, near_command
 
 if TYPE_CHECKING:
     import argparse
@@ -21,32 +22,6 @@ if TYPE_CHECKING:
 
     from store.errors import Ambiguous
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "sync": ("tui.cli.sync", "read the sessions of your agents into the store"),
-    "sources": ("tui.cli.sources", "show where sessions are looked for and what was found"),
-    "sessions": ("tui.cli.sessions", "list sessions"),
-    "show": ("tui.cli.show", "print a session as a transcript"),
-    "export": ("tui.cli.export", "write a session as JSON, Markdown or an agent's file"),
-    "import": ("tui.cli.imports", "import exported sessions"),
-    "fork": ("tui.cli.fork", "copy a session up to a message into a new one"),
-    "rewind": ("tui.cli.rewind", "hide the messages after one"),
-    "restore": ("tui.cli.restore", "show the messages that a rewind hid"),
-    "archive": ("tui.cli.archive", "archive sessions"),
-    "unarchive": ("tui.cli.unarchive", "restore archived sessions"),
-    "rename": ("tui.cli.rename", "rename a session"),
-    "star": ("tui.cli.star", "star sessions"),
-    "tag": ("tui.cli.tag", "tag a session"),
-    "undo": ("tui.cli.undo", "undo the last change"),
-    "redo": ("tui.cli.redo", "redo what was undone"),
-    "stats": ("tui.cli.stats", "print tokens and cost, each answer counted once"),
-    "tree": ("tui.cli.tree", "print sessions with their forks and subagents"),
-    "resume": ("tui.cli.resume", "resume a session in its agent"),
-    "record": ("tui.cli.record", "record a UI message stream from stdin into the store"),
-    "forget": ("tui.cli.forget", "remove sessions permanently"),
-}
-"""Module and one line of help, by command."""
-
-COMMAND_NAMES = tuple(COMMANDS)
 _HELP = """\
 usage: backscroll [TARGET] [--store PATH] [--demo]
        backscroll COMMAND ...
@@ -124,13 +99,6 @@ def _run(argv: Sequence[str]) -> int:
         return int(end.code or 0)
     options.parser, options.arguments = parser, arguments
     return _guarded(command, options)
-
-
-def near_command(word: str) -> str | None:
-    """Return the command whose name is most like a word, or None."""
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(word, COMMAND_NAMES, n=1)), None)
 
 
 def _without_command(argv: Sequence[str]) -> int:

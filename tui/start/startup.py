@@ -154,7 +154,7 @@ def _open_target(target: str, store: str | None) -> Library:
 def _unopened(target: str, found: OpeningTarget) -> str:
     """Return why a target cannot be opened; a word that is no file may be a mistyped command."""
     if found.kind == "missing" and target.replace("-", "").isalpha():
-        near = import_module("tui.cli").near_command(target)
+        near = import_module("tui.words.commands").near_command(target)
         hint = f"Did you mean `backscroll {near}`?" if near else "See `backscroll --help`."
         return f"no command, file or folder is called {target!r}. {hint}"
     return found.message or f"{target} cannot be opened"

@@ -1,0 +1,37 @@
+"""The names of the commands of the command line, and what each does in a line."""
+
+from __future__ import annotations
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "sync": ("tui.cli.sync", "read the sessions of your agents into the store"),
+    "sources": ("tui.cli.sources", "show where sessions are looked for and what was found"),
+    "sessions": ("tui.cli.sessions", "list sessions"),
+    "show": ("tui.cli.show", "print a session as a transcript"),
+    "export": ("tui.cli.export", "write a session as JSON, Markdown or an agent's file"),
+    "import": ("tui.cli.imports", "import exported sessions"),
+    "fork": ("tui.cli.fork", "copy a session up to a message into a new one"),
+    "rewind": ("tui.cli.rewind", "hide the messages after one"),
+    "restore": ("tui.cli.restore", "show the messages that a rewind hid"),
+    "archive": ("tui.cli.archive", "archive sessions"),
+    "unarchive": ("tui.cli.unarchive", "restore archived sessions"),
+    "rename": ("tui.cli.rename", "rename a session"),
+    "star": ("tui.cli.star", "star sessions"),
+    "tag": ("tui.cli.tag", "tag a session"),
+    "undo": ("tui.cli.undo", "undo the last change"),
+    "redo": ("tui.cli.redo", "redo what was undone"),
+    "stats": ("tui.cli.stats", "print tokens and cost, each answer counted once"),
+    "tree": ("tui.cli.tree", "print sessions with their forks and subagents"),
+    "resume": ("tui.cli.resume", "resume a session in its agent"),
+    "record": ("tui.cli.record", "record a UI message stream from stdin into the store"),
+    "forget": ("tui.cli.forget", "remove sessions permanently"),
+}
+"""Module and one line of help, by command."""
+
+COMMAND_NAMES = tuple(COMMANDS)
+
+
+def near_command(word: str) -> str | None:
+    """Return the command whose name is most like a word, or None."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(word, COMMAND_NAMES, n=1)), None)
