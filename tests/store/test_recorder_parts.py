@@ -5,7 +5,9 @@ from __future__ import annotations
 from store.ids import IdMinter
 from store.recorder.message import Messages
 from store.recorder.odd_chunks import OddChunks
+from store.recorder.queue import fire
 from store.recorder.session_state import SessionState
+from tests.store.talks import Talk
 
 
 def test_a_session_is_written_once_and_again_after_a_failure() -> None:
@@ -41,3 +43,12 @@ def test_messages_have_rising_times_and_the_ids_that_were_reserved() -> None:
     one, two = messages.new(name), messages.new("other")
     assert one.id == name and two.id != "other"
     assert one.created_at < two.created_at == messages.newest_at
+
+
+def test_a_fired_message_is_the_last_one_where_the_clock_is_behind(own_talk: Talk) -> None:
+    session = own_talk.session()
+    queued, newest = (own_talk.message(session, "user", words) for words in ("one", "two"))
+    at = fire(own_talk.db, session, queued, at=1)
+    found = own_talk.db.connection.execute(
+        "SELECT id, created_at FROM chat_messages ORDER BY created_at").fetchall()
+    assert [row[0] for row in found] == [newest, queued] and found[-1][1] == at
