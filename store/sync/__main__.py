@@ -24,7 +24,7 @@ from store.sources import registry
 from store.sync.engine import Sync
 from store.sync.jsontext import json_text
 from store.sync.progress import Progress, Summary
-from store.sync.roots import take_over
+from store.sync.roots import roots_from_arguments
 from store.sync.settings import Settings
 from store.sync.stopping import Stop
 from store.sync.targets import StoreTarget, Target, classify, default_targets
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.until_stdin_closes:
         threading.Thread(target=_stop_with_parent, args=(stop,), daemon=True).start()
     try:
-        options.roots = take_over(options.roots)
+        options.roots = roots_from_arguments(options.roots)
         if options.watch:
             _watch(options, stop)
             return 0

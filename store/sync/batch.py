@@ -14,7 +14,7 @@ from store.sync.jsontext import clean
 from store.sync.locking import transaction
 from store.sync.reading import ReadUnit
 from store.sync.units import Job
-from store.sync.writer import FORGOTTEN, Written, can_go_on, trim_changes, write_prepared
+from store.sync.writer import FORGOTTEN, Written, can_continue, trim_changes, write_prepared
 from store.system.clock import Clock
 
 BATCH_BYTES = 4 << 20
@@ -130,7 +130,7 @@ def write_batch(database: Database, batch: Batch, clock: Clock) -> Outcome:
 def _can_be_written(database: Database, result: ReadUnit) -> bool:
     """Return whether a step's session is stored so far; for a first step, that it is not."""
     if result.goes_on:
-        return all(can_go_on(database, one) for one in result.sessions if one.first_record)
+        return all(can_continue(database, one) for one in result.sessions if one.first_record)
     return not result.more or not any(
         reading_states.is_there(database, one.id) for one in result.sessions
     )

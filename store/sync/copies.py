@@ -29,7 +29,7 @@ _Mark = tuple[str, int, str]
 """Source id, time and text of a message; in some sources the id is only the position."""
 
 
-def as_stored(
+def session_to_write(
     connection: sqlite3.Connection, prepared: PreparedSession, read_from: Collection[str]
 ) -> PreparedSession | None:
     """Return the session to write for a file, or None if it adds nothing.
@@ -61,13 +61,13 @@ def as_stored(
         return prepared
     own = frozenset(_marks(prepared))
     if own == stored:
-        return prepared if _tells_more(connection, prepared, path) else None
+        return prepared if _is_preferred(connection, prepared, path) else None
     if own < stored:
         return None
     return prepared if stored < own else _copy(prepared, stored, prepared.path)
 
 
-def _tells_more(connection: sqlite3.Connection, prepared: PreparedSession, path: str) -> bool:
+def _is_preferred(connection: sqlite3.Connection, prepared: PreparedSession, path: str) -> bool:
     """Return whether this file, not the stored one, should be the session's file.
 
     The messages are the same, but one file may be truncated within the last answer. Of equal

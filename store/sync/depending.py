@@ -31,7 +31,7 @@ Where = tuple[str, str, str]
 class News:
     """The name of a new or changed fact, and the unit that provides it."""
 
-    teller: Where
+    provider: Where
     name: str
 
 
@@ -50,7 +50,7 @@ class LookedAt:
 
     _now: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
-    def is_as(self, path: str, inode: int, size: int, mtime_ns: int) -> bool:
+    def is_unchanged(self, path: str, inode: int, size: int, mtime_ns: int) -> bool:
         """Return whether a file or folder is unchanged.
 
         Args:
@@ -78,7 +78,7 @@ def with_moved_files(database: Database, kind: str, root: Root) -> set[str]:
         "SELECT key, path, inode, size, mtime_ns FROM unit_files WHERE kind = ? AND root = ?",
         (kind, clean(str(root))),
     ):
-        if key not in moved and not now.is_as(path, inode, size, mtime_ns):
+        if key not in moved and not now.is_unchanged(path, inode, size, mtime_ns):
             moved.add(key)
     return moved
 
@@ -159,7 +159,7 @@ def waiting_for(database: Database, news: Sequence[News]) -> dict[Where, list[Ne
     """Return the units that want new facts of others, each with those facts."""
     by_kind: dict[str, list[News]] = {}
     for one in news:
-        by_kind.setdefault(one.teller[0], []).append(one)
+        by_kind.setdefault(one.provider[0], []).append(one)
     found: dict[Where, list[News]] = {}
     for kind, told in by_kind.items():
         hashes: dict[bytes, list[News]] = {}
@@ -170,7 +170,8 @@ def waiting_for(database: Database, news: Sequence[News]) -> dict[Where, list[Ne
         ):
             where = (kind, root, key)
             wanted = [
-                one for each in _among(names, hashes) for one in hashes[each] if one.teller != where
+                one for each in _among(names, hashes) for one in hashes[each]
+                if one.provider != where
             ]
             if wanted:
                 found[where] = wanted

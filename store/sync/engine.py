@@ -16,17 +16,17 @@ from store.engine.database import Database
 from store.engine.server_url import Root
 from store.sources.base.protocol import Problem, Unit
 from store.sync import depending, problems, units
+from store.sync.aliases import known_path
 from store.sync.batch import BULK_PRAGMAS, Batch, Outcome, write_batch
 from store.sync.depending import News, Where
 from store.sync.forget import delete_sessions
 from store.sync.jsontext import clean
-from store.sync.library import look_into_library
-from store.sync.locking import alone, transaction
+from store.sync.library import connect_library
+from store.sync.locking import sync_lock, transaction
 from store.sync.long_units import read_in_steps
 from store.sync.progress import Meter, Progress, Summary
 from store.sync.reading import ReadUnit, leave_out, path_of
 from store.sync.roots import identity, may_be_there, units_of, why_unreadable
-from store.sync.second_names import known_name
 from store.sync.settings import BULK_UNITS, Settings
 from store.sync.targets import Target
 from store.sync.units import Job
@@ -56,7 +56,7 @@ def each_target_once(database: Database, targets: Sequence[Target]) -> list[Targ
     """Return the targets without duplicates, each root by the path that the store knows."""
     found: dict[tuple[str, str], Target] = {}
     for one in targets:
-        root = known_name(database, one.source.kind, one.root)
+        root = known_path(database, one.source.kind, one.root)
         found.setdefault((one.source.kind, identity(root)), Target(one.source, root))
     return list(found.values())
 
@@ -103,7 +103,7 @@ class Sync:
         """
         started = time.monotonic()
         if self.settings.exclusive:
-            with alone(self.database.path, self.stopped, self._waiting) as mine:
+            with sync_lock(self.database.path, self.stopped, self._waiting) as mine:
                 self.progress.waiting = False
                 if mine:
                     self._run(targets)
@@ -122,7 +122,7 @@ class Sync:
         targets = each_target_once(self.database, targets)
         self.targets = self.targets or targets
         for target in targets:
-            look_into_library(target.source, self.database)
+            connect_library(target.source, self.database)
         jobs: list[Job] = []
         for target in targets:
             jobs.extend(self.list_moved(target))
@@ -158,11 +158,11 @@ class Sync:
         roots = {(t.source.kind, clean(str(t.root))): t for t in self.targets}
         for source in {id(t.source): t.source for t in self.targets}.values():
             # The files beside the units may have changed since they were read.
-            look_into_library(source, self.database)
+            connect_library(source, self.database)
         jobs: list[Job] = []
         for where, told in depending.waiting_for(self.database, news).items():
             # Facts of the same root were already visible when this unit was read in this run.
-            if where in self._read and all(one.teller[:2] == where[:2] for one in told):
+            if where in self._read and all(one.provider[:2] == where[:2] for one in told):
                 continue
             target = roots.get(where[:2])
             unit = self._unit(target, where[2]) if target is not None else None

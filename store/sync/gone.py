@@ -32,7 +32,7 @@ from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
 _STAMPED = len("msg_") + 12
 """Characters of an id before its tail."""
 
-_OURS = ("source", "user", "backscroll", "hidden_at", "inherited_from")
+_NOT_FROM_SOURCE = ("source", "user", "backscroll", "hidden_at", "inherited_from")
 """Keys of a message's metadata that sync and the user set, not the source."""
 
 
@@ -92,9 +92,9 @@ def merged(
     """
     stored = _stored_blocks(connection, prepared.id)
     kept_before = any(first >= KEPT_FROM for first in stored)
-    names_tell = prepared.keeps_records or not (prepared.names_count or prepared.inherited)
+    ids_are_reliable = prepared.keeps_records or not (prepared.names_count or prepared.inherited)
     if (
-        names_tell and not kept_before
+        ids_are_reliable and not kept_before
         and grew(stored, prepared) and not _misses(connection, prepared)
     ):  # fmt: skip
         return Merged(prepared)
@@ -418,7 +418,7 @@ class _Merge:
             if match is None or index >= len(old.records) - 1:
                 continue
             entry, at = self._entries[places[match][0]], places[match][1]
-            if self._tells_less(self._digests_of(entry, at), old.records[index]):
+            if self._has_lost_records(self._digests_of(entry, at), old.records[index]):
                 entry.parts[at] = (*entry.parts[at][:4], *old.parts[index][4:])
                 if entry.groups is not None:
                     entry.groups[at] = self._numbers([old.groups[index]])[0]
@@ -427,9 +427,9 @@ class _Merge:
         entry = self._entries[old.now[0]]
         now = {self._digest_of(n) for place in old.now for g in self._entries[place].groups or ()
                for n in g}  # fmt: skip
-        if not found and not self._tells_less(now, before):
+        if not found and not self._has_lost_records(now, before):
             return False
-        entry.row = (*entry.row[:3], _more_told(entry.row[3], old.metadata), *entry.row[4:])
+        entry.row = (*entry.row[:3], _with_lost_values(entry.row[3], old.metadata), *entry.row[4:])
         lost = [n for n in old.groups[-1] if self._digests.get(n) in self._lost - now]
         if entry.groups is not None:
             there = {number for group in entry.groups for number in group}
@@ -455,7 +455,7 @@ class _Merge:
         entry.row = (*entry.row[:3], json_text({**said, "usage": before}), *entry.row[4:])
         return True
 
-    def _tells_less(self, now: Collection[bytes], before: Collection[bytes]) -> bool:
+    def _has_lost_records(self, now: Collection[bytes], before: Collection[bytes]) -> bool:
         """Return whether only some of the earlier records are left and the others are lost."""
         return bool(now) and set(now) < set(before) and set(before) - set(now) <= self._lost
 
@@ -725,10 +725,11 @@ def _matches(before: Sequence[PartTuple], now: Sequence[PartTuple]) -> list[int 
     return found
 
 
-def _more_told(text: str, before: Mapping[str, Any]) -> str:
+def _with_lost_values(text: str, before: Mapping[str, Any]) -> str:
     """Return ``metadata_json`` with the values that came from lost records."""
     said = orjson.loads(text)
-    more = {key: value for key, value in before.items() if key not in said and key not in _OURS}
+    kept = {*said, *_NOT_FROM_SOURCE}
+    more = {key: value for key, value in before.items() if key not in kept}
     if "usage" in before:
         more["usage"] = before["usage"]
     return json_text({**said, **more})

@@ -23,8 +23,8 @@ from store.sources import registry
 from store.sources.base.protocol import Source
 from store.sync.batch import BULK_PRAGMAS, Batch, write_batch
 from store.sync.frames import Failed, ReadsNow, Start, Task, Wrote, receive, send
-from store.sync.library import look_into_library
-from store.sync.locking import turn
+from store.sync.library import connect_library
+from store.sync.locking import write_turn
 from store.sync.long_units import read_in_steps
 from store.sync.reading import leave_out
 from store.sync.units import Job
@@ -63,7 +63,7 @@ class Helper:
         """
         self._sources = {source.kind: source for source in registry.all_sources()}
         for source in self._sources.values():
-            look_into_library(source, self.database)
+            connect_library(source, self.database)
         while True:
             try:
                 task = self.tasks.get(block=not self._numbers)
@@ -97,7 +97,7 @@ class Helper:
     def _write(self) -> None:
         batch, numbers = self._batch, self._numbers
         self._batch, self._numbers = Batch(self.start.keep_deleted), []
-        with turn(self.database.path):
+        with write_turn(self.database.path):
             outcome = write_batch(self.database, batch, system_clock)
         number_of = {id(job): n for (job, _), n in zip(batch.units, numbers, strict=True)}
         again = [(number_of[id(job)], stored) for job, stored in outcome.overtaken]

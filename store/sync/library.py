@@ -47,7 +47,7 @@ class StoredLibrary:
         return [Fact(*row) for row in sorted(set(rows))]
 
 
-def look_into_library(source: Source, database: Database) -> None:
+def connect_library(source: Source, database: Database) -> None:
     """Give a source access to the stored sessions, if it uses them."""
     if isinstance(source, LibraryUser):
         source.use_library(StoredLibrary(database, source.kind))

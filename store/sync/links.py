@@ -107,7 +107,7 @@ def continued_fork(connection: sqlite3.Connection, session_id: str) -> Continued
     return ContinuedFork(row[0], row[1], row[2], title if isinstance(title, str) else None, marks)
 
 
-def put_away(connection: sqlite3.Connection, session_id: str, now: int) -> str | None:
+def archive_continued_fork(connection: sqlite3.Connection, session_id: str, now: int) -> str | None:
     """Archive the fork that a new session continues, so that lists show only one of them.
 
     Args:
@@ -175,7 +175,7 @@ def resolve(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
     return _without_loop(connection, (prepared.created_at, prepared.id), found)
 
 
-def standing(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
+def stored_links(connection: sqlite3.Connection, prepared: PreparedSession) -> Links:
     """Return a session's stored links if its references are unchanged, else resolve them."""
     row = connection.execute(
         "SELECT s.parent_id, s.parent_message_id, l.pending FROM session_links l "
@@ -188,7 +188,7 @@ def standing(connection: sqlite3.Connection, prepared: PreparedSession) -> Links
     return Links(row[0], row[1], pending=bool(row[2]))
 
 
-def record(connection: sqlite3.Connection, prepared: PreparedSession, links: Links) -> None:
+def save(connection: sqlite3.Connection, prepared: PreparedSession, links: Links) -> None:
     """Store what a session refers to, for when its parent is written.
 
     Args:

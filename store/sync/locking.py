@@ -28,7 +28,9 @@ POLL_S = 0.1
 
 
 @contextlib.contextmanager
-def alone(store: Path, stopped: Callable[[], bool], waiting: Callable[[], None]) -> Iterator[bool]:
+def sync_lock(
+    store: Path, stopped: Callable[[], bool], waiting: Callable[[], None]
+) -> Iterator[bool]:
     """Hold the store's sync lock; yields False if stopped before acquiring it.
 
     Args:
@@ -58,7 +60,7 @@ def _open_lock(store: Path, suffix: str) -> int:
 
 
 @contextlib.contextmanager
-def only_watcher(
+def watcher_lock(
     store: Path, scope: str, stop: Stop, standing_by: Callable[[], None]
 ) -> Iterator[bool]:
     """Hold the lock of a store's watcher; yields False if stopped before acquiring it.
@@ -112,7 +114,7 @@ def _wait_for(descriptor: int, stop: Stop) -> bool:
 
 
 @contextlib.contextmanager
-def turn(store: Path) -> Iterator[None]:
+def write_turn(store: Path) -> Iterator[None]:
     """Hold the lock by which the helpers of one sync take turns to write.
 
     A waiter is woken at once, whereas SQLite polls its own lock every tens of milliseconds.

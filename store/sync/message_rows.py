@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from store.engine.database import Database
-from store.sync import keeping, links
+from store.sync import links, user_overrides
 from store.sync.session_rows import MessageTuple, PartTuple, PreparedSession
 
 INSERT_MESSAGE = (
@@ -111,7 +111,7 @@ def _write_parts(
     for part in prepared.parts:
         before = stored.pop(part[0], None)
         if before is not None and before != part and keep_links and _same_part(before, part):
-            part = (*part[:5], keeping.part_data(part[5], before[5]), *part[6:])
+            part = (*part[:5], user_overrides.part_data(part[5], before[5]), *part[6:])
         if before != part:
             different.append(part)
     connection.executemany("DELETE FROM chat_parts WHERE id = ?", ((one,) for one in stored))
@@ -166,6 +166,6 @@ def _linked(
     for position, row in enumerate(prepared.messages):
         copied_from = originals.get(prepared.inherited.get(position, ""))
         stored = texts.get(row[0])
-        metadata = keeping.message_metadata(row[3], stored, copied_from)
+        metadata = user_overrides.message_metadata(row[3], stored, copied_from)
         result.append(row if metadata is row[3] else (*row[:3], metadata, *row[4:]))
     return result

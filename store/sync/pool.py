@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from store.errors import StoreError
 from store.sync.batch import BATCH_BYTES, Outcome
 from store.sync.children import child_environment
-from store.sync.dealing import Dealer
 from store.sync.frames import Failed, Frame, ReadsNow, Start, Task, Wrote, receive, send
+from store.sync.scheduling import Scheduler
 from store.sync.settings import BULK_UNITS
 from store.sync.units import Job
 from store.system.programs import PIPE, CommandLine, TooSlow
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 BULK_BYTES = 24 << 20
 """Below this many bytes no helpers are started: starting them takes as long as the work."""
-DEALT_BYTES = 2 * BATCH_BYTES
+ASSIGNED_BYTES = 2 * BATCH_BYTES
 """Source bytes of unwritten tasks that each helper is kept supplied with."""
 MOST_DEATHS = 3
 """A sync fails when this many helpers in a row end while reading no unit."""
@@ -81,10 +81,10 @@ class Pool:
     settings: Settings
     stopped: Callable[[], bool]
     _helpers: list[_Helper] = field(default_factory=list)
-    _heard: queue.SimpleQueue[tuple[_Helper, Frame | None]] = field(
+    _received: queue.SimpleQueue[tuple[_Helper, Frame | None]] = field(
         default_factory=queue.SimpleQueue
     )
-    _waiting: Dealer = field(default_factory=lambda: Dealer(()))
+    _waiting: Scheduler = field(default_factory=lambda: Scheduler(()))
     _deaths: int = 0
 
     def work(self, jobs: list[Job]) -> Iterator[Done]:
@@ -93,7 +93,7 @@ class Pool:
         Raises:
             StoreError: A helper cannot write to the store, or helpers keep ending early.
         """
-        self._waiting = Dealer(
+        self._waiting = Scheduler(
             Task(number, job.source.kind, job.root, job.unit, job.stored, job.attempts, job.whole)
             for number, job in enumerate(jobs)
         )
@@ -103,9 +103,9 @@ class Pool:
                 if self.stopped():
                     break
                 for helper in self._helpers:
-                    helper.deal(self._waiting)
+                    helper.assign(self._waiting)
                 with contextlib.suppress(queue.Empty):
-                    yield from self._take(*self._heard.get(timeout=POLL_S), jobs)
+                    yield from self._take(*self._received.get(timeout=POLL_S), jobs)
             yield from self._end(jobs)
         finally:
             for helper in self._helpers:
@@ -116,7 +116,7 @@ class Pool:
         start = Start(
             self.store, settings.keep_originals, settings.excludes, settings.keep_deleted
         )
-        return _Helper(start, self._heard)
+        return _Helper(start, self._received)
 
     def _take(self, helper: _Helper, frame: Frame | None, jobs: list[Job]) -> Iterator[Done]:
         if isinstance(frame, ReadsNow):
@@ -127,9 +127,9 @@ class Pool:
         elif isinstance(frame, Failed):
             raise StoreError(frame.message)
         elif helper in self._helpers and not self.stopped():
-            yield from self._bury(helper, jobs)
+            yield from self._replace_helper(helper, jobs)
 
-    def _bury(self, helper: _Helper, jobs: list[Job]) -> Iterator[Done]:
+    def _replace_helper(self, helper: _Helper, jobs: list[Job]) -> Iterator[Done]:
         """Replace a helper that ended; the unit that it was reading is reported as lost."""
         lost = helper.given.pop(helper.at, None) if helper.at is not None else None
         self._deaths += lost is None
@@ -144,11 +144,11 @@ class Pool:
     def _end(self, jobs: list[Job]) -> Iterator[Done]:
         """End the helpers and yield what they had still written."""
         for helper in self._helpers:
-            helper.hang_up()
+            helper.close_stdin()
         for helper in self._helpers:
             helper.wait()
-        while not self._heard.empty():
-            helper, frame = self._heard.get()
+        while not self._received.empty():
+            helper, frame = self._received.get()
             if isinstance(frame, Wrote):
                 yield _done(helper, frame, jobs)
 
@@ -169,26 +169,26 @@ class _Helper:
     """
 
     def __init__(
-        self, start: Start, heard: queue.SimpleQueue[tuple[_Helper, Frame | None]]
+        self, start: Start, received: queue.SimpleQueue[tuple[_Helper, Frame | None]]
     ) -> None:
         self._process = start_program(
             COMMAND, environment=child_environment(), stdin=PIPE, stdout=PIPE
         )
         self.given: dict[int, Task] = {}
         self.at: int | None = None
-        self._heard = heard
+        self._received = received
         self._say(start)
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
-    def deal(self, waiting: Dealer) -> None:
+    def assign(self, waiting: Scheduler) -> None:
         """Assign waiting tasks to this helper until it has enough."""
-        while waiting and self._dealt_bytes() < DEALT_BYTES:
+        while waiting and self._assigned_bytes() < ASSIGNED_BYTES:
             task = waiting.next(self)
             self.given[task.number] = task
             self._say(task)
 
-    def _dealt_bytes(self) -> int:
+    def _assigned_bytes(self) -> int:
         return sum(task.unit.size for task in self.given.values())
 
     def _say(self, frame: Frame) -> None:
@@ -197,7 +197,7 @@ class _Helper:
         with contextlib.suppress(BrokenPipeError):
             send(self._process.stdin, frame)
 
-    def hang_up(self) -> None:
+    def close_stdin(self) -> None:
         """Close the helper's stdin, which ends it after its running transaction."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
@@ -213,7 +213,7 @@ class _Helper:
         """Kill the process; a running transaction is rolled back."""
         self._process.kill()
         self._process.wait()
-        self.hang_up()
+        self.close_stdin()
         self._listener.join()
         assert self._process.stdout is not None
         self._process.stdout.close()
@@ -222,5 +222,5 @@ class _Helper:
         assert self._process.stdout is not None
         frame: Frame | None = None
         while (frame := receive(self._process.stdout)) is not None:
-            self._heard.put((self, frame))
-        self._heard.put((self, None))
+            self._received.put((self, frame))
+        self._received.put((self, None))

@@ -16,7 +16,7 @@ from store.engine.server_url import Root, ServerTrouble, ServerUrl
 from store.errors import StoreError
 from store.sync.children import child_environment
 from store.sync.progress import Progress, Summary
-from store.sync.roots import handed_over
+from store.sync.roots import passwords_for_child
 from store.system.programs import CommandLine, start_piped
 
 NICE = 5
@@ -198,6 +198,6 @@ async def start_sync(
     for target in targets:
         command = command.operand(str(target))
     process = await start_piped(
-        command, environment=child_environment() | handed_over(targets), limit=LINE_LIMIT
+        command, environment=child_environment() | passwords_for_child(targets), limit=LINE_LIMIT
     )
     return SyncProcess(process)

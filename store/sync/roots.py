@@ -21,10 +21,10 @@ from store.sources.base.protocol import (
     Source,
     Unit,
 )
-from store.sync.second_names import each_once
+from store.sync.aliases import each_once
 from store.system.paths import resolved
 
-HANDED_OVER = "BACKSCROLL_SERVERS"
+SERVERS_VARIABLE = "BACKSCROLL_SERVERS"
 """Environment variable that passes URLs with passwords to a child process, since other users
 can see its arguments."""
 
@@ -147,23 +147,23 @@ class ServerFollower:
         return self._source.read_on(self._url, unit)
 
 
-def handed_over(roots: Iterable[Root]) -> dict[str, str]:
+def passwords_for_child(roots: Iterable[Root]) -> dict[str, str]:
     """Return the environment variable that passes server passwords to a child process."""
     full = {root.text: root.dsn for root in roots if isinstance(root, ServerUrl)}
-    return {HANDED_OVER: orjson.dumps(full).decode()} if full else {}
+    return {SERVERS_VARIABLE: orjson.dumps(full).decode()} if full else {}
 
 
-def take_over(names: Iterable[str]) -> list[Root]:
+def roots_from_arguments(names: Iterable[str]) -> list[Root]:
     """Return the roots of a child's arguments, with passwords from the environment.
 
     Raises:
         StoreError: The environment variable is not JSON.
     """
-    text = os.environ.pop(HANDED_OVER, "{}")
+    text = os.environ.pop(SERVERS_VARIABLE, "{}")
     try:
         full: dict[str, str] = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise StoreError(f"the environment variable {HANDED_OVER} is not valid JSON") from error
+        raise StoreError(f"the variable {SERVERS_VARIABLE} is not valid JSON") from error
     found = []
     for name in names:
         root = as_root(name)

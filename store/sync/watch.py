@@ -23,13 +23,13 @@ from store.errors import StoreError
 from store.sources.base.protocol import ActivitySource, FollowedSource, Problem, Unit
 from store.sync import depending, units
 from store.sync.engine import Sync, each_target_once
-from store.sync.locking import only_watcher
+from store.sync.locking import watcher_lock
 from store.sync.progress import Progress
 from store.sync.settings import Settings
 from store.sync.stopping import Stop
 from store.sync.targets import Target
 from store.sync.units import Job
-from store.sync.watch_activity import ActivityBoard, Attendance
+from store.sync.watch_activity import ActivityBoard, ProcessFinder
 from store.sync.watch_events import Events
 from store.sync.watch_pace import Pace
 from store.sync.watch_paths import WatchedPaths
@@ -81,7 +81,7 @@ class Watch:
     _polls: ServerPolls = field(default_factory=ServerPolls)
     _silent: dict[Target, str] = field(default_factory=dict)
     _looked_into: dict[str, float] = field(default_factory=dict)
-    _attendance: Attendance | None = None
+    _process_finder: ProcessFinder | None = None
     _recent: RecentFiles = field(default_factory=RecentFiles)
     _paths: WatchedPaths = field(default_factory=WatchedPaths)
     _first: bool = True
@@ -97,12 +97,12 @@ class Watch:
         """
         path, self._file = self.database.path, _identity(self.database)
         standby = lambda: self.say({"event": "standby"})  # noqa: E731
-        with only_watcher(path, self.scope, self.stop, standby) as mine:
+        with watcher_lock(path, self.scope, self.stop, standby) as mine:
             if not mine:
                 return
             board = ActivityBoard(self.database, self.clock)
             board.clear()
-            self._attendance = Attendance(board)
+            self._process_finder = ProcessFinder(board)
             try:
                 while not self.stop.is_set():
                     self._follow(board)
@@ -124,7 +124,7 @@ class Watch:
             self._polls = ServerPolls(targets)
             for target in targets:
                 self._show_activity(board, target)
-            self._attend(start=True)
+            self._find_processes(start=True)
             self.say({"event": "watching"})
             ticked = looked = time.monotonic()
             while not self.stop.is_set():
@@ -184,7 +184,7 @@ class Watch:
             if not board.is_empty:
                 for target in targets:
                     self._show_activity(board, target)
-            self._attend()
+            self._find_processes()
         return self.targets() == self._named and events.are_current(folders_of(targets))
 
     def _take(
@@ -283,12 +283,12 @@ class Watch:
             for session, state in board.show(source.kind, root, source.running(root)):
                 self._say_activity(session, state)
 
-    def _attend(self, *, start: bool = False) -> None:
+    def _find_processes(self, *, start: bool = False) -> None:
         """Look for the processes of sessions that seem to be running."""
-        if self._attendance is not None:
+        if self._process_finder is not None:
             if start:
-                self._attendance.start()
-            for session, state in self._attendance.look():
+                self._process_finder.start()
+            for session, state in self._process_finder.look():
                 self._say_activity(session, state)
 
     def _say_activity(self, session: str, state: str | None) -> None:
@@ -297,8 +297,8 @@ class Watch:
     def _say_changed(self, changed: Sequence[str]) -> None:
         if changed:
             names = list(dict.fromkeys(changed))
-            if self._attendance is not None:
-                self._attendance.moved(names)
+            if self._process_finder is not None:
+                self._process_finder.moved(names)
             self.say(
                 {"event": "synced", "synced": len(names), "session": names[-1], "at": self.clock()}
             )

@@ -154,7 +154,7 @@ class ActivityBoard:
 
 
 @dataclass(slots=True)
-class Attendance:
+class ProcessFinder:
     """Finds the processes of sessions whose agents do not record them.
 
     Attributes:

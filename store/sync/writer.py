@@ -14,7 +14,7 @@ from store.engine.database import Database
 from store.engine.schema import REQUIRED_COLUMNS
 from store.rows import UNKNOWN_MODEL
 from store.sources.base.drafts import SessionDraft
-from store.sync import copies, gone, keeping, links
+from store.sync import copies, gone, links, user_overrides
 from store.sync.blocks import write_attachments, write_blocks, write_blocks_from
 from store.sync.grown import what_differs
 from store.sync.jsontext import json_text
@@ -104,7 +104,7 @@ def write_prepared(
     reason = _forgotten(database, prepared)
     if reason is not None:
         return Written(prepared.id, skipped=reason)
-    stored = copies.as_stored(connection, prepared, read_from)
+    stored = copies.session_to_write(connection, prepared, read_from)
     if stored is None:
         return Written(prepared.id, skipped="all of it was read from another file")
     if stored is not prepared:
@@ -137,12 +137,12 @@ def write_prepared(
     if prepared.blocks or not new:
         write_blocks(connection, prepared.id, prepared.blocks)
     files = write_attachments(connection, prepared.id, prepared.attachments)
-    links.record(connection, prepared, found)
+    links.save(connection, prepared, found)
     written = Written(prepared.id, new=new, moved=_has_moved(known, prepared))
     if new or moved or touched or files:
         log_changes(database, prepared.id, () if new else touched, clock)
         written.changed.append(prepared.id)
-    fork = links.put_away(connection, prepared.id, clock()) if new else None
+    fork = links.archive_continued_fork(connection, prepared.id, clock()) if new else None
     if fork is not None:
         log_changes(database, fork, (), clock)
         written.changed.append(fork)
@@ -171,7 +171,7 @@ def _relink_calls(
         written.changed.append(child)
 
 
-def can_go_on(database: Database, prepared: PreparedSession) -> bool:
+def can_continue(database: Database, prepared: PreparedSession) -> bool:
     """Return whether the stored part before a session's new messages is unchanged."""
     connection = database.connection
     if _forgotten(database, prepared) is not None:
@@ -194,7 +194,7 @@ def _write_added(
     a queued prompt that was sent.
     """
     connection = database.connection
-    found = links.standing(connection, prepared)
+    found = links.stored_links(connection, prepared)
     _, moved = _write_session_row(database, prepared, found, keep_gone, same_mapping)
     _write_prompts(database, prepared)
     stored = _stored_from(connection, prepared)
@@ -205,7 +205,7 @@ def _write_added(
     if prepared.records:
         write_blocks_from(connection, prepared.id, prepared.first_record, prepared.records)
     files = write_attachments(connection, prepared.id, prepared.attachments)
-    links.record(connection, prepared, found)
+    links.save(connection, prepared, found)
     written = Written(prepared.id)
     if moved or touched or files:
         log_changes(database, prepared.id, touched, clock)
@@ -276,7 +276,7 @@ def _write_grown(
     )
     write_blocks(connection, prepared.id, prepared.blocks)
     files = write_attachments(connection, prepared.id, grown.attachments)
-    links.record(connection, prepared, found)
+    links.save(connection, prepared, found)
     written = Written(prepared.id)
     if moved or touched or files:
         log_changes(database, prepared.id, touched, clock)
@@ -388,7 +388,8 @@ def _write_session_row(
     workspace, model = prepared.workspace_root, prepared.model_json
     if stored is not None:
         permissions, metadata = stored[6], stored[7]
-        archived = keeping.archived_at(archived, keeping.said_archived_at(metadata), stored[17])
+        said_before = user_overrides.said_archived_at(metadata)
+        archived = user_overrides.archived_at(archived, said_before, stored[17])
         if same_mapping:
             workspace = workspace or stored[2]
             model = stored[3] if model == json_text(UNKNOWN_MODEL) else model
@@ -400,7 +401,7 @@ def _write_session_row(
         found.parent_id,
         found.parent_message_id,
         permissions,
-        keeping.session_metadata(
+        user_overrides.session_metadata(
             prepared.metadata, metadata, keep_title=keep_gone and not prepared.tells_title
         ),
         *prepared.rollups,

@@ -72,12 +72,12 @@ def test_words_of_others_lose_the_password() -> None:
 
 def test_a_child_gets_passwords_by_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Root] = [read("postgresql://me:pw@host/db"), Path("/x")]
-    variables = roots.handed_over(given)
-    assert roots.handed_over([Path("/x")]) == {}
+    variables = roots.passwords_for_child(given)
+    assert roots.passwords_for_child([Path("/x")]) == {}
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    url, path = roots.take_over([str(root) for root in given])
+    url, path = roots.roots_from_arguments([str(root) for root in given])
     assert path == Path("/x")
     assert isinstance(url, ServerUrl) and url.dsn == "postgresql://me:pw@host/db"
-    (again,) = roots.take_over(["postgresql://me@host/db"])
+    (again,) = roots.roots_from_arguments(["postgresql://me@host/db"])
     assert isinstance(again, ServerUrl) and again.dsn == "postgresql://me@host/db"

@@ -29,7 +29,7 @@ from store.sync import watch_activity
 from store.sync.engine import Sync
 from store.sync.settings import Settings
 from store.sync.targets import Target
-from store.sync.watch_activity import ActivityBoard, Attendance
+from store.sync.watch_activity import ActivityBoard, ProcessFinder
 from store.system import processes
 from store.system.clock import system_clock
 from store.system.processes import is_alive, lock_is_held, this_process
@@ -199,9 +199,9 @@ def test_a_reused_number_is_told_apart_without_proc(
     assert is_alive(this_process().as_json() | {"started": "x"}) is True
 
 
-def board_of(database: Database) -> tuple[ActivityBoard, Attendance]:
+def board_of(database: Database) -> tuple[ActivityBoard, ProcessFinder]:
     board = ActivityBoard(database)
-    return board, Attendance(board)
+    return board, ProcessFinder(board)
 
 
 def test_pi_in_its_folder_runs_until_it_is_killed(
@@ -267,7 +267,7 @@ def test_a_session_of_a_program_that_runs_nowhere_is_over(tmp_path: Path) -> Non
     ((session, updated_at),) = database.connection.execute(
         "SELECT id, updated_at FROM chat_sessions").fetchall()
     board = ActivityBoard(database, clock=lambda: updated_at + 5_000)
-    found = Attendance(board, processes=Processes)
+    found = ProcessFinder(board, processes=Processes)
     found.moved([session])
     found.look()
     assert doing(database, session, updated_at + 5_000).state == "running"
@@ -279,7 +279,7 @@ def test_a_session_of_a_program_that_runs_nowhere_is_over(tmp_path: Path) -> Non
     database.connection.execute("UPDATE chat_sessions SET updated_at = ?", (later + 500,))
     assert doing(database, session, later + 600).state == "running"
     board.clear()
-    unknown = Attendance(board, processes=lambda: Processes(known=False))
+    unknown = ProcessFinder(board, processes=lambda: Processes(known=False))
     unknown.moved([session])
     assert unknown.look() == []
     database.close()
@@ -298,7 +298,7 @@ def test_a_session_that_moves_without_a_process_is_run_where_none_is_seen(
         "SELECT id, updated_at FROM chat_sessions").fetchall()
     now = at + QUIET_MS
     board = ActivityBoard(database, clock=lambda: now)
-    found = Attendance(board, processes=Processes)
+    found = ProcessFinder(board, processes=Processes)
     found.moved([session])
     assert found.look() == []
     now += 2_001

@@ -20,7 +20,7 @@ from store.sources.claude_code import ClaudeCodeSource
 from store.sources.gemini import GeminiSource
 from store.sources.opencode import OpencodeSource
 from store.sources.pi import PiSource
-from store.sync.locking import only_watcher
+from store.sync.locking import watcher_lock
 from store.sync.stopping import Stop
 from store.system.clock import system_clock
 from store.system.processes import Process, process_of
@@ -234,7 +234,7 @@ def test_who_is_followed_by_a_watcher_is_not_asked(
 
     monkeypatch.setattr(presence, "running_processes", none)
     stop = Stop()
-    watching = only_watcher(database.path, "", stop, lambda: None)
+    watching = watcher_lock(database.path, "", stop, lambda: None)
     with watching as mine:
         assert mine
         assert doing(database, session, updated_at + 5_000).state == "running"

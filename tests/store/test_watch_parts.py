@@ -16,7 +16,7 @@ from store.sources.base.protocol import RunningSession
 from store.sources.claude_code import ClaudeCodeSource
 from store.sync import engine, watch, watch_events, watch_pace
 from store.sync.batch import write_batch
-from store.sync.locking import only_watcher
+from store.sync.locking import watcher_lock
 from store.sync.settings import Settings
 from store.sync.stopping import Stop
 from store.sync.targets import Target
@@ -190,7 +190,7 @@ def test_trouble_with_the_store_is_told_and_tried_again(
 
 def test_who_waits_for_the_lock_hears_the_stop(tmp_path: Path) -> None:
     store = tmp_path / "s.db"
-    with only_watcher(store, "", Stop(), lambda: None) as first:
+    with watcher_lock(store, "", Stop(), lambda: None) as first:
         assert first
         stop, told = Stop(), []
 
@@ -198,10 +198,10 @@ def test_who_waits_for_the_lock_hears_the_stop(tmp_path: Path) -> None:
             told.append(True)
             stop.set()
 
-        with only_watcher(store, "", stop, standing_by) as second:
+        with watcher_lock(store, "", stop, standing_by) as second:
             assert not second
         assert told == [True]
-        with only_watcher(store, "elsewhere", Stop(), lambda: None) as third:
+        with watcher_lock(store, "elsewhere", Stop(), lambda: None) as third:
             assert third
 
 

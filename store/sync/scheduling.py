@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable
 from store.sync.frames import Task
 
 
-class Dealer:
+class Scheduler:
     """Queue of the tasks that are not yet assigned to a helper."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.sources.base.protocol import FileStamp, Unit
-from store.sync.dealing import Dealer
 from store.sync.frames import Task
+from store.sync.scheduling import Scheduler
 
 
 def tasks(folders: str) -> list[Task]:
@@ -20,34 +20,34 @@ def tasks(folders: str) -> list[Task]:
     ]  # fmt: skip
 
 
-def taken(dealer: Dealer, helpers: str) -> list[str]:
+def taken(dealer: Scheduler, helpers: str) -> list[str]:
     return [dealer.next(helper).unit.key for helper in helpers]
 
 
 def test_a_folder_stays_with_the_helper_that_began_it() -> None:
-    dealer = Dealer(tasks("aabbab"))
+    dealer = Scheduler(tasks("aabbab"))
     assert taken(dealer, "XYXYXY") == ["a0", "b2", "a1", "b3", "a4", "b5"]
     assert not dealer
 
 
 def test_the_newest_comes_first_among_what_a_helper_may_take() -> None:
-    dealer = Dealer(tasks("abcab"))
+    dealer = Scheduler(tasks("abcab"))
     assert taken(dealer, "XXYXX") == ["a0", "b1", "c2", "a3", "b4"]
 
 
 def test_a_helper_without_folders_takes_over_the_last_wanted_one() -> None:
-    dealer = Dealer(tasks("abab"))
+    dealer = Scheduler(tasks("abab"))
     assert taken(dealer, "XXYX") == ["a0", "b1", "b3", "a2"]
 
 
 def test_one_folder_is_shared_when_there_is_no_other() -> None:
-    dealer = Dealer(tasks("aaaa"))
+    dealer = Scheduler(tasks("aaaa"))
     assert taken(dealer, "XYXY") == ["a0", "a1", "a2", "a3"]
 
 
 def test_what_is_given_back_comes_first_and_its_folders_are_anybodys() -> None:
     given_tasks = tasks("aabb")
-    dealer = Dealer(given_tasks)
+    dealer = Scheduler(given_tasks)
     assert taken(dealer, "XY") == ["a0", "b2"]
     dealer.give_back("X", [given_tasks[0]])
     assert taken(dealer, "ZZY") == ["a0", "a1", "b3"]
@@ -60,7 +60,7 @@ def test_what_is_given_back_comes_first_and_its_folders_are_anybodys() -> None:
 def test_each_task_is_dealt_once(
     folders: str, helpers: list[str], data: st.DataObject
 ) -> None:
-    dealer, found = Dealer(tasks(folders)), list[Task]()
+    dealer, found = Scheduler(tasks(folders)), list[Task]()
     for helper in [*helpers, *"X" * len(folders)]:
         if not dealer:
             break

@@ -39,7 +39,7 @@ def each_once(units: Iterable[Unit]) -> Iterator[Unit]:
     yield from kept.values()
 
 
-def known_name(database: Database, kind: str, root: Root) -> Root:
+def known_path(database: Database, kind: str, root: Root) -> Root:
     """Return the path by which the store already knows a root, else the given one.
 
     Args:
