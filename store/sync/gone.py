@@ -125,6 +125,99 @@ def grew(stored: Mapping[int, tuple[int, int]], prepared: PreparedSession) -> bo
     return True
 
 
+def changed_in_place(
+    connection: sqlite3.Connection, before: PreparedSession, now: PreparedSession
+) -> bool:
+    """Say whether records were replaced and added, each within the message that it was of.
+
+    Nothing is to be kept then: ``merged`` would return the reading as it is. Where that is
+    not plain the answer is no. It costs a look at the blocks of records that differ.
+
+    Args:
+        connection: In a transaction.
+        before: The session as it was read and stored last.
+        now: As it was read now; it has all messages of before.
+    """
+    stored = _stored_blocks(connection, now.id)
+    if not now.keeps_records or now.names_count or max(stored, default=0) >= KEPT_FROM:
+        return False
+    same = {
+        block.first for block in now.blocks
+        if stored.get(block.first) == (block.count, block.checksum)
+    }  # fmt: skip
+    was = {
+        number: record for first in stored.keys() - same
+        for number, record in _numbered(connection, now.id, first)
+    }  # fmt: skip
+    read = {
+        number: record for block in now.blocks if block.first not in same
+        for number, record in enumerate(block.records(), block.first)
+    }  # fmt: skip
+    known, there = set(was.values()), set(read.values())
+    last = was[max(was)] if was else b""
+    if last not in there and any(record.startswith(last) for record in there):
+        return False
+    lost = set(Counter(was.values()) - Counter(read.values()))
+    refs, names = dict(before.refs), set(before.message_names)
+    named = {row[0]: name for row, name in zip(now.messages, now.message_names, strict=True)}
+    replaced: dict[str, tuple[list[_Told], list[_Told]]] = {}
+    for message, text in now.refs:
+        groups = _told_by(text, read)
+        told = set[int | bytes]().union(*groups)
+        is_new = all(isinstance(each, bytes) and each not in known for each in told)
+        if message not in refs:
+            if not is_new or named[message] in names:
+                return False
+            continue
+        earlier = _told_by(refs[message], was)
+        if earlier == groups:
+            continue
+        told_before = set[int | bytes]().union(*earlier)
+        if told_before.isdisjoint(told) and not is_new:
+            return False
+        if not told_before.isdisjoint(lost):
+            if len(told) < len(told_before):
+                return False
+            replaced[message] = earlier, groups
+    return _parts_tell_as_much(before.parts, now.parts, replaced)
+
+
+_Told = frozenset[int | bytes]
+"""What tells a part or message: records, or the numbers of those that are as they were."""
+
+
+def _told_by(records_json: str, records: Mapping[int, bytes]) -> list[_Told]:
+    groups = orjson.loads(records_json)
+    return [frozenset(records.get(number, number) for number in group) for group in groups]
+
+
+def _parts_tell_as_much(
+    before: Sequence[PartTuple],
+    now: Sequence[PartTuple],
+    replaced: Mapping[str, tuple[list[_Told], list[_Told]]],
+) -> bool:
+    """Say whether each part of some messages is there, told by no fewer records than before.
+
+    Args:
+        before: All parts of the session.
+        now: The same, of the reading.
+        replaced: What told the parts of each message, and the message itself, before and now.
+    """
+    parts: dict[str, tuple[list[PartTuple], list[PartTuple]]] = {
+        message: ([], []) for message in replaced
+    }
+    for place, found in enumerate((before, now)):
+        for part in found:
+            if part[1] in parts:
+                parts[part[1]][place].append(part)
+    for message, (earlier, groups) in replaced.items():
+        matches = _matches(*parts[message])
+        for told, match in zip(earlier[:-1], matches, strict=False):
+            if match is None or match >= len(groups) - 1 or len(groups[match]) < len(told):
+                return False
+    return True
+
+
 def misses_parts(before: Iterable[PartTuple], now: Iterable[PartTuple]) -> bool:
     """Return whether a part is missing or replaced by one of another kind."""
     there = {part[0]: _kind_of(part[4], part[6]) for part in now}
@@ -735,11 +828,20 @@ def _with_lost_values(text: str, before: Mapping[str, Any]) -> str:
     return json_text({**said, **more})
 
 
-def _numbered(connection: sqlite3.Connection, session_id: str) -> Iterable[tuple[int, bytes]]:
-    """Yield the stored records of a session with their numbers."""
+def _numbered(
+    connection: sqlite3.Connection, session_id: str, block: int | None = None
+) -> Iterable[tuple[int, bytes]]:
+    """Yield the stored records of a session with their numbers.
+
+    Args:
+        connection: In a transaction.
+        session_id: The session.
+        block: The number that the only block to look at begins with.
+    """
     for first, count, body in connection.execute(
-        "SELECT first, count, body FROM original_records WHERE session_id = ? ORDER BY first",
-        (session_id,),
+        "SELECT first, count, body FROM original_records WHERE session_id = ?1 "
+        "AND (?2 IS NULL OR first = ?2) ORDER BY first",
+        (session_id, block),
     ):
         yield from enumerate(unpacked(count, body), first)
 

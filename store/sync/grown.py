@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from store.sync.gone import grew, misses_parts
+from store.sync.gone import changed_in_place, grew, misses_parts
 from store.sync.session_rows import PreparedSession
 
 MOST_MESSAGES = 500
 """If more messages may differ, the whole session is compared, as in any sync."""
 
 
-def what_differs(now: PreparedSession, before: PreparedSession) -> PreparedSession | None:
+def what_differs(
+    connection: sqlite3.Connection, now: PreparedSession, before: PreparedSession
+) -> PreparedSession | None:
     """Return the session with only the messages and attachments that may differ.
 
     A session grows at its end, so the common beginning is left out.
@@ -28,7 +31,7 @@ def what_differs(now: PreparedSession, before: PreparedSession) -> PreparedSessi
     ends.update(part[1] for part in (*now.parts[same:], *before.parts[same:]))
     same = _same_from_start(now.refs, before.refs)
     ends.update(ref[0] for ref in (*now.refs[same:], *before.refs[same:]))
-    if len(ends) > MOST_MESSAGES or not _only_grew(now, before, ends):
+    if len(ends) > MOST_MESSAGES or not _only_grew(connection, now, before, ends):
         return None
     positions = [position for position, row in enumerate(now.messages) if row[0] in ends]
     return replace(
@@ -46,13 +49,18 @@ def what_differs(now: PreparedSession, before: PreparedSession) -> PreparedSessi
     )
 
 
-def _only_grew(now: PreparedSession, before: PreparedSession, ends: Collection[str]) -> bool:
-    """Return whether no record is missing, and no part of the messages in ``ends``."""
-    stored = {block.first: (block.count, block.checksum) for block in before.blocks}
+def _only_grew(
+    connection: sqlite3.Connection,
+    now: PreparedSession,
+    before: PreparedSession,
+    ends: Collection[str],
+) -> bool:
+    """Say whether the messages that may differ have all that they had, perhaps renewed."""
     there = (part for part in now.parts if part[1] in ends)
-    return grew(stored, now) and not misses_parts(
-        (part for part in before.parts if part[1] in ends), there
-    )
+    if misses_parts((part for part in before.parts if part[1] in ends), there):
+        return False
+    stored = {block.first: (block.count, block.checksum) for block in before.blocks}
+    return grew(stored, now) or changed_in_place(connection, before, now)
 
 
 def _same_from_start(now: Sequence[object], before: Sequence[object]) -> int:

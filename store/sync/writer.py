@@ -263,10 +263,10 @@ def _write_grown(
     """Write what differs from the rows that were written before."""
     if prepared == before:
         return Written(prepared.id)
-    grown = what_differs(prepared, before)
+    connection = database.connection
+    grown = what_differs(connection, prepared, before)
     if grown is None:
         return write_prepared(database, prepared, clock=clock, keep_gone=keep_gone)
-    connection = database.connection
     found = links.resolve(connection, prepared)
     _, moved = _write_session_row(database, prepared, found, keep_gone, True)
     _write_prompts(database, prepared)

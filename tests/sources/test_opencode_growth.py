@@ -20,7 +20,9 @@ from store.engine.database import Database, open_database
 from store.sources.base.protocol import Unit
 from store.sources.opencode import OpencodeSource
 from store.sources.opencode.source import Kept, SessionFollower
+from store.sync import gone, grown
 from store.sync.engine import Sync
+from store.sync.session_rows import PreparedSession
 from store.sync.settings import Settings
 from store.sync.targets import Target
 from store.sync.watch_readers import Followers
@@ -220,9 +222,19 @@ def test_a_follower_reads_what_a_new_source_reads(rows: Rows, seed: int) -> None
 @pytest.mark.parametrize("seed", range(max(1, SEEDS // 5)))
 @pytest.mark.parametrize("keeps", [True, False])
 def test_a_followed_library_is_as_one_that_reads_everything(
-    rows: Rows, tmp_path: Path, seed: int, keeps: bool
+    rows: Rows, tmp_path: Path, seed: int, keeps: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Kept messages hang on what was there before, so both see every step."""
+    in_place = gone.changed_in_place
+
+    def checked(connection: Any, before: PreparedSession, now: PreparedSession) -> bool:
+        says = in_place(connection, before, now)
+        if says and keeps:
+            merged = gone.merged(connection, now)
+            assert merged.prepared is now and not merged.moved
+        return says
+
+    monkeypatch.setattr(grown, "changed_in_place", checked)
     writer, followers, done = Writer(rows, 1000 + seed), Followers(), list[str]()
     settings = Settings(helpers=0, keep_deleted=keeps)
     root = rows.path.parent
@@ -266,6 +278,46 @@ def test_only_rows_that_differ_are_decoded(rows: Rows) -> None:
     assert kept.rows.decoded == 153
     before, after = first.sessions[0].messages, second.sessions[0].messages
     assert all(one is other for one, other in zip(before, after, strict=False))
+
+
+def test_a_part_that_is_streamed_is_written_without_a_look_at_all_that_is_stored(
+    rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows.session(SESSION)
+    message = rows.message(SESSION, "assistant", text("first"), finish(output=1))
+    part = rows.part(SESSION, message, text("begins"))
+    library, followers = open_database(tmp_path / "library.db", create=True), Followers()
+    target = Target(OpencodeSource(), rows.path.parent)
+    looked: list[str] = []
+    merged = gone.merged
+
+    def noted(connection: Any, prepared: PreparedSession, **names: Any) -> Any:
+        looked.append(prepared.id)
+        return merged(connection, prepared, **names)
+
+    monkeypatch.setattr(gone, "merged", noted)
+
+    def sync() -> list[str]:
+        looked.clear()
+        Sync(library, Settings(helpers=0), reading=followers.reading).run([target])
+        words = "SELECT json_extract(data_json, '$.text') FROM chat_parts WHERE type = 'text'"
+        return [row[0] for row in library.connection.execute(f"{words} ORDER BY id")]
+
+    sync()
+    for words in ("begins and", "begins and goes on"):
+        at = rows.tick()
+        data = json.dumps(text(words))
+        rows.connection.execute("UPDATE part SET data = ?, time_updated = ? WHERE id = ?",
+                                (data, at, part))  # fmt: skip
+        rows.connection.execute("UPDATE session SET time_updated = ?", (at,))
+        rows.tell(SESSION)
+        assert sync() == ["first", words]
+        assert not looked
+    rows.connection.execute("DELETE FROM part WHERE id = ?", (part,))
+    rows.tell(SESSION)
+    assert sync() == ["first", "begins and goes on"]
+    assert looked
+    library.close()
 
 
 def test_what_a_failed_reading_kept_is_not_used(
