@@ -63,7 +63,7 @@ class CommandLine(tuple[str, ...]):
             ValueError: One of them has characters of a value.
         """
         if not _PROGRAM.fullmatch(program):
-            raise ValueError(f"{program!r} is no name of a program")
+            raise ValueError(f"{program!r} is not a program name")
         return cls._of_words((program, *map(_word, words)))
 
     @classmethod
@@ -161,13 +161,13 @@ class CommandLine(tuple[str, ...]):
 
 def _word(word: str) -> str:
     if not _WORD.fullmatch(word):
-        raise ValueError(f"{word!r} is no word that the code may give")
+        raise ValueError(f"{word!r} is not a fixed word")
     return word
 
 
 def _option(name: str) -> str:
     if not _OPTION.fullmatch(name):
-        raise ValueError(f"{name!r} is no option")
+        raise ValueError(f"{name!r} is not an option")
     return name
 
 
