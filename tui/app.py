@@ -243,6 +243,7 @@ class BackscrollApp(CommandApp):
             self.notify(f"… and {len(mistakes) - 3} more in {config.path}", timeout=10)
         return config
 
+    # Textual takes the focus away in this private method, and has no setting for it.
     def _watch_app_focus(self, focus: bool) -> None:
         """Keep the focus where it is when the terminal's window loses it."""
 
@@ -297,6 +298,7 @@ class BackscrollApp(CommandApp):
         if event.state is WorkerState.ERROR:
             self.report("Something failed in the background", event.worker.error)
 
+    # Textual has no public hook for errors of handlers: it ends the app on each.
     def _handle_exception(self, error: Exception) -> None:
         """Keep running after an error that nothing caught, and say so.
 

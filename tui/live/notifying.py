@@ -96,6 +96,7 @@ class Notifier:
         assert settings is not None
         if settings.bell:
             self._screen.app.bell()
+        # Textual has no public way to write a sequence between the writes of its own thread.
         driver = self._screen.app._driver if settings.desktop != "off" else None
         if driver is not None:
             driver.write(sequence(settings.desktop, words, tmux="TMUX" in os.environ))

@@ -14,7 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from textual.widget import Widget
+
 if TYPE_CHECKING:
+    from rich.segment import Segment
+    from textual.geometry import Region
     from textual.pilot import Pilot
 
     from tui.app import BackscrollApp
@@ -166,6 +170,12 @@ async def frames(shot: Shot, folder: Path) -> list[Frame]:
         return taken
 
 
+def _drawn(widget: Widget) -> tuple[Region, list[list[Segment]]]:
+    """Return where a widget is, and what it draws there."""
+    strips = widget.render_lines(widget.size.region) if widget.is_on_screen else []
+    return widget.region, [list(strip) for strip in strips]
+
+
 async def _settle(app: BackscrollApp, pilot: Pilot[None]) -> None:
     """Let loading and drawing come to rest: until some looks in a row show the same.
 
@@ -179,7 +189,7 @@ async def _settle(app: BackscrollApp, pilot: Pilot[None]) -> None:
         if app.main.inspector is not None:
             await app.main.inspector.settled()
         # Cheaper by far than a whole picture, which would show the same.
-        now = repr([list(strip) for strip in app.screen._compositor.render_strips()])
+        now = repr([_drawn(widget) for widget in app.screen.walk_children(Widget, with_self=True)])
         # A dialog is awaited by a worker, which ends with it.
         works = not app.screen.is_modal and any(not one.is_finished for one in app.workers)
         same = same + 1 if now == seen and not works else 0
