@@ -47,6 +47,18 @@ async def test_keys_typed_while_a_session_opens_act_on_it(tmp_path: Path) -> Non
             == [(OTHER,)]
 
 
+@pytest.mark.parametrize("into", ["2", "tab"])
+async def test_keys_in_the_transcript_act_on_the_session_the_list_came_to(
+    tmp_path: Path, into: str
+) -> None:
+    path = two_talks(tmp_path / "s.db")
+    async with running(path) as run:
+        assert run.app.main.opener.shown == SESSION
+        await burst(run, "G", into, "f")
+        assert run.app.main.opener.shown == OTHER
+        assert "Other (2)" in run.dialog()
+
+
 async def test_a_key_typed_after_a_verb_answers_its_dialog(tmp_path: Path) -> None:
     path = two_talks(tmp_path / "s.db")
     async with running(path) as run:

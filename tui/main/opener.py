@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from textual.screen import Screen
 from textual.timer import Timer
 
+from store.errors import NotFound
 from tui.messages import ProblemOccurred
 from tui.state.library import Library
 from tui.state.view_state import ViewState
@@ -37,16 +38,24 @@ class SessionOpener:
         """
         self._screen, self._library, self._state = screen, library, state
         self._preview: Timer | None = None
+        self._next: str | None = None
         self.transcript: TranscriptPane | None = None
         self.shown: str | None = None
 
     def preview(self, session_id: str) -> None:
         """Open a session once the list's cursor rests on it."""
         self.stop_preview()
-        self._preview = self._screen.set_timer(PREVIEW_AFTER_S, lambda: self.open(session_id))
+        self._next = session_id
+        self._preview = self._screen.set_timer(PREVIEW_AFTER_S, self.open_preview)
+
+    def open_preview(self) -> None:
+        """Open the session that the list's cursor rests on, where that is still to be done."""
+        if self._next is not None:
+            self.open(self._next)
 
     def stop_preview(self) -> None:
         """Open nothing that the list's cursor passed before."""
+        self._next = None
         if self._preview is not None:
             self._preview.stop()
 
@@ -77,7 +86,7 @@ class SessionOpener:
             store = await self._library.ready()
             row = await store.read(get, session_id)
             if row is None:
-                raise LookupError(f"session {session_id} is no longer in the store")
+                raise NotFound(f"session {session_id} is no longer in the store")
             place = self._state.places.get(session_id)
             await transcript.open_session(store, row, message_id=message_id, place=place)
         except Exception as error:

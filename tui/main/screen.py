@@ -142,9 +142,11 @@ class MainScreen(CommandPane, Screen[None]):
         self.panes.apply()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        """Follow a focus that the mouse moved."""
+        """Follow the focus; keys behind it are for the session that the list's cursor is on."""
         self.sessions.filter_open = self.sessions.filter_has_focus
         self.panes.follow_focus()
+        if self.panes.focused != "sessions":
+            self.opener.open_preview()
 
     def _arranged(self) -> None:
         """Bring the inspector, which may have come into sight, and the footer up to date."""
