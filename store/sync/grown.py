@@ -20,6 +20,11 @@ def what_differs(
 
     A session grows at its end, so the common beginning is left out.
 
+    Args:
+        connection: In a transaction.
+        now: The session as it was read.
+        before: The session as it was written last.
+
     Returns:
         None if a message, part or record is missing, or too many messages may differ.
     """

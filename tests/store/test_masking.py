@@ -35,7 +35,7 @@ def test_other_text_stays(text: str) -> None:
 
 def test_a_port_that_is_none_is_a_fault() -> None:
     found = server_url("postgresql://h:secret/db")
-    assert found is not None and found.fault is not None and "port is no number" in found.fault
+    assert found is not None and found.fault is not None and "port is not a number" in found.fault
     for fine in ("postgresql://h1:5432,h2:5433/db", "postgresql://u:p@[::1]:5432/db",
                  "postgresql://u@h/db", "postgresql:///db"):  # fmt: skip
         read = server_url(fine)

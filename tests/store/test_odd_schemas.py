@@ -112,7 +112,7 @@ def test_a_view_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
         "CREATE VIEW chat_parts AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
         " SELECT p.* FROM n JOIN real_chat_parts p")
     connection.close()
-    with pytest.raises(StoreError, match="more rows than can be read"):
+    with pytest.raises(StoreError, match="too many rows to read"):
         open_database(path)
 
 

@@ -354,7 +354,7 @@ async def test_a_store_that_is_taken_away_ends_it(root: Path, tmp_path: Path, wa
     watcher = await watch(root)
     await watcher.until(Watching)
     (tmp_path / "live.db").rename(tmp_path / "elsewhere.db")
-    with pytest.raises(StoreError, match="taken away"):
+    with pytest.raises(StoreError, match="removed or replaced"):
         await watcher.end()
 
 

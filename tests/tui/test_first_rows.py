@@ -130,7 +130,7 @@ def test_keys_on_a_terminal_are_answered_once_the_screen_is_there(tmp_path: Path
     with on_a_terminal(command, os.environ, (120, 40)) as terminal:
         terminal.wait_for(b"Session 0")
         terminal.send(b"jjd")
-        terminal.wait_for(b"go to the turn")
+        terminal.wait_for(b" tabs")
         terminal.send(b"\x11")
         terminal.wait_for_end()
     assert load_state(state_path(path)).session_id == f"ses_{6:026d}"

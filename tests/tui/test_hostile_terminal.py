@@ -18,7 +18,7 @@ TEXTUALS = re.compile(
 ESCAPE = b"\x1b[27u"
 STEPS: tuple[tuple[bytes, bytes], ...] = (
     (b"N", b"Your title stays"), (ESCAPE, b" keys"), (b"#", b"Separate tags"), (ESCAPE, b" keys"),
-    (b"T", b"Tree  "), (ESCAPE, b" keys"), (b"d", b"go to the turn"), (ESCAPE, b" keys"),
+    (b"T", b"Tree  "), (ESCAPE, b" keys"), (b"d", b" tabs"), (ESCAPE, b" keys"),
     (b"Y", b"Copy as"), (ESCAPE, b" keys"), (b"j\r", b" pager"), (b"l", b"Label this message"),
     (ESCAPE, b" keys"), (b"\x10", b"Transcript: "),
     (ESCAPE, b" keys"), (b"c", b"Sent to the model"), (b"c.\r", b" find"), (b"]?", b"Inspector"),

@@ -49,7 +49,7 @@ def test_the_terminal_is_given_back_and_the_place_kept(
         before = termios.tcgetattr(terminal.handle)
         terminal.wait_for(b" keys")
         terminal.send(b"d")
-        terminal.wait_for(b"go to the turn")
+        terminal.wait_for(b" tabs")
         terminal.send(b"\x1b[27us")
         terminal.wait_for(b"created")
         os.kill(terminal.child, number)

@@ -31,6 +31,6 @@ def test_it_goes_on_after_each_stop(tmp_path: Path, stop: signal.Signals) -> Non
             terminal.wait_for(b" keys")
         # Nobody else takes keys from the terminal, and nothing keeps the program from ending.
         terminal.send(b"d")
-        terminal.wait_for(b"go to the turn")
+        terminal.wait_for(b" tabs")
         terminal.send(b"\x11")
         terminal.wait_for_end()
