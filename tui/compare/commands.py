@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from tui.keys.declaration import Command, always
+from tui.keys.declaration import Command, CommandFactory
 from tui.keys.lines import line_commands
 
 if TYPE_CHECKING:
@@ -16,13 +15,7 @@ def _has_turns(screen: CompareScreen) -> str | None:
     return None if screen.pairs else "The branches do not differ"
 
 
-def _command(
-    verb: str, keys: tuple[str, ...], label: str, help: str, group: str,
-    run: Callable[[CompareScreen], Awaitable[object] | None], *,
-    footer: int | None = None, available: Callable[[CompareScreen], str | None] = always,
-) -> Command[CompareScreen]:
-    return Command(f"compare.{verb}", keys, label, help, "compare", run, available, footer, group)
-
+_command = CommandFactory["CompareScreen"]("compare")
 
 COMPARE_COMMANDS: tuple[Command[CompareScreen], ...] = (
     *line_commands(_command),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from tui.keys.declaration import Command, always
+from tui.keys.declaration import Command, CommandFactory
 from tui.keys.lines import line_commands
 
 if TYPE_CHECKING:
@@ -29,13 +28,7 @@ def _can_copy(screen: DetailsScreen) -> str | None:
     return None if screen.text_to_copy() else "There is nothing to copy on this line"
 
 
-def _command(
-    verb: str, keys: tuple[str, ...], label: str, help: str, group: str,
-    run: Callable[[DetailsScreen], Awaitable[object] | None], *,
-    footer: int | None = None, available: Callable[[DetailsScreen], str | None] = always,
-) -> Command[DetailsScreen]:
-    return Command(f"details.{verb}", keys, label, help, "details", run, available, footer, group)
-
+_command = CommandFactory["DetailsScreen"]("details")
 
 DETAILS_COMMANDS: tuple[Command[DetailsScreen], ...] = (
     *line_commands(_command),

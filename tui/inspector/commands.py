@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from tui.keys.declaration import Command, always
+from tui.keys.declaration import Command, CommandFactory
 from tui.keys.lines import line_commands
 
 if TYPE_CHECKING:
@@ -35,14 +34,7 @@ def _is_elsewhere(pane: InspectorPane) -> str | None:
     return None if pane.tab != "Call" else "The Call tab is shown already"
 
 
-def _command(
-    verb: str, keys: tuple[str, ...], label: str, help: str, group: str,
-    run: Callable[[InspectorPane], Awaitable[object] | None], *,
-    footer: int | None = None, available: Callable[[InspectorPane], str | None] = always,
-) -> Command[InspectorPane]:
-    return Command(
-        f"inspector.{verb}", keys, label, help, "inspector", run, available, footer, group)
-
+_command = CommandFactory["InspectorPane"]("inspector")
 
 INSPECTOR_COMMANDS: tuple[Command[InspectorPane], ...] = (
     *line_commands(_command),

@@ -57,3 +57,36 @@ class Command(NamedTuple, Generic[Owner]):
 
 AnyCommand = Command[Any]
 """A command of whichever scope."""
+
+
+class CommandFactory(Generic[Owner]):
+    """Makes the commands of one scope; called once for each command."""
+
+    def __init__(
+        self, scope: Scope, available: Callable[[Owner], str | None] = always
+    ) -> None:
+        """Take the scope, and when its commands can be run unless they say otherwise."""
+        self._scope: Scope = scope
+        self._available = available
+
+    def __call__(
+        self, verb: str, keys: tuple[str, ...], label: str, help: str, group: str,
+        run: Callable[[Owner], Awaitable[object] | None], *,
+        footer: int | None = None, available: Callable[[Owner], str | None] | None = None,
+    ) -> Command[Owner]:
+        """Return a command.
+
+        Args:
+            verb: The end of its id, after the scope.
+            keys: As in ``Command``, like the rest.
+            label: One or two words.
+            help: One sentence.
+            group: Heading in the help.
+            run: Runs it.
+            footer: Rank in the footer.
+            available: Why it cannot be run now; None for what the scope has.
+        """
+        return Command(
+            f"{self._scope}.{verb}", keys, label, help, self._scope, run,
+            available or self._available, footer, group,
+        )

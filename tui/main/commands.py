@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from tui.host import cannot_write
-from tui.keys.declaration import Command, always
+from tui.keys.declaration import Command, CommandFactory
 
 if TYPE_CHECKING:
     from tui.main.screen import MainScreen
@@ -16,13 +15,7 @@ def _has_session(screen: MainScreen) -> str | None:
     return None if screen.session_meant() else "No session is selected"
 
 
-def _command(
-    verb: str, keys: tuple[str, ...], label: str, help: str, group: str = "General", *,
-    footer: int | None = None, available: Callable[[MainScreen], str | None] = always,
-    run: Callable[[MainScreen], Awaitable[object] | None],
-) -> Command[MainScreen]:
-    return Command(f"app.{verb}", keys, label, help, "app", run, available, footer, group)
-
+_command = CommandFactory["MainScreen"]("app")
 
 APP_COMMANDS: tuple[Command[MainScreen], ...] = (
     _command("next-pane", ("tab",), "next pane", "Focus the next pane", "Panes",
@@ -43,11 +36,11 @@ APP_COMMANDS: tuple[Command[MainScreen], ...] = (
              run=lambda screen: screen.panes.widen(-1)),
     _command("wider", (">", "f8"), "wider", "Make the focused pane wider", "Panes",
              run=lambda screen: screen.panes.widen(1)),
-    _command("palette", ("ctrl+p",), "palette", "Command palette", footer=95,
+    _command("palette", ("ctrl+p",), "palette", "Command palette", "General", footer=95,
              run=lambda screen: screen.app.action_command_palette()),
-    _command("help", ("?", "f1"), "keys", "Show the keys of the focused pane",
+    _command("help", ("?", "f1"), "keys", "Show the keys of the focused pane", "General",
              run=lambda screen: screen.show_help()),
-    _command("theme", ("f9",), "theme", "Switch between the dark and the light theme",
+    _command("theme", ("f9",), "theme", "Switch between the dark and the light theme", "General",
              run=lambda screen: screen.switch_theme()),
     _command("undo", ("U",), "undo", "Undo the last change", "Change", footer=75,
              available=cannot_write, run=lambda screen: screen.undo()),
@@ -55,8 +48,8 @@ APP_COMMANDS: tuple[Command[MainScreen], ...] = (
              run=lambda screen: screen.redo()),
     _command("continue", ("C",), "continue", "Resume in its agent", "Change", footer=35,
              available=_has_session, run=lambda screen: screen.resume()),
-    _command("back", ("escape",), "back", "Go back one step",
+    _command("back", ("escape",), "back", "Go back one step", "General",
              run=lambda screen: screen.go_back()),
-    _command("quit", ("q", "ctrl+q"), "quit", "Quit", footer=90,
+    _command("quit", ("q", "ctrl+q"), "quit", "Quit", "General", footer=90,
              run=lambda screen: screen.app.exit()),
 )

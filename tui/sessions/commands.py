@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from store.queries.list_options import GROUPS, SORTS
 from tui.host import cannot_write
-from tui.keys.declaration import Command, always
+from tui.keys.declaration import Command, CommandFactory
 
 if TYPE_CHECKING:
     from tui.sessions.pane import SessionsPane
@@ -37,13 +36,7 @@ def _can_mark_all(pane: SessionsPane) -> str | None:
     return _has_session(pane) or pane.why_not_all
 
 
-def _command(
-    verb: str, keys: tuple[str, ...], label: str, help: str, group: str,
-    run: Callable[[SessionsPane], Awaitable[object] | None], *,
-    footer: int | None = None, available: Callable[[SessionsPane], str | None] = always,
-) -> Command[SessionsPane]:
-    return Command(f"list.{verb}", keys, label, help, "list", run, available, footer, group)
-
+_command = CommandFactory["SessionsPane"]("list")
 
 SESSION_COMMANDS: tuple[Command[SessionsPane], ...] = (
     _command("down", ("j", "down"), "down", "Next session", "Move",

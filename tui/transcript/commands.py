@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from tui.host import cannot_write
-from tui.keys.declaration import Command
+from tui.keys.declaration import Command, CommandFactory
 
 if TYPE_CHECKING:
     from tui.transcript.pane import TranscriptPane
@@ -33,17 +32,7 @@ def _has_session_id(pane: TranscriptPane) -> str | None:
     return None if pane.session is not None else "No session is shown"
 
 
-Run = Callable[["TranscriptPane"], Awaitable[object] | None]
-
-
-def _command(
-    verb: str, keys: tuple[str, ...], label: str, help: str, group: str, run: Run, *,
-    footer: int | None = None,
-    available: Callable[[TranscriptPane], str | None] = _has_session,
-) -> Command[TranscriptPane]:
-    return Command(
-        f"transcript.{verb}", keys, label, help, "transcript", run, available, footer, group)
-
+_command = CommandFactory["TranscriptPane"]("transcript", _has_session)
 
 TRANSCRIPT_COMMANDS: tuple[Command[TranscriptPane], ...] = (
     _command("down", ("j", "down"), "down", "One line down", "Move",

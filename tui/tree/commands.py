@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from tui.host import cannot_write
-from tui.keys.declaration import Command, always
+from tui.keys.declaration import Command, CommandFactory
 from tui.keys.lines import line_commands
 
 if TYPE_CHECKING:
@@ -31,13 +30,7 @@ def _has_other(screen: TreeScreen) -> str | None:
     return _has_session(screen)
 
 
-def _command(
-    verb: str, keys: tuple[str, ...], label: str, help: str, group: str,
-    run: Callable[[TreeScreen], Awaitable[object] | None], *,
-    footer: int | None = None, available: Callable[[TreeScreen], str | None] = always,
-) -> Command[TreeScreen]:
-    return Command(f"tree.{verb}", keys, label, help, "tree", run, available, footer, group)
-
+_command = CommandFactory["TreeScreen"]("tree")
 
 TREE_COMMANDS: tuple[Command[TreeScreen], ...] = (
     *line_commands(_command),
