@@ -94,7 +94,6 @@ def load_state(
 
 def save_state(path: Path, state: ViewState) -> None:
     """Write a state file, whole or not at all."""
-    private_folder(path.parent)
     document = {
         "layout": {
             "sessions_width": state.layout.sessions_width,
@@ -106,6 +105,16 @@ def save_state(path: Path, state: ViewState) -> None:
         "session_id": state.session_id, "sort": state.sort, "group": state.group,
         "shelf": state.shelf, "folds": state.folds, "places": state.places,
     }
+    write_whole(path, document)
+
+
+def write_whole(path: Path, document: object) -> None:
+    """Write a private file as JSON, whole or not at all.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    private_folder(path.parent)
     draft = path.with_suffix(f".{os.getpid()}.new")
     descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     try:
