@@ -17,6 +17,7 @@ from tui.kit.glyphs import ascii_only
 from tui.words.commands import COMMAND_NAMES
 
 USAGE = 2
+OPTIONS = ("--demo", "--help", "--store", "--version")
 NO_TERMINALS = ("", "dumb", "unknown")
 """Values of ``TERM`` of terminals that cannot move the cursor."""
 
@@ -60,7 +61,7 @@ def browser_request(arguments: Sequence[str]) -> Request | None:
         elif argument == "--":
             waiting = ["./" + rest if rest.startswith("-") else rest for rest in waiting]
         elif argument.startswith("-"):
-            request.problem = f"unknown option {argument}"
+            request.problem = _unknown_option(argument)
             return request
         elif request.target is None and argument in (*COMMAND_NAMES, "help", "version"):
             return None
@@ -70,6 +71,17 @@ def browser_request(arguments: Sequence[str]) -> Request | None:
             request.problem = f"one target at a time, not also {argument!r}"
             return request
     return request
+
+
+def _unknown_option(argument: str) -> str:
+    """Return that there is no such option, and the option or command that may be meant."""
+    from tui.words.commands import nearest
+
+    named = argument.partition("=")[0]
+    near = nearest(named.lstrip("-"), (*COMMAND_NAMES, *(one.lstrip("-") for one in OPTIONS)))
+    near = f"--{near}" if f"--{near}" in OPTIONS else near
+    return f"unknown option {argument}; did you mean {near}?" if near else (
+        f"unknown option {argument}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Run
-from tui.cli import command_in
+from tui.cli import command_in, command_module, command_parser
 from tui.words.commands import COMMAND_NAMES
 
 START = "import sys; from tui.cli import main; sys.exit(main(sys.argv[1:]))"
@@ -48,6 +50,39 @@ def test_every_command_has_help(run: Run, name: str) -> None:
     assert "--store PATH" in result.out
 
 
+@pytest.mark.parametrize("name", COMMAND_NAMES)
+def test_every_command_has_examples_that_its_parser_takes(run: Run, name: str) -> None:
+    examples = command_module(name).EXAMPLES
+    assert examples
+    for line, does in examples:
+        assert f"{line}  " in run(name, "--help").out
+        assert does
+        call = re.search(rf"backscroll {name}([^|<>)]*)", line)
+        assert call is not None
+        command_parser(name, command_module(name)).parse_args(shlex.split(call[1]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["sessions", "--quer", "x"], "--query"),
+        (["sessions", "--workspce=x"], "--workspace"),
+        (["export", "x", "--to", "json", "--froce"], "--force"),
+    ],
+)
+def test_an_option_like_another_is_suggested(run: Run, arguments: list[str], option: str) -> None:
+    result = run(*arguments)
+    assert result.code == 2
+    assert f"unrecognized arguments: {arguments[-1]}" in result.err or "--quer x" in result.err
+    assert f"Did you mean {option}?" in result.err
+
+
+def test_an_option_like_no_other_is_only_refused(run: Run) -> None:
+    result = run("sessions", "--zzz")
+    assert result.code == 2
+    assert result.err.rstrip().endswith("unrecognized arguments: --zzz")
+
+
 @pytest.mark.parametrize("name", ["sessions", "show", "sources", "sync", "import", "forget"])
 def test_help_documents_the_json(run: Run, name: str) -> None:
     assert "--json prints" in run(name, "--help").out
@@ -56,7 +91,8 @@ def test_help_documents_the_json(run: Run, name: str) -> None:
 def test_help_names_every_command(run: Run) -> None:
     result = run("--help")
     assert result.code == 0
-    listed = [line.split()[0] for line in result.out.split("commands (")[1].splitlines()[1:]]
+    commands = result.out.split("commands (")[1].split("\n\n")[0]
+    listed = [line.split()[0] for line in commands.splitlines()[1:]]
     assert listed == list(COMMAND_NAMES)
 
 

@@ -32,7 +32,10 @@ def test_what_a_command_line_asks(arguments: list[str], request_: Request | None
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [(["--nope"], "unknown option --nope"), (["a", "b"], "one target"), (["--store"], "needs a")],
+    [(["--nope"], "unknown option --nope"),
+     (["--sesions"], "unknown option --sesions; did you mean sessions?"),
+     (["--stor=x"], "unknown option --stor=x; did you mean --store?"),
+     (["a", "b"], "one target"), (["--store"], "needs a")],
 )
 def test_nonsense_is_refused(
     arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]

@@ -7,6 +7,7 @@ wrong usage. Modules of commands are imported only when the command is run.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from store.system.streams import NAMES, guard_streams, silence_streams
 from tui.kit.glyphs import ascii_only
-from tui.words.commands import COMMANDS, near_command
+from tui.words.commands import COMMANDS, near_command, nearest
 
 if TYPE_CHECKING:
     import argparse
@@ -37,13 +38,29 @@ options:
   -h, --help            print this help
 
 commands (see backscroll COMMAND --help):
-{commands}"""
+{commands}
+
+{examples}"""
+
+_EXAMPLES = (
+    ("backscroll", "your sessions"),
+    ("backscroll .", "the sessions of this project folder"),
+    ("backscroll ~/backup/.claude", "an agent's folder, without adding it to your library"),
+    ("backscroll --demo", "have a look around"),
+    ("backscroll help sessions", "what a command does"),
+)
 
 USAGE, FAILED, INTERRUPTED = 2, 1, 130
 
 
 class Command(Protocol):
-    """The interface of a command's module; its docstring is the text of ``--help``."""
+    """The interface of a command's module; its docstring is the text of ``--help``.
+
+    Attributes:
+        EXAMPLES: Command lines for ``--help``, each with what it does.
+    """
+
+    EXAMPLES: Sequence[tuple[str, str]]
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the command's arguments."""
@@ -91,10 +108,12 @@ def _run(argv: Sequence[str]) -> int:
         return _without_command(argv)
     arguments = [name, "--help"] if argv[0] == "help" else list(argv)
     arguments.remove(name)
-    command = cast(Command, import_module(COMMANDS[name][0]))
-    parser = _parser(name, command)
+    command = command_module(name)
+    parser = command_parser(name, command)
     try:
-        options = parser.parse_args(arguments)
+        options, unknown = parser.parse_known_args(arguments)
+        if unknown:
+            parser.error(_unknown_arguments(parser, unknown))
     except SystemExit as end:
         return int(end.code or 0)
     options.parser, options.arguments = parser, arguments
@@ -114,7 +133,7 @@ def _without_command(argv: Sequence[str]) -> int:
         print(f"backscroll {__version__}")
         return 0
     if any(argument in ("-h", "--help", "help") for argument in argv):
-        print(_HELP.format(commands=_command_lines()))
+        print(_HELP.format(commands=_command_lines(), examples=_example_lines(_EXAMPLES)))
         return 0
     print("backscroll: no command given. See backscroll --help.", file=sys.stderr)
     return USAGE
@@ -124,7 +143,18 @@ def _command_lines() -> str:
     return "\n".join(f"  {name:<12} {help}" for name, (_, help) in COMMANDS.items())
 
 
-def _parser(name: str, command: Command) -> argparse.ArgumentParser:
+def _example_lines(examples: Sequence[tuple[str, str]]) -> str:
+    width = max(len(line) for line, _ in examples)
+    return "\n".join(["examples:", *(f"  {line:<{width}}  {does}" for line, does in examples)])
+
+
+def command_parser(name: str, command: Command) -> argparse.ArgumentParser:
+    """Return the parser of a command's arguments.
+
+    Args:
+        name: The command.
+        command: Its module.
+    """
     import argparse
 
     parser = argparse.ArgumentParser(
@@ -133,6 +163,14 @@ def _parser(name: str, command: Command) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    add_arguments(parser, command)
+    parts = (parser.epilog, _example_lines(command.EXAMPLES))
+    parser.epilog = "\n\n".join(filter(None, parts))
+    return parser
+
+
+def add_arguments(parser: argparse.ArgumentParser, command: Command) -> None:
+    """Declare the arguments of a command, and those that every command has."""
     parser.add_argument(
         "--store",
         metavar="PATH",
@@ -140,7 +178,19 @@ def _parser(name: str, command: Command) -> argparse.ArgumentParser:
         help="the store (default: $BACKSCROLL_STORE or your library)",
     )
     command.add_arguments(parser)
-    return parser
+
+
+def command_module(name: str) -> Command:
+    """Import the module of a command."""
+    return cast(Command, import_module(COMMANDS[name][0]))
+
+
+def _unknown_arguments(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> str:
+    """Return which arguments a command does not have, and the option that may be meant."""
+    reason = f"unrecognized arguments: {' '.join(unknown)}"
+    first = unknown[0].partition("=")[0]
+    near = nearest(first, re.findall(r"--[a-z-]+", parser.format_usage()))
+    return f"{reason}. Did you mean {near}?" if near and first.startswith("-") else reason
 
 
 def _guarded(command: Command, options: argparse.Namespace) -> int:

@@ -10,6 +10,10 @@ import argparse
 from store.verbs.shelf import archive
 from tui.cli.verbs import add_json, add_sessions, answer, working
 
+EXAMPLES = (
+    ("backscroll archive 4f1c 77e0", "two sessions at once"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

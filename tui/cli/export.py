@@ -24,6 +24,11 @@ from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
 from tui.cli.output import note
 from tui.cli.stores import needs_store, store_for_reading
 
+EXAMPLES = (
+    ("backscroll export 4f1c --to markdown --out notes.md", "a document to read"),
+    ("backscroll export 4f1c --to jsonl > session.jsonl", "every row, for `import`"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments, and list the formats below them."""

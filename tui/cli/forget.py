@@ -18,6 +18,10 @@ from tui.cli.confirming import confirm
 from tui.cli.output import NAME_HELP, Printer, print_json
 from tui.cli.stores import store_for_writing
 
+EXAMPLES = (
+    ("backscroll forget 4f1c", "remove a session for good, after a question"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

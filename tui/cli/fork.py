@@ -16,6 +16,11 @@ from store.verbs.fork import fork
 from tui.cli.output import note
 from tui.cli.verbs import add_json, add_message, add_session, answer, working
 
+EXAMPLES = (
+    ("backscroll fork 4f1c 9ab2", "a copy that ends with this message"),
+    ("backscroll fork 4f1c 9ab2 --before", "one that ends before this user message"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -22,6 +22,11 @@ from store.system.paths import expanded
 from tui.cli.output import Printer, note, print_json
 from tui.cli.stores import store_for_writing
 
+EXAMPLES = (
+    ("backscroll import session.jsonl", "what `export` wrote"),
+    ("backscroll import - < session.jsonl", "from stdin"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -28,6 +28,11 @@ from store.recorder.recording import Recording
 from tui.cli.output import UsageError, note
 from tui.cli.stores import store_for_writing
 
+EXAMPLES = (
+    ("my-agent | backscroll record --agent mine", "a new session from a stream"),
+    ("my-agent | backscroll record --session 4f1c --user 'Go on'", "more of a session"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -10,6 +10,10 @@ import argparse
 from store.verbs.undo import redo
 from tui.cli.verbs import add_json, answer, working
 
+EXAMPLES = (
+    ("backscroll redo", "make it again"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -10,6 +10,10 @@ import argparse
 from store.verbs.marks import rename
 from tui.cli.verbs import add_json, add_session, answer, working
 
+EXAMPLES = (
+    ("backscroll rename 4f1c 'Retry loop in the sync worker'", "give a title"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -12,6 +12,11 @@ from store.verbs.rewind import batches, restore
 from tui.cli.output import local_time
 from tui.cli.verbs import add_json, add_session, answer, working
 
+EXAMPLES = (
+    ("backscroll restore 4f1c", "undo the newest rewind"),
+    ("backscroll restore 4f1c --list", "list the rewinds"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -27,6 +27,11 @@ from tui.cli.confirming import confirm
 from tui.cli.output import Printer, note, print_json
 from tui.cli.verbs import Work, add_json, add_session, working
 
+EXAMPLES = (
+    ("backscroll resume 4f1c", "continue in the agent that wrote it"),
+    ("backscroll resume 4f1c --in codex --print", "the command for another agent"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -14,6 +14,11 @@ import argparse
 from store.verbs.rewind import preview_rewind, rewind
 from tui.cli.verbs import Work, add_json, add_message, add_session, answer, working
 
+EXAMPLES = (
+    ("backscroll rewind 4f1c 9ab2 --preview", "what would be hidden"),
+    ("backscroll rewind 4f1c 9ab2", "hide what follows this message"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -41,6 +41,11 @@ _STATE_MARKS = {
     "interrupted": ("✗", "error"),
 }  # fmt: skip
 
+EXAMPLES = (
+    ("backscroll sessions --workspace . --limit 10", "the newest of this folder"),
+    ("backscroll sessions --agent codex --json", "all of one agent, for a script"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

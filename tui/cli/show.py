@@ -27,6 +27,11 @@ from tui.cli.stores import needs_store, store_for_reading
 from tui.cli.transcript_text import TranscriptText
 from tui.kit import figures
 
+EXAMPLES = (
+    ("backscroll show 4f1c | less", "read a session in the pager"),
+    ("backscroll show 4f1c --full", "with whole tool outputs"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -24,6 +24,11 @@ MOST_PATH_COLUMNS = 32
 """A longer path does not widen the column."""
 Place = dict[str, Any]
 
+EXAMPLES = (
+    ("backscroll sources", "where sessions are looked for"),
+    ("backscroll sources --problems", "what could not be read, and why"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

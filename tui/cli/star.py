@@ -10,6 +10,11 @@ import argparse
 from store.verbs.marks import star_all
 from tui.cli.verbs import add_json, add_sessions, answer, working
 
+EXAMPLES = (
+    ("backscroll star 4f1c", "mark a session"),
+    ("backscroll star 4f1c --off", "remove the mark"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -20,6 +20,11 @@ from tui.cli.output import Printer, home_path, print_json
 from tui.cli.stores import needs_store, store_for_reading
 from tui.kit import figures
 
+EXAMPLES = (
+    ("backscroll stats", "tokens and cost by model"),
+    ("backscroll stats --by day --json", "by day, for a script"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

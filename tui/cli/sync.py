@@ -47,6 +47,12 @@ from store.system.locations import library_path
 from tui.cli.output import Printer, UsageError, note, print_json
 from tui.kit import figures
 
+EXAMPLES = (
+    ("backscroll sync", "all agents, in their usual places"),
+    ("backscroll sync codex ~/backup/.claude", "one agent, and a copy of another's folder"),
+    ("backscroll sync --watch", "keep reading until Ctrl+C"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

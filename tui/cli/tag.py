@@ -11,6 +11,11 @@ from store.verbs.marks import tag
 from tui.cli.output import UsageError
 from tui.cli.verbs import add_json, add_session, answer, working
 
+EXAMPLES = (
+    ("backscroll tag 4f1c bug api", "add two tags"),
+    ("backscroll tag 4f1c --remove bug", "remove one"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

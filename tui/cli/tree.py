@@ -25,6 +25,10 @@ from tui.kit import figures
 
 GLYPHS = {"fork": "↱", "subagent": "↳", "continuation": "→", "unknown": "·", "root": ""}
 
+EXAMPLES = (
+    ("backscroll tree 4f1c", "the session's family"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

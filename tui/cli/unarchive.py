@@ -10,6 +10,10 @@ import argparse
 from store.verbs.shelf import unarchive
 from tui.cli.verbs import add_json, add_sessions, answer, working
 
+EXAMPLES = (
+    ("backscroll unarchive 4f1c", "back into the list"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

@@ -12,6 +12,10 @@ from store.errors import Refused
 from store.verbs.undo import undo
 from tui.cli.verbs import add_json, answer, working
 
+EXAMPLES = (
+    ("backscroll undo", "take the newest change back"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""

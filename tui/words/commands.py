@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 COMMANDS: dict[str, tuple[str, str]] = {
     "sync": ("tui.cli.sync", "read the sessions of your agents into the store"),
     "sources": ("tui.cli.sources", "show where sessions are looked for and what was found"),
@@ -24,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "resume": ("tui.cli.resume", "resume a session in its agent"),
     "record": ("tui.cli.record", "record a UI message stream from stdin into the store"),
     "forget": ("tui.cli.forget", "remove sessions permanently"),
+    "completion": ("tui.cli.completion", "print the completion of a shell"),
 }
 """Module and one line of help, by command."""
 
@@ -32,6 +35,11 @@ COMMAND_NAMES = tuple(COMMANDS)
 
 def near_command(word: str) -> str | None:
     """Return the command whose name is most like a word, or None."""
+    return nearest(word, COMMAND_NAMES)
+
+
+def nearest(word: str, names: Iterable[str]) -> str | None:
+    """Return the name that is most like a word, or None where none is like it."""
     from difflib import get_close_matches
 
-    return next(iter(get_close_matches(word, COMMAND_NAMES, n=1)), None)
+    return next(iter(get_close_matches(word, list(names), n=1)), None)
