@@ -53,9 +53,9 @@ clade-code = ["/b"]
 def test_a_key_of_two_commands_is_told_with_the_one_that_has_it(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("""[keys]
-"list.open" = ["i", "o"]
+"list.open" = ["i", "Q"]
 list.details = "i"
-"app.zoom" = ["d", "ctrl+w"]
+"app.zoom" = ["Z", "ctrl+w"]
 "transcript.fold" = "ctrl+w"
 "list.sort" = ["b"]
 "list.fold" = ["x"]

@@ -28,7 +28,7 @@ from tui.state.library import Library
          ["No session is archived", "V shows the active ones"]),
         (ListQuery(workspace="/w/x"), "", 0, Totals(1, 0, 1, 5, 5), True,
          ["No sessions below /w/x", "The store has 1 session of other folders; "
-          "w shows them"]),
+          "W shows them"]),
         (ListQuery(), "zebra", 1200, Totals(1200, 0, 1, 5, 5), True,
          ["No session matches “zebra”", "1,200 are hidden by the filter; esc clears it"]),
     ],
@@ -49,7 +49,7 @@ async def test_it_is_read_whole_on_a_narrow_list(tmp_path: Path) -> None:
         pane = await settled(app, pilot)
         drawn = [pane.view.render_line(y).text.strip() for y in range(8)]
         assert drawn[1] == "No sessions below /w/other"
-        assert " ".join(drawn[2:]).strip().endswith("w shows them")
+        assert " ".join(drawn[2:]).strip().endswith("W shows them")
 
 
 async def test_archived_ones_are_not_called_missing(tmp_path: Path) -> None:

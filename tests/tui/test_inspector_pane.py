@@ -68,7 +68,7 @@ async def test_tabs_go_round_by_key_and_by_mouse(talk: Talk) -> None:
         assert app.pane.tab == "Meta"
         await pilot.click("Tabs", offset=(app.size.width - 1 - 8, 0))
         assert app.pane.tab == "Raw"
-        await pilot.press("b")
+        await pilot.press("backspace")
         assert app.pane.tab == "Call"
 
 

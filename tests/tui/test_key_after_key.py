@@ -109,12 +109,12 @@ async def test_keys_behind_a_dialog_are_for_what_it_leaves(tmp_path: Path) -> No
     path = greek(tmp_path)
     async with running(path) as run:
         for pace in PACES:
-            await typed(run, pace, "home", "N", *f"x{pace}", "enter", "home", "j", "j")
+            await typed(run, pace, "home", "R", *f"x{pace}", "enter", "home", "j", "j")
             assert query(path, "SELECT json_extract(metadata_json, '$.user.title') FROM "
                          "chat_sessions WHERE id = ?", f"ses_{0:026d}"
                          ) == [("gamma 0" + "".join(f"x{n}" for n in range(pace + 1)),)]
             assert run.sessions.selected_id == f"ses_{2:026d}"
-            await typed(run, pace, "home", "N", "x", "escape", "home", "j", "j")
+            await typed(run, pace, "home", "R", "x", "escape", "home", "j", "j")
             assert run.sessions.selected_id == f"ses_{2:026d}"
 
 

@@ -42,8 +42,8 @@ OTHER = "ses_000000000000000000000000bb"
 TURNS = 60
 SIZE = (100, 30)
 MOVES = ("up", "down", "pageup", "pagedown", "home", "end", "g", "G", "ctrl+u", "ctrl+d", "[", "]",
-         "J", "K", ".", ",", "w", "b", "e", "E", "wheel up", "wheel down")
-FOLDS = ("o", "t", "m", "H")
+         "J", "K", ".", ",", "}", "{", "e", "E", "wheel up", "wheel down")
+FOLDS = ("o", "t", "i", "H")
 CLICKS = ("click 4", "click 12", "click 20")
 """Done first: a click is meant for what stands on the screen, which keys before it move."""
 SEARCH = ("n", "N")

@@ -50,6 +50,28 @@ def test_no_key_means_two_things_in_a_scope(scope: Scope) -> None:
     assert [key for key, times in keys.items() if times > 1] == []
 
 
+SECOND_MEANINGS = {
+    ("list.mark", "space"): "pages where nothing is marked, and toggles a mark in the list",
+    ("details.next-tab", "tab"): "the details have tabs where the main screen has panes",
+    ("details.previous-tab", "shift+tab"): "the details have tabs where the main screen has panes",
+    ("details.close", "d"): "the key that opened a screen closes it",
+    ("tree.close", "T"): "the key that opened a screen closes it",
+}
+"""Keys that mean something else in one scope, and why."""
+
+
+def test_a_key_means_the_same_in_every_scope() -> None:
+    meanings: dict[str, dict[str, list[str]]] = {}
+    for command in registry.COMMANDS:
+        for key in command.keys:
+            if (command.id, key) not in SECOND_MEANINGS:
+                found = meanings.setdefault(key, {}).setdefault(command.meaning, [])
+                found.append(command.id)
+    assert {key: found for key, found in meanings.items() if len(found) > 1} == {}
+    declared = {(command.id, key) for command in registry.COMMANDS for key in command.keys}
+    assert declared >= set(SECOND_MEANINGS)
+
+
 def test_keys_of_terminals_keep_their_meaning() -> None:
     used = {key: c.id for c in registry.COMMANDS for key in c.keys}
     assert "ctrl+c" not in used

@@ -309,13 +309,13 @@ async def test_the_list_of_one_folder_says_so_and_has_a_key_that_leaves_it(
         pane = await settled(app, pilot)
         limit = pane.query_one(ListLimit)
         assert limit.display
-        assert limit.render_line(0).text.split() == ["only", "/w/api", "w", "all", "folders"]
+        assert limit.render_line(0).text.split() == ["only", "/w/api", "W", "all", "folders"]
         assert pane.view.model.matched == 3
-        await pilot.press("j", "w")
+        await pilot.press("j", "W")
         await settled(app, pilot)
         assert not limit.display and pane.view.model.matched == 5
         assert pane.selected_id == "ses_b"
-        await pilot.press("g", "G", "k", "w")
+        await pilot.press("g", "G", "k", "W")
         await settled(app, pilot)
         assert limit.display and pane.list_query.workspace == "/w/site"
         await pilot.click("ListLimit", offset=(30, 0))
@@ -324,7 +324,7 @@ async def test_the_list_of_one_folder_says_so_and_has_a_key_that_leaves_it(
         await pilot.press("G")
         await settled(app, pilot)
         assert pane.selected_id == "ses_f"
-        await pilot.press("w")
+        await pilot.press("W")
         await settled(app, pilot)
         assert pane.list_query.workspace is None
         assert list(app._notifications)[-1].message == (

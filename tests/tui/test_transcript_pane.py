@@ -176,7 +176,7 @@ async def test_the_place_is_kept_when_the_rest_is_counted_and_on_resize(tmp_path
 async def test_a_place_is_found_again(tmp_path: Path) -> None:
     said = long_talk(150)
     async with running(tmp_path, said) as (pilot, pane, app):
-        await press(app, pilot, "g", *["pagedown"] * 9, "w", "o")
+        await press(app, pilot, "g", *["pagedown"] * 9, "}", "o")
         place, shown, cursor = pane.place(), lines(pane), pane.cursor
         assert place is not None
     (tmp_path / "s.db").unlink()
@@ -189,7 +189,7 @@ async def test_steps_from_part_to_part_of_a_kind(tmp_path: Path) -> None:
         skeleton = pane.document.skeleton
         await press(app, pilot, "g")
         seen = []
-        for key in ("J", "J", ".", "w", "w", ",", "]", "]", "[", "K"):
+        for key in ("J", "J", ".", "}", "}", ",", "]", "]", "[", "K"):
             await press(app, pilot, key)
             name, index = skeleton.key(pane.cursor)
             seen.append((int(name[6:]), index))

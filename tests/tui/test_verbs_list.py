@@ -125,12 +125,12 @@ async def test_undo_and_redo_go_on_after_a_restart(tmp_path: Path) -> None:
 async def test_marked_ones_go_together_and_come_back_together(tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", FIVE)
     async with running(path) as run:
-        await run.press("j", "j", "m", "a")
+        await run.press("j", "j", "M", "a")
         assert run.last == "Archived 3 sessions · U undoes"
         assert order(run) == list("ab")
         assert run.sessions.selected_id == "ses_b"
         assert not run.sessions.view.marked
-        await run.press("V", "M", "a")
+        await run.press("V", "A", "a")
         assert run.last == "Unarchived 3 sessions · U undoes"
         assert archived(path) == ""
         await run.press("U", "U")
@@ -143,7 +143,7 @@ async def test_only_what_the_filter_matches_is_marked(tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", told)
     async with running(path) as run:
         await run.press("slash", *"session", "enter")
-        await run.press("M")
+        await run.press("A")
         assert len(run.sessions.view.marked) == 6
         await run.press("a")
         assert archived(path) == "abcdey"
@@ -152,7 +152,7 @@ async def test_only_what_the_filter_matches_is_marked(tmp_path: Path) -> None:
 async def test_rename_star_and_tags(tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", FIVE)
     async with running(path) as run:
-        await run.press("N")
+        await run.press("R")
         assert "Session a" in run.dialog()
         await run.press("ctrl+u", *"New", "enter")
         assert run.last == "Renamed to “New” · U undoes"
@@ -168,14 +168,14 @@ async def test_rename_star_and_tags(tmp_path: Path) -> None:
         await run.press("ctrl+u", *"later", "enter")
         assert run.sessions.view.rows[run.sessions.view.selected or 0].tags == ("later",)
         told = len(run.told)
-        await run.press("N", "enter")
-        await run.press("N", "escape")
+        await run.press("R", "enter")
+        await run.press("R", "escape")
         assert len(run.told) == told
         await run.press("U", "U", "U", "U", "U")
         assert run.sessions.view.rows[run.sessions.view.selected or 0].title == "Session a"
 
 
-@pytest.mark.parametrize("key", ["a", "N", "asterisk", "number_sign", "U", "ctrl+r"])
+@pytest.mark.parametrize("key", ["a", "R", "asterisk", "number_sign", "U", "ctrl+r"])
 async def test_a_store_that_is_read_only_says_so(key: str, tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", some(3))
     database = open_database(path)

@@ -70,7 +70,7 @@ async def test_undo_says_why_it_keeps_a_fork_and_goes_on_before_it(tmp_path: Pat
     path = make_store(tmp_path / "s.db", talk())
     async with running(path) as run:
         await at(run, 3)
-        await run.press("l", *"here", "enter", "f", "enter")
+        await run.press("B", *"here", "enter", "f", "enter")
         ((made, _, _),) = forks(path)
         other = open_database(path)
         other.connection.execute(
@@ -220,7 +220,7 @@ async def test_a_running_session_is_refused(key: str, tmp_path: Path) -> None:
         assert run.app.screen is run.app.main
 
 
-@pytest.mark.parametrize("key", ["f", "r", "l"])
+@pytest.mark.parametrize("key", ["f", "r", "B"])
 async def test_a_hidden_message_is_refused(key: str, tmp_path: Path) -> None:
     said = talk()
     said[6].metadata["hidden_at"] = said[7].metadata["hidden_at"] = START + 99_000
@@ -228,7 +228,7 @@ async def test_a_hidden_message_is_refused(key: str, tmp_path: Path) -> None:
     async with running(path) as run:
         await at(run, 6)
         await run.press(key)
-        if key == "l":
+        if key == "B":
             await run.press("x", "enter")
         assert run.last == (
             "This message is hidden by a rewind; restore it first")
@@ -251,7 +251,7 @@ async def test_a_message_of_another_session_is_refused(key: str, tmp_path: Path)
             f"Message {message_id(7)} belongs to session ses_other, not to {SESSION}")
 
 
-@pytest.mark.parametrize("key", ["f", "F", "r", "x", "l"])
+@pytest.mark.parametrize("key", ["f", "F", "r", "x", "B"])
 async def test_a_store_that_is_read_only_says_so(key: str, tmp_path: Path) -> None:
     path = make_store(tmp_path / "s.db", talk())
     database = open_database(path)
@@ -270,17 +270,17 @@ async def test_labels_are_set_listed_jumped_to_and_taken_off(tmp_path: Path) -> 
         await at(run, 2)
         await run.press("apostrophe")
         assert run.last == "No message of this session has a label; l sets one"
-        await run.press("l", *"here", "enter")
+        await run.press("B", *"here", "enter")
         assert run.last == "Labelled “here” · U undoes"
         assert "You  “here”" in drawn(run.app.screen)
         await at(run, 6)
-        await run.press("l", *"end", "enter")
+        await run.press("B", *"end", "enter")
         await at(run, 0)
         await run.press("apostrophe")
         assert "here" in run.dialog() and "turn 2" in run.dialog() and "turn 4" in run.dialog()
         await run.press("j", "enter")
         assert run.transcript.shown.message_id == message_id(6)
-        await run.press("l", "ctrl+u", "enter")
+        await run.press("B", "ctrl+u", "enter")
         assert run.last == "Removed label “end” · U undoes"
         assert "“end”" not in drawn(run.app.screen).replace(run.last, "")
 

@@ -121,16 +121,16 @@ async def test_the_verbs_work_there(family: tuple[Path, str, str]) -> None:
         await run.press("T", "G", "a")
         assert run.last == "Unarchived “A session (3)” · U undoes"
         assert "archived" not in rows(run)[3]
-        await run.press("k", "N", "ctrl+u", *"Better", "enter")
+        await run.press("k", "R", "ctrl+u", *"Better", "enter")
         assert "Better" in rows(run)[2]
         await run.press("asterisk", "number_sign", *"new", "enter")
         assert "★" in rows(run)[2] and "#new" in rows(run)[2]
-        await run.press("l", *"tip", "enter")
+        await run.press("B", *"tip", "enter")
         assert "“tip”  turn 3" in rows(run)[3]
         labels = query(path, "SELECT metadata_json ->> '$.user.labels' FROM chat_sessions"
                        " WHERE id = ?", first)
         assert json.loads(labels[0][0]) == {"msg_own1": "tip"}
-        await run.press("g", "apostrophe", "apostrophe", "l")
+        await run.press("g", "apostrophe", "apostrophe", "B")
         assert "tip" in run.dialog()
         await run.press("escape", "U", "U", "U", "U")
         assert "A session (2)" in rows(run)[2] and "★" not in rows(run)[2]
@@ -244,7 +244,7 @@ async def test_branches_are_compared_from_where_they_part(
         assert run.transcript.shown.message_id == "msg_own0"
         await run.press("T", "g", "D")
         assert "Compare" in drawn(run.app.screen)
-        await run.press("tab", "n", "tab", "enter")
+        await run.press("tab", "right_square_bracket", "tab", "enter")
         assert len(run.app.screen_stack) == 1
         assert run.app.main.opener.shown == SESSION
         assert run.transcript.shown.message_id == message_id(6)

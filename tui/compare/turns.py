@@ -59,7 +59,7 @@ def _barred(lines: list[Line], role: str, most: int, whole: bool) -> list[Line]:
         lines.pop()
     if not whole and len(lines) > most + 1:
         left = len(lines) - most
-        more = (f"{glyphs().more} {left:,} more", "muted"), ("  o shows all", "faint")
+        more = (f"{glyphs().more} {left:,} more", "muted"), ("  O shows all", "faint")
         lines = [*lines[:most], Line(more)]
     bar = (f"{glyphs().bar} ", role)
     return [

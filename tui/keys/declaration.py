@@ -42,6 +42,8 @@ class Command(NamedTuple, Generic[Owner]):
         available: Takes the owner; returns why it cannot be run now, or None.
         footer: Rank in the footer, lower first; None keeps it out.
         group: Heading in the help.
+        meaning: What its keys mean. A key has one meaning in all scopes; commands of several
+            scopes that do the same share it.
     """
 
     id: str
@@ -53,6 +55,7 @@ class Command(NamedTuple, Generic[Owner]):
     available: Callable[[Owner], str | None] = always
     footer: int | None = None
     group: str = "General"
+    meaning: str = ""
 
 
 AnyCommand = Command[Any]
@@ -73,6 +76,7 @@ class CommandFactory(Generic[Owner]):
         self, verb: str, keys: tuple[str, ...], label: str, help: str, group: str,
         run: Callable[[Owner], Awaitable[object] | None], *,
         footer: int | None = None, available: Callable[[Owner], str | None] | None = None,
+        meaning: str = "",
     ) -> Command[Owner]:
         """Return a command.
 
@@ -85,8 +89,9 @@ class CommandFactory(Generic[Owner]):
             run: Runs it.
             footer: Rank in the footer.
             available: Why it cannot be run now; None for what the scope has.
+            meaning: What its keys mean in all scopes; the verb where empty.
         """
         return Command(
             f"{self._scope}.{verb}", keys, label, help, self._scope, run,
-            available or self._available, footer, group,
+            available or self._available, footer, group, meaning or verb,
         )

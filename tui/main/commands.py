@@ -49,7 +49,7 @@ APP_COMMANDS: tuple[Command[MainScreen], ...] = (
     _command("continue", ("C",), "continue", "Resume in its agent", "Change", footer=35,
              available=_has_session, run=lambda screen: screen.resume()),
     _command("back", ("escape",), "back", "Go back one step", "General",
-             run=lambda screen: screen.go_back()),
+             run=lambda screen: screen.go_back(), meaning="close"),
     _command("quit", ("q", "ctrl+q"), "quit", "Quit", "General", footer=90,
-             run=lambda screen: screen.app.exit()),
+             run=lambda screen: screen.app.exit(), meaning="close"),
 )

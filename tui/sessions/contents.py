@@ -130,6 +130,13 @@ class ListContents:
             view.select_rowid(rowid)
         await self.arrange(self._filter.matched)
 
+    async def toggle_fold(self) -> None:
+        """Unfold what is below the selected session, or fold it."""
+        rowid = self._view.selected
+        if rowid is not None:
+            folded = rowid in self._view.model.folded
+            await self.fold(rowid in self._view.model.children and not folded)
+
     # Reading and showing
 
     def reload(self) -> None:

@@ -41,7 +41,7 @@ def empty_words(
         where = fit_path(folder(query.workspace), MOST_PATH)
         return [f"No {SHELVES[query.shelf].adjective}sessions below {where}", *coming,
                 f"The store has {count_of(store.sessions, 'session')} of other folders; "
-                "w shows them"]
+                "W shows them"]
     if SHELVES[query.shelf].archived:
         return ["No session is archived", "V shows the active ones"]
     return [f"No active session; {store.archived:,} archived", "V shows them"]

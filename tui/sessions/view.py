@@ -189,6 +189,10 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         """Move the selection by so many pages."""
         self.move(by * self.page())
 
+    def move_half_page(self, by: int) -> None:
+        """Move the selection by so many halves of a page."""
+        self.move(by * max(1, self.page() // 2))
+
     def select_last(self) -> None:
         """Select the last session."""
         self.select(len(self.model) - 1)

@@ -107,6 +107,14 @@ class SessionVerbs:
             host.select_session(other)
             host.open_session(other)
 
+    async def show_details(self) -> None:
+        """Show the details of the session."""
+        from tui.details.screen import DetailsScreen
+
+        library = host_of(self._pane).library
+        self._pane.app.push_screen(
+            DetailsScreen(await library.ready(), self._shown.session_id))
+
     def show_tree(self) -> None:
         """Show the family of the session."""
         from tui.tree.screen import TreeScreen

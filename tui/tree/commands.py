@@ -21,7 +21,7 @@ def _writable(screen: TreeScreen) -> str | None:
 
 
 def _has_labels(screen: TreeScreen) -> str | None:
-    return None if screen.has_labels else "No labels in this tree; l adds one"
+    return None if screen.has_labels else "No labels in this tree; B adds one"
 
 
 def _has_other(screen: TreeScreen) -> str | None:
@@ -35,9 +35,10 @@ _command = CommandFactory["TreeScreen"]("tree")
 TREE_COMMANDS: tuple[Command[TreeScreen], ...] = (
     *line_commands(_command),
     _command("parent", ("left", "h"), "parent", "Go to the parent", "Move",
-             lambda screen: screen.go_to_parent()),
+             lambda screen: screen.go_to_parent(), meaning="left"),
     _command("next-label", ("'",), "labels", "Go to the next label", "Move",
-             lambda screen: screen.go_to_next_label(), footer=70, available=_has_labels),
+             lambda screen: screen.go_to_next_label(), footer=70, available=_has_labels,
+             meaning="labels"),
     _command("open", ("enter",), "open", "Open the session or the labelled message", "Session",
              lambda screen: screen.open_selected(), footer=10, available=_has_session),
     _command("compare", ("D",), "compare", "Compare the session with the one that is open",
@@ -46,13 +47,13 @@ TREE_COMMANDS: tuple[Command[TreeScreen], ...] = (
              lambda screen: screen.resume(), footer=30, available=_has_session),
     _command("archive", ("a",), "archive", "Archive or unarchive the session", "Session",
              lambda screen: screen.actions.archive(), footer=40, available=_writable),
-    _command("rename", ("N",), "rename", "Rename the session", "Session",
+    _command("rename", ("R",), "rename", "Rename the session", "Session",
              lambda screen: screen.actions.rename(), footer=50, available=_writable),
     _command("star", ("*",), "star", "Toggle star", "Session", lambda screen: screen.actions.star(),
              footer=80, available=_writable),
     _command("tag", ("#",), "tags", "Edit the session's tags", "Session",
              lambda screen: screen.actions.tag(), footer=85, available=_writable),
-    _command("label", ("l",), "label", "Edit the label on the line, or label the last message",
+    _command("label", ("B",), "label", "Edit the label on the line, or label the last message",
              "Session", lambda screen: screen.change_label(), footer=60, available=_writable),
     _command("undo", ("U",), "undo", "Undo the last change", "Session",
              lambda screen: screen.undo(), footer=90, available=cannot_write),
