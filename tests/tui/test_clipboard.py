@@ -54,14 +54,32 @@ def test_over_ssh_with_a_forwarded_display_the_desktop_gets_it(tmp_path: Path) -
     assert ways.clipboard.copy("x").way == "system"
 
 
-def test_without_any_clipboard_a_private_file_holds_it(tmp_path: Path) -> None:
-    ways = Ways(tmp_path, {}, works=False)
+def test_without_a_clipboard_program_the_terminal_gets_it_and_no_file_is_written(
+    tmp_path: Path,
+) -> None:
+    ways = Ways(tmp_path, {"TERM": "xterm-256color"}, works=False)
+    copied = ways.clipboard.copy("äöü", "the command")
+    assert copied.way == "terminal" and ways.terminal == ["äöü"]
+    assert copied.message == (
+        "sent the command (3 characters) to the terminal's clipboard (OSC 52)")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("environment", [
+    {"TERM": "linux"}, {"TERM": "dumb"}, {"TERM": "screen", "STY": "1.pts"},
+    {"TERM": "xterm-256color", "VTE_VERSION": "7600"},
+    {"TERM": "xterm-256color", "TERM_PROGRAM": "Apple_Terminal"},
+])
+def test_without_any_clipboard_a_private_file_holds_it(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    ways = Ways(tmp_path, environment, works=False)
     copied = ways.clipboard.copy("äöü")
     assert copied.way == "file" and copied.path is not None
     assert copied.path.read_text() == "äöü"
     assert stat.S_IMODE(copied.path.stat().st_mode) == 0o600
     assert str(copied.path) in copied.message and "3 characters" in copied.message
-    assert ways.terminal == ["äöü"]
+    assert copied.message.startswith("no clipboard here: wrote ") and ways.terminal == []
 
 
 def test_too_much_for_the_terminal_goes_to_a_file(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ async def test_a_letter_copies_its_line(
 ) -> None:
     copied: list[str] = []
 
-    async def copy(app: object, text: str) -> None:
+    async def copy(app: object, text: str, name: str = "") -> None:
         copied.append(text)
 
     monkeypatch.setattr("tui.kit.clipboard.copy", copy)

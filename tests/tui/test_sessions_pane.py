@@ -124,7 +124,7 @@ async def test_another_grouping_while_the_list_is_arranged(
 async def test_a_session_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copied: list[str] = []
 
-    async def keep(app: object, text: str) -> None:
+    async def keep(app: object, text: str, name: str = "") -> None:
         copied.append(text)
 
     monkeypatch.setattr(clipboard, "copy", keep)

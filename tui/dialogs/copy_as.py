@@ -129,4 +129,4 @@ class CopyAsScreen(ModalScreen[None]):
             self.app.notify(str(error), severity="error", markup=False)
             return
         self.dismiss()
-        await clipboard.copy(self.app, text)
+        await clipboard.copy(self.app, text, f"the {choice.name}")

@@ -13,6 +13,7 @@ from store.rows import PartRow, SessionRow
 from tui.kit.figures import count_of
 from tui.kit.text import one_line
 from tui.words.calls import describe
+from tui.words.copying import copyables
 from tui.words.plain import output_text
 
 _FENCE = re.compile(r"^(`{3,}|~{3,})([^\n`]*)\n(.*?)^\1[`~]*[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -80,15 +81,6 @@ def message_markdown(parts: Sequence[PartRow]) -> str:
     return "\n\n".join(out)
 
 
-def command_of(part: PartRow) -> str | None:
-    """Return the command that a tool call ran, if it ran one."""
-    given = decoded(part.data_json).get("input")
-    command = given.get("command", given.get("cmd")) if isinstance(given, dict) else None
-    if isinstance(command, list):
-        return " ".join(str(word) for word in command)
-    return command if isinstance(command, str) and command else None
-
-
 def choices(
     session_id: str, message_id: str, part_id: str | None, parts: Sequence[PartRow]
 ) -> list[Choice]:
@@ -137,16 +129,20 @@ def session_choices(row: SessionRow) -> list[Choice]:
 
 def _of_part(part: PartRow) -> list[Choice]:
     text = part_text(part)
-    found = [Choice("p", "part", one_line(text, 120), lambda: text)]
-    if is_tool(part):
+    whole = Choice("p", "part", one_line(text, 120), lambda: text)
+    if not is_tool(part):
+        found = [whole]
+    else:
         data = decoded(part.data_json)
+        found = [
+            Choice(key, name, one_line(piece, 120), lambda piece=piece: piece)  # type: ignore[misc]
+            for key, name, piece in copyables(data)
+        ]
         output = str(data.get("errorText") or output_text(data.get("output")) or "")
         if output:
             lines = count_of(output.count("\n") + 1, "line")
             found.append(Choice("o", "output", lines, lambda: output))
-        command = command_of(part)
-        if command is not None:
-            found.append(Choice("c", "command", one_line(command, 120), lambda: command))
+        found.append(whole)
     found.append(Choice("j", "part as JSON", one_line(part.data_json, 120),
                         lambda: part.data_json))
     return found

@@ -72,12 +72,12 @@ class CopyActions:
 
     async def copy(self) -> None:
         """Copy what is selected with the mouse, else the value."""
-        text = self._pane.screen.get_selected_text()
+        text, name = self._pane.screen.get_selected_text(), "the selected text"
         value = self.value
         if not text and value is not None:
-            text = value.read()
+            text, name = value.read(), value.name
         if text or value is not None:
-            await clipboard.copy(self._pane.app, text or "")
+            await clipboard.copy(self._pane.app, text or "", name)
         else:
             self._say("There is nothing to copy here")
 
@@ -85,7 +85,7 @@ class CopyActions:
         """Copy the value's path in the JSON."""
         value = self.value_here
         if value is not None:
-            await clipboard.copy(self._pane.app, value.path)
+            await clipboard.copy(self._pane.app, value.path, "the path")
 
     def copy_as(self) -> None:
         """Choose what to copy."""

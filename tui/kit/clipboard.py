@@ -1,7 +1,8 @@
-"""The one way to the clipboard: tmux, OSC 52, a clipboard program, or a private file.
+"""The one way to the clipboard: tmux, a clipboard program, OSC 52, or a private file.
 
 The way depends on where the app runs, and a toast names it. A terminal never answers an
-OSC 52 write, so the toast says "sent" then, not "copied".
+OSC 52 write, so the toast says "sent" then, not "copied". A file is written only where none of
+the others can work.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ MOST_OSC52 = 74_000
 """Bytes beyond which terminals drop an OSC 52 write (100 kB of base64 in the strictest)."""
 
 TMUX_SECONDS = 5.0
+FILE_SHOWN_S = 10.0
+"""The toast that names a file stays this long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +46,24 @@ class Copied:
     path: Path | None = None
 
 
-def amount(text: str) -> str:
-    """Return how much a text is, in words."""
+def amount(text: str, name: str = "") -> str:
+    """Return how much a text is, in words, after its name where it has one."""
     count = len(text)
-    return f"{count:,} character" if count == 1 else f"{count:,} characters"
+    size = f"{count:,} character" if count == 1 else f"{count:,} characters"
+    return f"{name} ({size})" if name else size
+
+
+def takes_osc52(environment: Mapping[str, str]) -> bool:
+    """Return whether the terminal may know OSC 52: some are known to ignore it.
+
+    Those are the Linux console, GNU screen, macOS's own Terminal, and GNOME's, which have their
+    variables set where the app runs beside them.
+    """
+    kind = environment.get("TERM", "")
+    if kind in ("dumb", "linux") or environment.get("STY"):
+        return False
+    return environment.get("TERM_PROGRAM") != "Apple_Terminal" and not environment.get(
+        "VTE_VERSION")
 
 
 @dataclass(slots=True)
@@ -65,26 +82,29 @@ class Clipboard:
     system: Callable[[str], None]
     folder: Path | None = None
 
-    def copy(self, text: str) -> Copied:
+    def copy(self, text: str, name: str = "") -> Copied:
         """Copy a text, made harmless; blocking, so run it in a thread.
 
         Args:
             text: Any text.
+            name: What it is, for the message.
         """
         text = neutral(text)
-        remote = any(self.environment.get(name) for name in ("SSH_CONNECTION", "SSH_TTY"))
-        desktop = any(self.environment.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
-        on_mac = sys.platform == "darwin" and not remote
-        ways = [self._to_tmux, self._to_terminal if remote and not desktop else self._to_system]
-        if on_mac:
-            ways.reverse()
+        words = amount(text, name)
+        remote = any(self.environment.get(each) for each in ("SSH_CONNECTION", "SSH_TTY"))
+        desktop = any(self.environment.get(each) for each in ("DISPLAY", "WAYLAND_DISPLAY"))
+        ways = [self._to_tmux, self._to_terminal]
+        if not remote or desktop:
+            # On a Mac the desktop's clipboard is the one that pastes everywhere, tmux or not.
+            at = 0 if sys.platform == "darwin" and not remote else 1
+            ways.insert(at, self._to_system)
         for way in ways:
-            copied = way(text)
+            copied = way(text, words)
             if copied is not None:
                 return copied
-        return self._to_file(text, told_terminal=not remote)
+        return self._to_file(text, words)
 
-    def _to_tmux(self, text: str) -> Copied | None:
+    def _to_tmux(self, text: str, words: str) -> Copied | None:
         if not self.environment.get("TMUX") or find("tmux", self.environment) is None:
             return None
         # -w hands it on to the outer terminal whatever set-clipboard is (tmux 3.2).
@@ -97,31 +117,29 @@ class Clipboard:
             except (Refused, TimeoutError):
                 return None
             if done.code == 0:
-                return Copied("tmux", f"copied {amount(text)} to the {target}")
+                return Copied("tmux", f"copied {words} to the {target}")
         return None
 
-    def _to_terminal(self, text: str) -> Copied | None:
-        if len(text.encode()) > MOST_OSC52:
+    def _to_terminal(self, text: str, words: str) -> Copied | None:
+        if len(text.encode()) > MOST_OSC52 or not takes_osc52(self.environment):
             return None
         self.write_terminal(text)
-        return Copied("terminal", f"sent {amount(text)} to the terminal's clipboard (OSC 52)")
+        return Copied("terminal", f"sent {words} to the terminal's clipboard (OSC 52)")
 
-    def _to_system(self, text: str) -> Copied | None:
+    def _to_system(self, text: str, words: str) -> Copied | None:
         try:
             self.system(text)
         except Exception:  # any failure of a clipboard program means: take the next way
             return None
-        return Copied("system", f"copied {amount(text)} to the clipboard")
+        return Copied("system", f"copied {words} to the clipboard")
 
-    def _to_file(self, text: str, *, told_terminal: bool) -> Copied:
-        sent = told_terminal and self._to_terminal(text) is not None
+    def _to_file(self, text: str, words: str) -> Copied:
         handle, name = tempfile.mkstemp(prefix="backscroll-copy-", suffix=".txt", dir=self.folder)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        why = "too much for the terminal" if not sent else "no clipboard program"
-        also = "sent to the terminal (OSC 52) and " if sent else ""
-        message = f"{why}: {also}wrote {amount(text)} to {name}"
-        return Copied("file", message, Path(name))
+        known = takes_osc52(self.environment)
+        why = "too much for the terminal" if known else "no clipboard here"
+        return Copied("file", f"{why}: wrote {words} to {name}", Path(name))
 
 
 def _to_desktop(text: str) -> None:
@@ -131,12 +149,13 @@ def _to_desktop(text: str) -> None:
     pyperclip.copy(text)
 
 
-async def copy(terminal: Terminal, text: str) -> Copied:
-    """Copy a text from the app and toast what was done.
+async def copy(terminal: Terminal, text: str, name: str = "") -> Copied:
+    """Copy a text from the app and toast where it went.
 
     Args:
         terminal: The running app.
         text: Any text; it is made harmless.
+        name: What it is, for the toast, such as ``the command``.
     """
     loop = asyncio.get_running_loop()
 
@@ -144,9 +163,11 @@ async def copy(terminal: Terminal, text: str) -> Copied:
         loop.call_soon_threadsafe(terminal.copy_to_clipboard, shown)
 
     clipboard = Clipboard(write_terminal, dict(os.environ), _to_desktop)
-    copied = await asyncio.to_thread(clipboard.copy, text)
-    title = "" if copied.way != "file" else "Wrote a private file"
+    copied = await asyncio.to_thread(clipboard.copy, text, name)
     message = copied.message[0].upper() + copied.message[1:]
-    severity = "information" if copied.way != "file" else "warning"
-    terminal.notify(message, title=title, severity=severity, markup=False)  # type: ignore[arg-type]
+    in_file = copied.way == "file"
+    terminal.notify(
+        message, severity="warning" if in_file else "information",
+        timeout=FILE_SHOWN_S if in_file else None, markup=False,
+    )
     return copied

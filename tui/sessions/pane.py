@@ -353,9 +353,11 @@ class SessionsPane(CommandPane, Vertical):
         """Copy what is selected with the mouse, else the id of the selected session."""
         from tui.kit import clipboard
 
-        text = self.screen.get_selected_text() or self.selected_id
+        selected = self.screen.get_selected_text()
+        text = selected or self.selected_id
         if text:
-            await clipboard.copy(host_of(self), text)
+            name = "the selected text" if selected else "the session's id"
+            await clipboard.copy(host_of(self), text, name)
 
     async def copy_as(self) -> None:
         """Choose what of the selected session to copy."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from store.errors import BackscrollError
 from store.rows import PartRow
-from tui.kit.text import clean
 from tui.transcript.shown import ShownSession
 from tui.words.calls import describe
+from tui.words.copying import copyables
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -25,22 +25,28 @@ class CopyActions:
         """Copy what is selected with the mouse, else the selected part."""
         from tui.kit import clipboard
 
-        text = self._pane.screen.get_selected_text() or self._part_text()
+        selected = self._pane.screen.get_selected_text()
+        text, name = (selected, "the selected text") if selected else self._part_text()
         if text:
-            await clipboard.copy(self._pane.app, text)
+            await clipboard.copy(self._pane.app, text, name)
 
-    def _part_text(self) -> str:
+    def _part_text(self) -> tuple[str, str]:
+        """Return what one would paste of the selected part, and what that is."""
         shown, document = self._shown, self._shown.document
         item = document.item(shown.cursor) if shown.has_parts else None
         if item is None:
-            return ""
+            return "", ""
         text: object = item.data.get("text")
         if isinstance(text, str):
-            return clean(text)
+            return text, "the text"
         if document.skeleton.is_tool(shown.cursor):
-            return clean(describe(item.data).what)
+            pieces = copyables(item.data)
+            if pieces:
+                return pieces[0].text, f"the {pieces[0].name}"
+            return describe(item.data).name, "the tool's name"
         block = document.block(shown.cursor)
-        return "\n".join(line.text for line in block.lines[block.top:]) if block else ""
+        lines = block.lines[block.top:] if block else []
+        return "\n".join(line.text for line in lines), "the part"
 
     def copy_as(self) -> None:
         """Choose what of the part, the message or the session to copy."""
