@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from textual.command import Provider
 
     from store.config import Config, Settings
-    from tui.host import Host, Rewound
+    from tui.host import Host, Rewound, WayBack
     from tui.keys.table import CommandTable
     from tui.main.screen import MainScreen
     from tui.start.making import Making
@@ -129,24 +129,29 @@ class BackscrollApp(CommandApp):
         """The id of the session in the transcript."""
         return self.main.opener.shown
 
+    @property
+    def way_back(self) -> WayBack | None:
+        """Where escape leads from the session in the transcript; None for the list."""
+        return self.main.opener.way_back
+
     def select_session(self, session_id: str) -> None:
-        """Select a session in the list, which is read again first."""
-        self.main.sessions.go_to(session_id)
+        """Select a session in the list, where the list shows it; see ``Host``."""
+        self.main.select_session(session_id)
 
     def open_session(
-        self, session_id: str, message_id: str | None = None, *, focus: bool = True
+        self, session_id: str, message_id: str | None = None, part_id: str | None = None, *,
+        focus: bool = True, back: WayBack | None = None,
     ) -> None:
-        """Show a session in the transcript; see ``Host``.
+        """Show a session in the transcript, and select it in the list; see ``Host``.
 
         Args:
             session_id: The session.
             message_id: The message to show; None for the default place.
+            part_id: The part of it to unfold and select.
             focus: Whether the transcript gets the focus.
+            back: Where escape leads from it; None for the list.
         """
-        if focus:
-            self.main.go_into(session_id, message_id)
-        else:
-            self.main.opener.open(session_id, message_id)
+        self.main.open_session(session_id, message_id, part_id, focus=focus, back=back)
 
     async def show_written(self) -> None:
         """Show what the app itself has written; returns when the panes show it."""

@@ -5,7 +5,7 @@ They take a ``Host`` and never import the app itself. ``host_of`` returns the ho
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
@@ -34,6 +34,18 @@ class Rewound(NamedTuple):
     kept: str
     last_at: int
     reported: bool = False
+
+
+class WayBack(NamedTuple):
+    """Where escape leads from a session that was opened from elsewhere.
+
+    Attributes:
+        title: What is shown as the place to go back to.
+        go: Goes there.
+    """
+
+    title: str
+    go: Callable[[], object]
 
 
 class Terminal(Protocol):
@@ -117,19 +129,35 @@ class Host(Terminal, Protocol):
         """Show a problem in a toast and keep all of it in the log file."""
         ...
 
+    @property
+    def way_back(self) -> WayBack | None:
+        """Where escape leads from the session in the transcript; None for the list."""
+        ...
+
     def select_session(self, session_id: str) -> None:
-        """Select a session in the list, which is read again first."""
+        """Select a session in the list, where the list shows it after it is read again.
+
+        Only while the list has the focus, or where the transcript shows the session: list and
+        transcript stay on one session.
+        """
         ...
 
     def open_session(
-        self, session_id: str, message_id: str | None = None, *, focus: bool = True
+        self, session_id: str, message_id: str | None = None, part_id: str | None = None, *,
+        focus: bool = True, back: WayBack | None = None,
     ) -> None:
-        """Show a session in the transcript.
+        """Show a session in the transcript, and select it in the list.
+
+        This is the only way to open a session. The list goes to it: what folds it away is
+        opened, and a filter, folder or shelf that leaves it out is lifted with a toast.
 
         Args:
             session_id: The session.
-            message_id: Where to place it; None for the remembered place or the end.
+            message_id: Where to place it; None for the remembered place or the end. A hidden
+                message is shown.
+            part_id: A part of that message to select; it is unfolded.
             focus: Give the transcript the focus.
+            back: Where escape leads from it; None for the list.
         """
         ...
 

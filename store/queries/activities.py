@@ -116,15 +116,15 @@ def recently_active(db: Database, now: int) -> list[ListRow]:
     ]
 
 
-def newest_active(db: Database, now: int, states: Sequence[str]) -> int | None:
-    """Return the rowid of the newest session whose activity is one of some states.
+def newest_active(db: Database, now: int, states: Sequence[str]) -> str | None:
+    """Return the id of the newest session whose activity is one of some states.
 
     Args:
         db: The store.
         now: The present, epoch ms.
         states: The states.
     """
-    return next((r.rowid for r in recently_active(db, now) if r.activity in states), None)
+    return next((r.id for r in recently_active(db, now) if r.activity in states), None)
 
 
 def states(db: Database, now: int) -> dict[int, str]:

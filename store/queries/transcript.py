@@ -206,6 +206,13 @@ def matches(
     ).fetchall()
 
 
+def index_of(db: Database, part_id: str) -> int | None:
+    """Return the index of a part within its message, None where it is unknown."""
+    row = db.connection.execute(
+        'SELECT "index" FROM chat_parts WHERE id = $1', {"1": part_id}).fetchone()
+    return number(row[0]) if row else None
+
+
 def children(db: Database, session_id: str) -> list[Child]:
     """Return the sessions whose parent this is."""
     rows = db.connection.execute(

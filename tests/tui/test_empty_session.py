@@ -29,7 +29,7 @@ async def test_the_inspector_shows_no_part_of_the_session_before(tmp_path: Path)
         async def opened(session_id: str, wanted: str | None) -> str | None:
             """Return what is inspected once it is what is wanted, or after a long time."""
             pane.go_to(session_id)
-            app.main.go_into(session_id)
+            app.main.open_session(session_id)
             await settled(app, pilot)
             for _ in range(MOST_PAUSES):
                 if inspected() == wanted:

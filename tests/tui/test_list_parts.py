@@ -163,7 +163,7 @@ async def contents_of(
     yield ListContents(
         page, read, ViewState(), loader=loader, filter=ListFilter(loader),  # type: ignore[arg-type]
         view=view, selection=selection, jobs=FakeJobs(),  # type: ignore[arg-type]
-        shown=lambda _: None), view, read
+        shown=lambda _: None, lifted=lambda *_: None, clear_filter=lambda: None), view, read
     await library.close()
 
 

@@ -59,7 +59,8 @@ class Transcript:
         self.opened: list[tuple[str, str | None, object]] = []
 
     async def open_session(
-        self, store: object, row: Any, *, message_id: str | None, place: object
+        self, store: object, row: Any, *, message_id: str | None, part_id: str | None,
+        place: object, back: str,
     ) -> None:
         self.opened.append((row.id, message_id, place))
 

@@ -17,6 +17,7 @@ from store.queries.sessions import get
 from store.store import Store
 from tests.tui.seeded import SESSION, Said, long_talk, make_store, message_id, text, tool
 from tests.tui.workers import workers_done
+from tui.host import WayBack
 from tui.keys.dispatch import CommandApp
 from tui.keys.registry import COMMANDS
 from tui.keys.table import CommandTable
@@ -41,6 +42,7 @@ class Harness(CommandApp):
             self.register_theme(theme)
         self.theme = "backscroll-dark"
         self.posted: list[Message] = []
+        self.way_back: WayBack | None = None
 
     def compose(self) -> ComposeResult:
         yield TranscriptPane(id="transcript")
@@ -61,7 +63,10 @@ class Harness(CommandApp):
     def on_session_opened(self, event: SessionOpened) -> None:
         self.posted.append(event)
 
-    def open_session(self, session_id: str, message_id: str | None = None) -> None:
+    def open_session(
+        self, session_id: str, message_id: str | None = None, *, back: WayBack | None = None
+    ) -> None:
+        self.way_back = back
         self.posted.append(SessionOpened(session_id, message_id))
 
     def on_problem_occurred(self, event: ProblemOccurred) -> None:
@@ -351,7 +356,8 @@ async def test_enter_opens_a_subagents_session_and_escape_comes_back(tmp_path: P
                 and app.posted[-1].session_id == child_id)
             row = await store.read(get, child_id)
             assert row is not None
-            await pane.open_session(store, row)
+            assert app.way_back is not None
+            await pane.open_session(store, row, back=app.way_back.title)
             await settled(app)
             assert pane.go_back()
             await settled(app)

@@ -14,6 +14,7 @@ from tui.state.library import Library
 from tui.state.view_state import ViewState
 
 if TYPE_CHECKING:
+    from tui.host import WayBack
     from tui.transcript.pane import TranscriptPane
 
 PREVIEW_AFTER_S = 0.12
@@ -26,6 +27,7 @@ class SessionOpener:
     Attributes:
         transcript: The pane; None until it is loaded.
         shown: The id of the session that is shown, or being opened.
+        way_back: Where escape leads from it; None for the list.
     """
 
     def __init__(self, screen: Screen[None], library: Library, state: ViewState) -> None:
@@ -41,6 +43,7 @@ class SessionOpener:
         self._next: str | None = None
         self.transcript: TranscriptPane | None = None
         self.shown: str | None = None
+        self.way_back: WayBack | None = None
 
     def preview(self, session_id: str) -> None:
         """Open a session once the list's cursor rests on it."""
@@ -59,26 +62,34 @@ class SessionOpener:
         if self._preview is not None:
             self._preview.stop()
 
-    def open(self, session_id: str, message_id: str | None = None) -> None:
+    def open(
+        self, session_id: str, message_id: str | None = None, part_id: str | None = None, *,
+        back: WayBack | None = None,
+    ) -> None:
         """Show a session; one that is shown already stays as it is.
 
         Args:
             session_id: The session.
             message_id: Where to place it; None for the remembered place or the end.
+            part_id: The part of that message to unfold and select.
+            back: Where escape leads from it; None for the list.
         """
         self.stop_preview()
-        if self.transcript is None or (session_id == self.shown and message_id is None):
+        same = session_id == self.shown and message_id is None and back is None
+        if self.transcript is None or same:
             return
         self.keep_place()
-        self.shown = session_id
+        self.shown, self.way_back = session_id, back
         self._screen.run_worker(
             # A coroutine is made only when it runs: another may take its place.
-            partial(self._open, self.transcript, session_id, message_id),  # type: ignore[arg-type]
+            partial(  # type: ignore[arg-type]
+                self._open, self.transcript, session_id, message_id, part_id),
             group="open", exclusive=True, exit_on_error=False,
         )
 
     async def _open(
-        self, transcript: TranscriptPane, session_id: str, message_id: str | None
+        self, transcript: TranscriptPane, session_id: str, message_id: str | None,
+        part_id: str | None,
     ) -> None:
         try:
             from store.queries.sessions import get
@@ -88,7 +99,9 @@ class SessionOpener:
             if row is None:
                 raise NotFound(f"session {session_id} is no longer in the store")
             place = self._state.places.get(session_id)
-            await transcript.open_session(store, row, message_id=message_id, place=place)
+            await transcript.open_session(
+                store, row, message_id=message_id, part_id=part_id, place=place,
+                back=self.way_back.title if self.way_back is not None else "")
         except Exception as error:
             if self.shown == session_id:
                 self.shown = None

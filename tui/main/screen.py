@@ -14,7 +14,7 @@ from textual.screen import Screen
 from store.engine.changes import Moved
 from store.errors import StoreError
 from store.queries.listing import ListRow
-from tui.host import FollowsStore, Host
+from tui.host import FollowsStore, Host, WayBack
 from tui.keys.declaration import Scope
 from tui.keys.footer import BottomLine, Hint
 from tui.keys.pane import CommandPane
@@ -147,6 +147,8 @@ class MainScreen(CommandPane, Screen[None]):
         self.panes.follow_focus()
         if self.panes.focused != "sessions":
             self.opener.open_preview()
+        elif self.sessions.selected_id and not self.sessions.contents.is_going:
+            self._preview(self.sessions.selected_id)
 
     def _arranged(self) -> None:
         """Bring the inspector, which may have come into sight, and the footer up to date."""
@@ -168,10 +170,30 @@ class MainScreen(CommandPane, Screen[None]):
         listed = self.panes.focused == "sessions"
         return self.sessions.selected_id if listed else self.opener.shown
 
-    def go_into(self, session_id: str, message_id: str | None = None) -> None:
-        """Show a session and give the transcript the focus."""
-        self.panes.focus("transcript")
-        self.opener.open(session_id, message_id)
+    def open_session(
+        self, session_id: str, message_id: str | None = None, part_id: str | None = None, *,
+        focus: bool = True, back: WayBack | None = None,
+    ) -> None:
+        """Show a session in the transcript, and select it in the list; see ``Host``.
+
+        Args:
+            session_id: The session.
+            message_id: The message to show; None for the default place.
+            part_id: The part of it to unfold and select.
+            focus: Whether the transcript gets the focus.
+            back: Where escape leads from it; None for the list.
+        """
+        if focus:
+            self.panes.focus("transcript")
+        self.opener.open(session_id, message_id, part_id, back=back)
+        self.sessions.show_session(session_id)
+
+    def select_session(self, session_id: str) -> None:
+        """Select a session in the list, where the list shows it; see ``Host``."""
+        if self.panes.focused == "sessions" or session_id == self.opener.shown:
+            self.sessions.go_to(session_id)
+        else:
+            self.sessions.store_changed()
 
     def remember(self) -> ViewState:
         """Return what is to be remembered now."""
@@ -183,12 +205,17 @@ class MainScreen(CommandPane, Screen[None]):
         self.opener.stop_preview()
         # What another program archives or deletes must not take away what is being read.
         chosen = self.panes.focused == "sessions" or self.opener.shown is None
-        if event.session_id and chosen and self.panes.arrangement.shows("transcript"):
-            self.opener.preview(event.session_id)
+        if event.session_id and chosen:
+            self._preview(event.session_id)
+
+    def _preview(self, session_id: str) -> None:
+        """Show the session that is selected in the list, once the selection rests."""
+        if session_id != self.opener.shown and self.panes.arrangement.shows("transcript"):
+            self.opener.preview(session_id)
 
     @on(SessionOpened)
     def _opened(self, event: SessionOpened) -> None:
-        self.go_into(event.session_id, event.message_id)
+        self.open_session(event.session_id, event.message_id)
 
     # Which part is inspected
 

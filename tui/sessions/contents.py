@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from textual.worker import WorkerError
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
 
+Limit = Literal["shelf", "folder", "filter"]
+"""What can keep a session out of the list."""
+
+
 class ListContents:
     """Reads the list and shows it, with the selection on the session where it was.
 
@@ -39,7 +43,8 @@ class ListContents:
     def __init__(
         self, page: FirstPage, library: Library, state: ViewState, *, loader: ListLoader,
         filter: ListFilter, view: SessionList, selection: Selection, jobs: Jobs,
-        shown: Callable[[int | None], None],
+        shown: Callable[[int | None], None], lifted: Callable[[ListRow, list[Limit]], None],
+        clear_filter: Callable[[], None],
     ) -> None:
         """Take the first page, which is in the view already.
 
@@ -54,12 +59,18 @@ class ListContents:
             jobs: Runs the reading.
             shown: Called after a change is on the screen, with how many sessions a filter
                 that still looks has looked at, else with None.
+            lifted: Called with a session that had to be shown, and with the limits that were
+                lifted for it.
+            clear_filter: Empties the filter.
         """
         self.query, self.keys, self.folds = page.query, page.keys, page.folds
         self._library, self._state, self._loader = library, state, loader
         self._filter, self._view, self._selection = filter, view, selection
         self._jobs, self._shown = jobs, shown
+        self._tell_lifted, self._clear_filter = lifted, clear_filter
         self._going_to: str | None = None
+        self._opened: str | None = None
+        self._lifted: list[Limit] = []
         self._shown_for = self._asked_for()
         self._reading: Worker[None] | None = None
 
@@ -93,17 +104,76 @@ class ListContents:
         """Select a session with the next reading, where it is in the list then."""
         self._going_to = session_id
 
-    async def reveal(self, rowid: int) -> None:
-        """Show a session that a folder, a shelf or a fold keeps out of the list, and select it."""
-        row = await self._row(rowid)
-        if row is not None:
-            self._going_to = row.id
-            await self._unfold_to(row)
-        self.change(self.query._replace(workspace=None, shelf="active"))
+    # A session that was opened: the list shows it, whatever its limits are
 
-    async def _row(self, rowid: int) -> ListRow | None:
-        library = self._library
-        return (await library.read(activities.rows, [rowid], (), library.clock())).get(rowid)
+    def show_session(self, session_id: str) -> None:
+        """Start to select a session, and to lift what keeps it out of the list."""
+        self._going_to = self._opened = session_id
+        self._lifted = []
+        self._reading = self._jobs.start(self._go_to_opened, "keys")
+
+    @property
+    def is_going(self) -> bool:
+        """Whether the list is still to select a session that was opened."""
+        reading = self._reading
+        return self._opened is not None and reading is not None and not reading.is_finished
+
+    async def _go_to_opened(self) -> None:
+        row = await self._opened_row()
+        if row is None:
+            self._going_to = self._opened = None
+            return
+        current = self._shown_for == self._asked_for() and not self._filter.is_looking
+        if current and self._view.model.find(row.rowid) is not None:
+            self._view.select_rowid(row.rowid)
+            self._going_to = self._opened = None
+            return
+        await self._unfold_to(row)
+        await self.read()
+
+    async def _opened_row(self) -> ListRow | None:
+        ids = [self._opened] if self._opened is not None else []
+        found = await self._library.read(activities.rows, (), ids, self._library.clock())
+        return next(iter(found.values()), None)
+
+    async def _lift_limits(self) -> None:
+        """Lift one limit that keeps the opened session out of the list, or tell that it is there.
+
+        The list is read again after each, as only then the next one is known.
+        """
+        if self._opened is None:
+            return
+        row = await self._opened_row()
+        if row is None or row.id != self._opened:
+            return
+        found = self._view.model.find(row.rowid) is not None
+        limit = None if found else self._limit_on(row)
+        if limit is not None:
+            self._lifted.append(limit)
+            self._going_to = row.id
+            self._lift(limit, row)
+            return
+        self._opened = None
+        if self._lifted and found:
+            self._tell_lifted(row, self._lifted)
+
+    def _limit_on(self, row: ListRow) -> Limit | None:
+        archived = SHELVES[self.query.shelf].archived
+        if archived is not None and archived is not (row.archived_at is not None):
+            return "shelf"
+        if row.rowid in self.keys.rowids:
+            return "filter" if self._filter.words else None
+        return "folder" if self.query.workspace is not None else None
+
+    def _lift(self, limit: Limit, row: ListRow) -> None:
+        if limit == "shelf":
+            shelf = "active" if row.archived_at is None else "all"
+            self.change(self.query._replace(shelf=shelf))
+        elif limit == "folder":
+            self.change(self.query._replace(workspace=None))
+        else:
+            self._clear_filter()
+            self.filter_changed()
 
     async def _unfold_to(self, row: ListRow) -> None:
         folds, library = self._state.folds, self._library
@@ -157,14 +227,16 @@ class ListContents:
             self.filter_changed()
         else:
             await self.arrange(None)
+            await self._lift_limits()
 
     async def _look(self) -> None:
-        if not self._filter.words:
+        if self._filter.words:
+            async for found in self._filter.look(self.keys.rowids):
+                await self.arrange(found.matching, found.looked_at)
+        else:
             self._filter.forget()
             await self.arrange(None)
-            return
-        async for found in self._filter.look(self.keys.rowids):
-            await self.arrange(found.matching, found.looked_at)
+        await self._lift_limits()
 
     async def arrange(self, matching: set[int] | None, looked_at: int | None = None) -> None:
         """Show the keys that were read, with their groups, threads and folds.
@@ -225,7 +297,7 @@ class ListContents:
 
     async def settled(self) -> None:
         """Wait until the list shows some of what it was last asked for, or fails to."""
-        while self._shown_for != self._asked_for():
+        while self._opened is not None or self._shown_for != self._asked_for():
             reading = self._reading
             if reading is None or reading.is_finished:
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from textual import on
@@ -12,12 +13,13 @@ from textual.worker import Worker
 
 from store.engine.changes import Moved
 from store.queries import activities
-from store.queries.listing import ListQuery
+from store.queries.listing import ListQuery, ListRow
 from tui.host import host_of
 from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane
+from tui.kit.text import fit, one_line
 from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
-from tui.sessions.contents import ListContents
+from tui.sessions.contents import Limit, ListContents
 from tui.sessions.filter import ListFilter
 from tui.sessions.first_page import read_first_page
 from tui.sessions.header import FilterInput, HeaderPart, ListHeader, ListOrder, ListTitle, Tally
@@ -32,6 +34,8 @@ from tui.sessions.view import SessionList
 from tui.state.library import Library
 from tui.state.view_state import ViewState
 from tui.verbs.sessions import SessionActions
+
+TITLE_CELLS = 40
 
 
 class SessionsPane(CommandPane, Vertical):
@@ -78,7 +82,8 @@ class SessionsPane(CommandPane, Vertical):
             self.view, state.session_id, selected=self._selected, marked=self._show_header)
         self.contents = ListContents(
             page, library, state, loader=loader, filter=self.filter, view=self.view,
-            selection=self.selection, jobs=self, shown=self._show_header,
+            selection=self.selection, jobs=self, shown=self._show_header, lifted=self._lifted,
+            clear_filter=self._empty_filter,
         )
         self.turns = TurnCounter(library, self.view, self)
         self.order = LiveOrder(self.contents.read, library.path.exists, self)
@@ -134,6 +139,10 @@ class SessionsPane(CommandPane, Vertical):
     def filter_text(self) -> str:
         """What is typed into the filter."""
         return self.filter.text
+
+    def show_session(self, session_id: str) -> None:
+        """Select a session; lift what keeps it out of the list, with a toast that says so."""
+        self.contents.show_session(session_id)
 
     def go_to(self, session_id: str) -> None:
         """Read the list again and select a session, where the list shows it."""
@@ -301,10 +310,21 @@ class SessionsPane(CommandPane, Vertical):
 
     def clear_filter(self) -> None:
         """Show all sessions again."""
-        self.query_one(FilterInput).value = ""
         if self.filter.text:
-            self.filter.text = ""
+            self._empty_filter()
             self.contents.filter_changed()
+
+    def _empty_filter(self) -> None:
+        self.filter.text = self.query_one(FilterInput).value = ""
+
+    def _lifted(self, row: ListRow, limits: Sequence[Limit]) -> None:
+        words = {
+            "shelf": "archived sessions listed" if row.archived_at else "active sessions listed",
+            "folder": "all folders listed", "filter": "filter cleared",
+        }
+        done = ", ".join(words[limit] for limit in limits)
+        title = fit(one_line(row.title or "untitled"), TITLE_CELLS)
+        self.notify(f"{done[:1].upper()}{done[1:]} to show “{title}”", markup=False)
 
     def go_back(self) -> bool:
         """Leave the filter, or clear it; return whether there was anything to go back from."""
@@ -332,17 +352,15 @@ class SessionsPane(CommandPane, Vertical):
         self.selection.mark(self.view.model.rowids[entry:], self.filter.matched)
 
     async def go_to_running(self) -> None:
-        """Go to the newest running session; clear what keeps it out of the list."""
+        """Go to the newest running session; lift what keeps it out of the list."""
         found = await self.library.read(
             activities.newest_active, self.library.clock(), ("running", "retrying")
         )
         if found is None:
             self.notify("No session is running", markup=False)
             return
-        if self.view.model.find_shown(found) is None:
-            self.clear_filter()
-            await self.contents.reveal(found)
-        self.view.select_rowid(found)
+        self.contents.show_session(found)
+        await self.contents.settled()
 
     def open_selected(self) -> None:
         """Open the selected session in the transcript."""

@@ -85,6 +85,42 @@ class Folds:
         view.at_end = view.at_end and (scroller.part, scroller.line) == scroller.end()
         view.keep_cursor(1)
 
+    async def reveal(self, message_id: str, index: int | None) -> None:
+        """Select a message or a part of it; open the hidden run or the fold that it is in.
+
+        Args:
+            message_id: The message; nothing happens where the session has none of this id.
+            index: The part's index in the message; None for the start of the message.
+        """
+        async with self._placement.in_order() as same:
+            if not same or not len(self._shown.document):
+                return
+            if self._place(message_id, index) not in self._shown.document.sure():
+                await self._placement.until_whole()
+            part = await self._placement.loaded(partial(self._place, message_id, index))
+            if part is None:
+                return
+            document = self._shown.document
+            run = document.run_of(part)
+            if run is not None and not document.run_opened(run):
+                document.turn_run(run)
+            block = document.block(part) if index is not None else None
+            if block is not None and block.folded:
+                document.folds[document.skeleton.key(part)] = "whole"
+                document.forget(part)
+            anchor = Anchor.of(document, part)
+            await self._placement.arrive(
+                lambda: self._shown.view.step_to(anchor.part_in(self._shown.document)))
+
+    def _place(self, message_id: str, index: int | None) -> int | None:
+        """Return the part; the first of its message that takes lines, where none is meant."""
+        document = self._shown.document
+        part = document.skeleton.locate(message_id, index)
+        if part is None or index is not None:
+            return part
+        parts = document.skeleton.parts_of(document.skeleton.message[part])
+        return next((part for part in parts if document.shows(part)), parts.start)
+
     # All parts of a kind
 
     async def cycle_tools(self) -> None:

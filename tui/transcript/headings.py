@@ -119,7 +119,7 @@ def state_runs(state: str, elapsed: str = "", *, guessed: bool = False) -> list[
 
 def header_lines(
     row: SessionRow, document: Document, cursor: int, activity: Activity | None, context: int,
-    below: str = "",
+    back: str = "",
 ) -> list[Line]:
     """Return title, state and turn; source, model, workspace, branch and context.
 
@@ -129,7 +129,7 @@ def header_lines(
         cursor: The selected part.
         activity: What the session does.
         context: Tokens in the context now, 0 where unknown.
-        below: Title of the session that escape leads back to.
+        back: Title of what escape leads back to.
     """
     metadata = as_dict(decode(row.metadata_json))
     title = one_line(row.title or "") or "untitled"
@@ -150,8 +150,8 @@ def header_lines(
     ]
     words = f" {glyphs().dot} ".join(fact for fact in facts if fact)
     second = Line([(words, "faint")])
-    if below:
-        second.runs = [(f"esc back to {fit(one_line(below), 32)}  ", "fork"), *second.runs]
+    if back:
+        second.runs = [(f"esc back to {fit(one_line(back), 32)}  ", "fork"), *second.runs]
     if context:
         second.right = [(f"context {figures.tokens(context)}", "faint")]
     if row.archived_at:
@@ -263,10 +263,9 @@ class Headings:
         """
         shown = self._shown
         if shown.session is not None:
-            back = (shown.parent.title or "the parent") if shown.parent is not None else ""
             self.header.show(header_lines(
                 shown.session, shown.document, shown.cursor, shown.activity, shown.context_size,
-                back))
+                shown.back))
             line, columns = status_line(
                 shown.document, shown.cursor, left=self._left(), width=width,
                 search=shown.search)

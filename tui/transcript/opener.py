@@ -82,7 +82,7 @@ def place_of(shown: ShownSession) -> Place | None:
 
 
 class Opener:
-    """Opens sessions in the view, and remembers which of them lead back."""
+    """Opens sessions in the view."""
 
     def __init__(
         self, shown: ShownSession, pane: PaneServices, *, placement: Placement,
@@ -100,8 +100,6 @@ class Opener:
         """
         self._shown, self._pane, self._placement = shown, pane, placement
         self._selected, self._follower, self._headings = selected, follower, headings
-        self._parents: list[SessionRow] = []
-        self._leaving: SessionRow | None = None
         self._warmed = False
 
     async def open(
@@ -115,7 +113,6 @@ class Opener:
             message_id: The message to select; None for the place.
             place: What ``place_of`` returned for this session, or None for its end.
         """
-        self._keep_parent(row)
         shown = self._shown
         self._pane.cancel("fill")
         if shown.reader is None:
@@ -196,24 +193,5 @@ class Opener:
         shown = self._shown
         shown.reader = None
         shown.forget_search()
-        shown.parent = None
-        self._parents.clear()
         shown.view.show(Document(shown.view.content_setting))
         self._headings.show_nothing(text)
-
-    # The way back from a subagent's session
-
-    def leave_for_child(self) -> None:
-        """Remember this session: the next one to be opened is its child."""
-        self._leaving = self._shown.session
-
-    def _keep_parent(self, row: SessionRow) -> None:
-        """Remember where a child was opened from; opening any other session forgets it."""
-        if self._leaving is not None and row.parent_id == self._leaving.id:
-            self._parents.append(self._leaving)
-        elif not (self._parents and row.id == self._parents[-1].id):
-            self._parents.clear()
-        else:
-            self._parents.pop()
-        self._leaving = None
-        self._shown.parent = self._parents[-1] if self._parents else None

@@ -19,11 +19,12 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.worker import WorkType
 
+from store.queries.transcript import index_of
 from store.rows import SessionRow
+from tui.host import host_of
 from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane
 from tui.keys.queue import enqueue
-from tui.messages import SessionOpened
 from tui.transcript.context import ContextView
 from tui.transcript.copy_actions import CopyActions
 from tui.transcript.document import Document
@@ -89,7 +90,7 @@ class TranscriptPane(CommandPane, Vertical):
             shown, self, placement=self.placement, finder=self.finder, follower=self.follower)
         self.copying = CopyActions(shown, self)
         self.verbs = SessionVerbs(
-            shown, self, navigator=self.navigator, opener=self.opener, selected=self.selected)
+            shown, self, navigator=self.navigator, selected=self.selected)
 
     def compose(self) -> ComposeResult:
         """Compose header, transcript, prompt and status."""
@@ -123,7 +124,8 @@ class TranscriptPane(CommandPane, Vertical):
         return self.view.cursor
 
     async def open_session(
-        self, store: Store, row: SessionRow, *, message_id: str | None = None, place: object = None
+        self, store: Store, row: SessionRow, *, message_id: str | None = None,
+        part_id: str | None = None, place: object = None, back: str = "",
     ) -> None:
         """Show a session.
 
@@ -131,9 +133,15 @@ class TranscriptPane(CommandPane, Vertical):
             store: The store that holds it.
             row: The session.
             message_id: The message to select; None for the place.
+            part_id: The part of that message to unfold and select.
             place: What ``place`` returned for this session, or None for its end.
+            back: The title of what escape leads back to; "" for the list.
         """
+        self.shown.back = back
         await self.opener.open(store, row, message_id=message_id, place=place)
+        if message_id is not None:
+            found = await store.read(index_of, part_id) if part_id is not None else None
+            await self.folds.reveal(message_id, found)
 
     def show_nothing(self, text: str) -> None:
         """Show why there is no session."""
@@ -144,16 +152,20 @@ class TranscriptPane(CommandPane, Vertical):
         return place_of(self.shown)
 
     def go_back(self) -> bool:
-        """Go back one step: the prompt, the search, the parent; False where there is none."""
+        """Go back one step: the prompt, the search, what the session was opened from.
+
+        Returns:
+            False where there is none of these.
+        """
         if self.prompt.is_open:
             self._leave_prompt()
             return True
         if self.finder.end():
             return True
-        if self.shown.parent is not None:
-            self.post_message(SessionOpened(self.shown.parent.id))
-            return True
-        return False
+        way = host_of(self).way_back
+        if way is not None:
+            way.go()
+        return way is not None
 
     # What the parts ask for: see ``PaneServices``
 

@@ -68,7 +68,7 @@ class ShownSession:
         reader: Reads the session; None while there is none.
         activity: What the session does.
         search: The search in it, if any.
-        parent: The session that escape leads back to.
+        back: The title of what escape leads back to; "" for the list.
         context_size: Tokens in its context now, 0 where unknown.
         tools: How far tool calls are open that the user has not folded one by one.
         reasoning: How far reasoning is open.
@@ -78,7 +78,7 @@ class ShownSession:
     reader: SessionReader | None = None
     activity: Activity | None = None
     search: Search | None = None
-    parent: SessionRow | None = None
+    back: str = ""
     context_size: int = 0
     tools: Level = "short"
     reasoning: Level = "off"

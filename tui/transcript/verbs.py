@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from store.queries.transcript import child_of
-from tui.host import host_of
+from tui.host import WayBack, host_of
 from tui.messages import InspectRequested
 from tui.transcript.navigator import Navigator
-from tui.transcript.opener import Opener
 from tui.transcript.selected import SelectedPart
 from tui.transcript.shown import ShownSession
 from tui.verbs.doing import asking
@@ -21,7 +21,7 @@ class SessionVerbs:
     """Runs the verbs of a session at the selected message."""
 
     def __init__(
-        self, shown: ShownSession, pane: Widget, *, navigator: Navigator, opener: Opener,
+        self, shown: ShownSession, pane: Widget, *, navigator: Navigator,
         selected: SelectedPart,
     ) -> None:
         """Make the verbs of a session.
@@ -30,11 +30,10 @@ class SessionVerbs:
             shown: The session.
             pane: The widget whose app asks, and shows what was done.
             navigator: Goes to a message that was chosen.
-            opener: Remembers the way back from a subagent's session.
             selected: Announces the part that is to be inspected.
         """
         self._shown, self._pane = shown, pane
-        self._navigator, self._opener, self._selected = navigator, opener, selected
+        self._navigator, self._selected = navigator, selected
 
     # Fork, rewind, restore
 
@@ -104,7 +103,6 @@ class SessionVerbs:
         host = host_of(self._pane)
         other = await neighbour(host, self._shown.session_id, step)
         if other is not None:
-            host.select_session(other)
             host.open_session(other)
 
     async def show_details(self) -> None:
@@ -149,6 +147,9 @@ class SessionVerbs:
         child = child_of(document.setting.children, row.message_id, row.tool_call_id)
         if child is None:
             return False
-        self._opener.leave_for_child()
-        host_of(self._pane).open_session(child.id)
+        host, parent = host_of(self._pane), self._shown.session
+        if parent is not None:
+            again = partial(host.open_session, parent.id, back=host.way_back)
+            back = WayBack(parent.title or "the parent", again)
+            host.open_session(child.id, back=back)
         return True

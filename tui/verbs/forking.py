@@ -60,7 +60,6 @@ async def fork_at(
     if done is None:
         return
     made = done.value.session_id
-    host.select_session(made)
     host.open_session(made)
     if before and draft:
         from tui.kit.clipboard import copy

@@ -184,5 +184,4 @@ async def _come_back(host: Host, session_id: str, made: ResumePlan) -> None:
     row = await host.library.read(get, continued)
     target = continued if row is not None else session_id
     await host.show_written()
-    host.select_session(target)
     host.open_session(target)

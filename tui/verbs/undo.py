@@ -57,9 +57,10 @@ async def redo(host: Host) -> Step | None:
 
 
 def _show(host: Host, step: Step) -> None:
-    host.select_session(step.session_id)
     if step.verb == "fork":
         host.open_session(step.session_id, focus=False)
+    else:
+        host.select_session(step.session_id)
 
 
 async def report_undone_rewind(host: Host, moved: Moved) -> None:
