@@ -1,0 +1,1 @@
+"""The query language: words, phrases, regular expressions and fields. Knows text alone."""
