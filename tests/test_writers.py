@@ -13,7 +13,7 @@ SAFE_MAKERS = {"store/system/streams.py": {"Painted"}, "tui/kit/text_line.py": {
 """Who may make what others only get from them."""
 FRAMES = {"store/sync/helper.py"}
 """A helper process talks in frames to the one that started it, on pipes."""
-DESCRIPTORS = {"store/sync/stopping.py", "tui/start/hangup.py", "tui/start/stopped.py"}
+DESCRIPTORS = {"store/system/stopping.py", "tui/start/hangup.py", "tui/start/stopped.py"}
 """They write to pipes of their own, and ``hangup`` what restores the terminal."""
 MACHINE_ENTRIES = {"store/sync/helper.py", "store/demo/__main__.py"}
 

@@ -26,9 +26,9 @@ from store.sync.jsontext import json_text
 from store.sync.progress import Progress, Summary
 from store.sync.roots import roots_from_arguments
 from store.sync.settings import Settings
-from store.sync.stopping import Stop
 from store.sync.targets import StoreTarget, Target, classify, default_targets
 from store.system.locations import library_path
+from store.system.stopping import Stop
 from store.system.streams import guard_streams
 from store.text.neutral import escaped
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from store.engine import transactions
 from store.errors import StoreError
-from store.sync.stopping import Stop
+from store.system.stopping import Stop
 
 try:
     import fcntl

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 from store.errors import StoreError
 from store.sync.batch import BATCH_BYTES, Outcome
-from store.sync.children import child_environment
 from store.sync.frames import Failed, Frame, ReadsNow, Start, Task, Wrote, receive, send
 from store.sync.scheduling import Scheduler
 from store.sync.settings import BULK_UNITS
 from store.sync.units import Job
+from store.system.children import child_environment
 from store.system.programs import PIPE, CommandLine, TooSlow
 from store.system.programs import start as start_program
 

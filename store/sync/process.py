@@ -14,9 +14,9 @@ import orjson
 
 from store.engine.server_url import Root, ServerTrouble, ServerUrl
 from store.errors import StoreError
-from store.sync.children import child_environment
 from store.sync.progress import Progress, Summary
 from store.sync.roots import passwords_for_child
+from store.system.children import child_environment
 from store.system.programs import CommandLine, start_piped
 
 NICE = 5

@@ -26,7 +26,6 @@ from store.sync.engine import Sync, each_target_once
 from store.sync.locking import watcher_lock
 from store.sync.progress import Progress
 from store.sync.settings import Settings
-from store.sync.stopping import Stop
 from store.sync.targets import Target
 from store.sync.units import Job
 from store.sync.watch_activity import ActivityBoard, ProcessFinder
@@ -37,6 +36,7 @@ from store.sync.watch_readers import Followers
 from store.sync.watch_recent import LOOK_S, RecentFiles
 from store.sync.watch_servers import Answer, ServerPolls
 from store.system.clock import Clock, system_clock
+from store.system.stopping import Stop
 
 TICK_S = 1.0
 """Seconds between checks for what has no events: killed processes, new places."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
 from store.sync.roots import may_be_there
-from store.sync.stopping import Stop
 from store.system.silent import is_silent
+from store.system.stopping import Stop
 
 STEP_MS = 8
 """Changes are collected until none has come for this long ..."""

@@ -11,9 +11,9 @@ from typing import Any
 
 from store.engine.database import open_database
 from store.sync.settings import Settings
-from store.sync.stopping import Stop
 from store.sync.targets import Target
 from store.sync.watch import Watch
+from store.system.stopping import Stop
 
 PATIENCE_S = 120
 

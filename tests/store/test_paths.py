@@ -15,7 +15,7 @@ OWN = {
     "store/system/paths.py", "store/system/processes.py", "store/activity/attendance.py",
     "store/system/silent.py",
     "store/system/streams.py",  # They read /proc.
-    "store/sync/children.py",  # Where this program lies.
+    "store/system/children.py",  # Where this program lies.
     "store/imports/reading.py",  # A file that is named on the command line may be a pipe.
     "store/engine/access.py",  # It looks at the file's type first, and keeps its descriptor.
     "tui/start/problems.py", "tui/kit/editing.py",

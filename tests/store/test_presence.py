@@ -21,9 +21,9 @@ from store.sources.gemini import GeminiSource
 from store.sources.opencode import OpencodeSource
 from store.sources.pi import PiSource
 from store.sync.locking import watcher_lock
-from store.sync.stopping import Stop
 from store.system.clock import system_clock
 from store.system.processes import Process, process_of
+from store.system.stopping import Stop
 from tests.sources import test_pi
 from tests.sources.opencode_rows import Rows, text
 from tests.store.test_liveness import PATIENCE_S, doing, kill, start, synced, try_to_fork

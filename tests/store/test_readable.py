@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from store.sync.stopping import Stop
 from store.system.readable import readable
+from store.system.stopping import Stop
 
 ABOVE_SELECT = 1_200
 

@@ -18,13 +18,13 @@ from store.sync import engine, watch, watch_events, watch_pace
 from store.sync.batch import write_batch
 from store.sync.locking import watcher_lock
 from store.sync.settings import Settings
-from store.sync.stopping import Stop
 from store.sync.targets import Target
 from store.sync.watch import Watch
 from store.sync.watch_activity import ActivityBoard
 from store.sync.watch_events import Events
 from store.sync.watch_pace import Pace
 from store.system.silent import is_silent
+from store.system.stopping import Stop
 from tests.store.sync_fakes import LineSource, dump, line, write_lines
 
 PATIENCE_S = 120

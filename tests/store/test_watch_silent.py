@@ -13,11 +13,11 @@ import pytest
 from store.sources.codex import CodexSource
 from store.sources.opencode import OpencodeSource
 from store.sync import watch, watch_recent
-from store.sync.stopping import Stop
 from store.sync.targets import Target
 from store.sync.watch_events import Events, Seen
 from store.sync.watch_paths import WatchedPaths
 from store.sync.watch_recent import RecentFiles, sign_of
+from store.system.stopping import Stop
 from tests.sources.codex_lines import Lines, thread_id
 from tests.sources.opencode_rows import Rows, text
 from tests.store.sync_fakes import LineSource, line, write_lines

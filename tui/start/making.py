@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from store.errors import StoreError
-from store.sync.children import child_environment
+from store.system.children import child_environment
 from store.system.programs import NOWHERE, PIPE, CommandLine, start
 
 

@@ -1,4 +1,4 @@
-"""The environment of processes that sync starts."""
+"""The environment of processes that run modules of these packages."""
 
 from __future__ import annotations
 

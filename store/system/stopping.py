@@ -1,4 +1,4 @@
-"""A flag that ends a sync: safe to set in a signal handler, and can be waited for."""
+"""A flag that ends a process: safe to set in a signal handler, and can be waited for."""
 
 from __future__ import annotations
 
