@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from store.engine.database import Database
@@ -17,6 +17,7 @@ from store.engine.values import text
 from store.errors import no_session
 from store.queries.context import context_ids
 from store.text.exact_json import column_value
+from store.text.secrets import Masks
 
 Row = dict[str, Any]
 View = Literal["all", "display", "hidden", "context"]
@@ -81,6 +82,20 @@ def read_session(db: Database, session_id: str, view: View = "all") -> SessionRe
     messages = _in_context(db, session_id) if view == "context" else _walk(db, session_id, view)
     left_out = hidden if view in ("display", "context") else 0
     return SessionReading(db, found[0], messages, left_out, queued)
+
+
+def with_masks(reading: SessionReading, masks: Masks) -> SessionReading:
+    """Return the same reading with the secrets in all its texts masked.
+
+    Args:
+        reading: A session, none of whose messages has been read yet.
+        masks: What is masked; it counts what it has masked.
+    """
+    messages = (
+        MessageReading(masks.mask_json(each.message), masks.mask_json(each.parts))
+        for each in reading.messages
+    )
+    return replace(reading, session=masks.mask_json(reading.session), messages=messages)
 
 
 def queued_messages(db: Database, session_id: str) -> list[MessageReading]:

@@ -28,6 +28,7 @@ class Format:
         context: Whether it always uses the context view.
         named: ``module:function`` that returns the required file name, from the export's id
             and the session's ``created_at`` (epoch ms).
+        masked: Whether it is meant for other people, and secrets are masked by default.
         details: Further text for ``--help``, after ``help`` and a comma.
     """
 
@@ -38,6 +39,7 @@ class Format:
     writer: str
     context: bool = False
     named: str | None = None
+    masked: bool = False
     details: str = ""
 
 
@@ -54,7 +56,8 @@ FORMATS = {
         Format("ui-messages", "the AI SDK's UIMessage array", ".json", False,
                "store.exports.ui_messages:write_ui_messages"),
         Format("markdown", "a readable document", ".md", False,
-               "store.exports.markdown:write_markdown"),
+               "store.exports.markdown:write_markdown", masked=True,
+               details="secrets masked"),
         Format("claude-code", "a session file that Claude Code resumes", ".jsonl", False,
                "store.exports.claude_code.chain:write_claude_code", context=True,
                details="with the messages that the model would be sent now; if --out is a folder,"

@@ -163,3 +163,56 @@ def test_an_id_of_a_host_never_leads_out_of_the_folder(
     assert done.code == 0, done.err
     (made,) = [one for one in {*tmp_path.rglob("*")} - before if one.parent != path.parent]
     assert made.parent == folder
+
+
+@pytest.fixture
+def secretive(run: Run, tmp_path: Path) -> tuple[str, str]:
+    """A session that holds a key in a text, in a call's input, and below a key's name."""
+    key, password = "ghp_" + "a1B2" * 9, "h7unter" + "2secret"
+    ids = {name: f"{name}_" + "0" * 25 + "1" for name in ("ses", "msg", "prt")}
+    times = {"created_at": 1, "updated_at": 1}
+    part = {**times, "session_id": ids["ses"], "message_id": ids["msg"]}
+    login = {"type": "tool-login", "toolCallId": "c", "state": "output-available",
+             "input": {"password": password}, "output": key}  # fmt: skip
+    rows = [
+        ("session", {**times, "id": ids["ses"], "agent": "mine",
+                     "metadata": {"title": f"the key {key}"}}),
+        ("message", {**times, "id": ids["msg"], "role": "user", "session_id": ids["ses"]}),
+        ("part", {**part, "id": ids["prt"], "index": 0, "type": "text",
+                  "data": {"type": "text", "text": f"use {key} please"}}),
+        ("part", {**part, "id": ids["prt"][:-1] + "2", "index": 1, "type": "tool-login",
+                  "data": login}),
+    ]  # fmt: skip
+    lines = [{"type": kind, "data": row} for kind, row in rows]
+    file = tmp_path / "in.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = run("import", file)
+    assert result.code == 0, result.err
+    return key, password
+
+
+def session_of(run: Run) -> str:
+    return str(json.loads(run("sessions", "--json").out)[0]["id"])
+
+
+def test_a_document_for_people_has_no_secrets(run: Run, secretive: tuple[str, str]) -> None:
+    result = run("export", session_of(run), "--to", "markdown")
+    assert not any(secret in result.out for secret in secretive)
+    assert "the key [masked GitHub token]" in result.out
+    assert "use [masked GitHub token] please" in result.out
+    assert "[masked password or key]" in result.out
+    assert "GitHub token 3" in result.err and "--no-mask writes them" in result.err
+
+
+def test_secrets_stay_where_they_are_asked_for(run: Run, secretive: tuple[str, str]) -> None:
+    for arguments in (["markdown", "--no-mask"], ["jsonl"], ["json"], ["ui-messages"]):
+        result = run("export", session_of(run), "--to", *arguments)
+        assert all(secret in result.out for secret in secretive)
+        assert "masked" not in result.err
+
+
+def test_any_format_can_be_masked(run: Run, secretive: tuple[str, str]) -> None:
+    for to in ("jsonl", "json", "ui-messages"):
+        result = run("export", session_of(run), "--to", to, "--mask")
+        assert not any(secret in result.out for secret in secretive)
+        assert "masked" in result.err

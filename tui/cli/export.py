@@ -2,6 +2,9 @@
 
 json and jsonl contain every row. The others omit hidden messages unless --hidden is given, and
 report their number on stderr. Queued messages are in json and jsonl only.
+
+In markdown, which is meant for people, keys, tokens, private keys and passwords are replaced by
+what they are, and counted on stderr. --no-mask keeps them; --mask replaces them in any format.
 """
 
 from __future__ import annotations
@@ -14,12 +17,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from store.errors import Refused
-from store.exports.reading import SessionReading, read_session
+from store.exports.reading import SessionReading, read_session, with_masks
 from store.exports.registry import FORMATS, Format, file_name, writer
 from store.queries.sessions import resolve
 from store.system.files import AlreadyThere, write_whole
 from store.system.locations import library_path
 from store.system.paths import expanded
+from store.text.secrets import Masks
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
 from tui.cli.output import note
 from tui.cli.stores import needs_store, store_for_reading
@@ -36,6 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_view_arguments(parser)
     parser.add_argument("--to", choices=tuple(FORMATS), required=True, help="the format")
     parser.add_argument("--out", type=Path, metavar="PATH", help="write to this file or folder")
+    parser.add_argument(
+        "--mask", action=argparse.BooleanOptionalAction, default=None,
+        help="replace keys, tokens and passwords (default: only in formats meant for people)",
+    )  # fmt: skip
     parser.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
@@ -62,6 +70,10 @@ def run(options: argparse.Namespace) -> int:
         reading = read_session(database, session_id, view)
         if format.context and options.out is not None and _is_uuid(options.out.stem[-36:]):
             reading.export_id = options.out.stem[-36:]
+        masks = Masks()
+        is_masked = format.masked if options.mask is None else options.mask
+        if is_masked:
+            reading = with_masks(reading, masks)
         pieces = write(reading)
         if options.out is None:
             for piece in pieces:
@@ -71,12 +83,22 @@ def run(options: argparse.Namespace) -> int:
             _write(path, pieces, replace=options.force)
             note(f"written to {path}")
         tell_left_out(reading)
+        _tell_masked(masks)
         for remark in reading.remarks:
             note(remark)
         ours = database.form.name == "own"
     if ours and reading.agent_id is not None:
         _remember(options, format.name, reading.agent_id, session_id)
     return 0
+
+
+def _tell_masked(masks: Masks) -> None:
+    """Print on stderr how many secrets were masked, by kind."""
+    kinds = ", ".join(f"{kind} {count}" for kind, count in masks.counts.most_common())
+    if kinds:
+        total = masks.counts.total()
+        secrets = "secret" if total == 1 else "secrets"
+        note(f"{total:,} {secrets} masked ({kinds}). --no-mask writes them.")
 
 
 def _remember(options: argparse.Namespace, kind: str, agent_id: str, session_id: str) -> None:
