@@ -28,7 +28,7 @@ from tui.keys.names import key_name
 from tui.keys.pane import CommandPane
 from tui.kit.guard import Guard
 from tui.kit.text import clean
-from tui.kit.theme import OWN_THEMES, default_theme
+from tui.kit.theme import OWN_THEMES, default_theme, palette_of, selection_variables
 from tui.live.syncing import Syncing
 from tui.messages import ProblemOccurred
 from tui.start import problems
@@ -87,6 +87,8 @@ class BackscrollApp(CommandApp):
                 any; what is typed meanwhile waits for it.
         """
         self.guard = Guard()
+        # Textual asks for the variables of a theme of its own before ours is chosen.
+        self._themed = False
         self.loop: asyncio.AbstractEventLoop | None = None
         super().__init__()
         self._main: MainScreen | None = None
@@ -111,12 +113,18 @@ class BackscrollApp(CommandApp):
 
     def _start_in(self, theme: str) -> None:
         """Take the first theme; our dark one without having every style sheet parsed twice."""
+        self._themed = True
         if theme != "backscroll-dark":
             self.theme = theme
             return
         self.set_reactive(App.theme, theme)
         self.set_class(True, f"-theme-{theme}", update=False)
         self.stylesheet.set_variables(self.get_css_variables())
+
+    def get_css_variables(self) -> dict[str, str]:
+        """Return the theme's variables, with readable colours for selected text."""
+        variables = super().get_css_variables()
+        return {**variables, **selection_variables(palette_of(self))} if self._themed else variables
 
     @property
     def main(self) -> MainScreen:

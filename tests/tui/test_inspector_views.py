@@ -4,7 +4,6 @@ import random
 
 import pytest
 from rich.cells import cell_len
-from rich.style import Style
 
 from tui.inspector.call import media_of, output_text, shrink_rulers
 from tui.kit.blocks import Columns, Fixed, Stack, Text
@@ -177,12 +176,12 @@ def test_ascii_terminals_get_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_selection_lies_over_the_line_s_own_ground() -> None:
     strip = strip_of(Line((("漢字abc", "text"),)), 10, Paint(Palette()))
-    chosen = selected_strip(strip, 1, 3, Style(bgcolor="#ff0000"))
+    chosen = selected_strip(strip, 1, 3, Paint(Palette()))
     grounds = {
         segment.text: segment.style.bgcolor.name
         for segment in chosen if segment.style and segment.style.bgcolor
     }
-    assert grounds["字a"] == "#ff0000" and grounds["漢"] == Palette().panel
+    assert grounds["字a"] == Palette().selected and grounds["漢"] == Palette().panel
     assert chosen.text == strip.text and chosen.cell_length == 10
 
 

@@ -123,8 +123,7 @@ class LineView(ScrollView, can_focus=True):
         offset = self.offset_at(number)
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(offset)) is not None:
-            style = self.screen.get_component_rich_style("screen--selection", default=None)
-            strip = selected_strip(strip, *span, style)
+            strip = selected_strip(strip, *span, paint)
         strip = strip.apply_offsets(0, offset)
         return between_margins(strip, self.size.width, paint.style("blank", ground))
 

@@ -50,6 +50,11 @@ class Paint:
             style = self._styles[key] = self._resolve(ink, ground, dimmed)
         return style
 
+    @property
+    def selected(self) -> Style:
+        """The style of text that is selected with the mouse; it hides the text's own colours."""
+        return Style(color=self.palette.text, bgcolor=self.palette.selected)
+
     def _resolve(self, ink: str, ground: str, dimmed: bool) -> Style:
         role, *flags = ink.split()
         if dimmed:

@@ -9,7 +9,8 @@ class Palette(NamedTuple):
     """Colours as ``#rrggbb``, named by role; see the drawings' palette.
 
     Draw ``faint`` on ``background`` and ``panel`` only; on a raised ground (``raised``,
-    ``focus``, ``hit``, ``added``, ``removed``) use ``muted`` in its place.
+    ``focus``, ``hit``, ``added``, ``removed``) use ``muted`` in its place. Text that is
+    selected with the mouse is drawn in ``text`` on ``selected``.
     """
 
     background: str = "#14161b"
@@ -30,4 +31,5 @@ class Palette(NamedTuple):
     hit: str = "#3d3718"
     added: str = "#1d3326"
     removed: str = "#3a2229"
+    selected: str = "#33467c"
     dark: bool = True

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich.segment import Segment
-from rich.style import Style
 from textual.selection import Selection
 from textual.strip import Strip
 
 from tui.kit.lines import Line
+from tui.kit.paint import Paint
 from tui.kit.text import cells
 
 LINE_BITS = 32
@@ -42,14 +42,14 @@ def places_in(selection: Selection, last: tuple[int, int]) -> tuple[tuple[int, i
     return start, min(place_of(selection.end.y), last) if selection.end else last
 
 
-def selected_strip(strip: Strip, start: int, end: int, style: Style) -> Strip:
+def selected_strip(strip: Strip, start: int, end: int, paint: Paint) -> Strip:
     """Return a strip with some of its cells in the selection's style.
 
     Args:
         strip: One row.
         start: The first character.
         end: The character after the last; negative for the end of the text.
-        style: Wins over the strip's own: a style beneath would be hidden by their ground.
+        paint: Its style of selected text wins over the strip's own.
     """
     text = strip.text
     end = len(text.rstrip()) if end < 0 else end
@@ -57,7 +57,7 @@ def selected_strip(strip: Strip, start: int, end: int, style: Style) -> Strip:
         return strip
     pieces = list(strip.divide([cells(text[:start]), cells(text[:end]), strip.cell_length]))
     if len(pieces) > 1:
-        chosen = Segment.apply_style(pieces[1], post_style=style)
+        chosen = Segment.apply_style(pieces[1], post_style=paint.selected)
         pieces[1] = Strip(chosen, pieces[1].cell_length)
     return Strip.join(pieces)
 

@@ -19,7 +19,8 @@ LIGHT = Palette(
     background="#f7f8fa", panel="#eef0f4", raised="#e2e6ee", focus="#d6dcea", rule="#cfd5e0",
     text="#1d222c", muted="#454d5c", faint="#5f6878", user="#1f4fbf", assistant="#04614f",
     tool="#7a4700", reasoning="#5443b5", ok="#2f5f0b", error="#b0123a", fork="#7426b8",
-    hit="#fbe9a9", added="#d6f0dc", removed="#fbdcdf", dark=False,
+    hit="#fbe9a9", added="#d6f0dc", removed="#fbdcdf", selected="#b9cdf8",
+    dark=False,
 )
 PALETTES = {"backscroll-dark": DARK, "backscroll-light": LIGHT}
 
@@ -39,6 +40,7 @@ def text_pairs() -> Iterator[tuple[str, str]]:
     for role in ROLES:
         for ground in (*PLAIN_GROUNDS, *RAISED_GROUNDS):
             yield role, ground
+    yield "text", "selected"
     for role in ("error", "ok"):
         yield role, "removed" if role == "error" else "added"
 
@@ -56,7 +58,6 @@ def _theme(name: str, palette: Palette) -> Theme:
             "scrollbar-hover": palette.muted, "scrollbar-active": palette.muted,
             "scrollbar-corner-color": palette.panel,
             "footer-background": palette.raised, "border": palette.rule,
-            "input-selection-background": palette.focus,
         },
     )
 
@@ -78,6 +79,17 @@ def default_theme(wanted: str, environment: dict[str, str] | None = None) -> str
     variables = os.environ if environment is None else environment
     ground = variables.get("COLORFGBG", "").rpartition(";")[2]
     return "backscroll-light" if ground in ("7", "15") else "backscroll-dark"
+
+
+def selection_variables(palette: Palette) -> dict[str, str]:
+    """Return the CSS variables of selected text, for what Textual itself draws.
+
+    Its own are transparent: on a ground that is set, the text takes the ground's colour.
+    """
+    return {
+        f"{what}-selection-{name}": colour for what in ("screen", "input")
+        for name, colour in (("background", palette.selected), ("foreground", palette.text))
+    }
 
 
 def palette_of(app: App[Any]) -> Palette:
@@ -102,6 +114,7 @@ def _palette_from(dark: bool, colours: tuple[tuple[str, str], ...]) -> Palette:
         "hit": blend(background, given.get("warning", base.tool), 0.22),
         "added": blend(background, given.get("success", base.ok), 0.18),
         "removed": blend(background, given.get("error", base.error), 0.18),
+        "selected": blend(background, given.get("primary", base.user), 0.35),
     }
     text = given.get("foreground", base.text)
     wanted |= {

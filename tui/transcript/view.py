@@ -254,7 +254,6 @@ class TranscriptView(Widget, can_focus=True):
         rows, paint, width = self.rows(), self.paint, self.size.width
         selection = self.text_selection
         thumb = self._thumb()
-        chosen = self.screen.get_component_rich_style("screen--selection") if selection else None
         blank = Strip([*Strip.blank(width, paint.style("text"))], width)
         strips: list[Strip] = []
         for y in range(crop.y, crop.bottom):
@@ -262,10 +261,10 @@ class TranscriptView(Widget, can_focus=True):
                 strips.append(blank)
                 continue
             strip = self._strip(rows[y], paint, thumb=y in thumb)
-            if selection is not None and chosen is not None:
+            if selection is not None:
                 span = selection.get_span(offset_y(rows[y].part, rows[y].line))
                 if span is not None:
-                    strip = selected_strip(strip, max(GUTTER, span[0]), span[1], chosen)
+                    strip = selected_strip(strip, max(GUTTER, span[0]), span[1], paint)
             strips.append(strip)
         strips = filtered(self, strips)
         if crop.x or crop.width != width:
