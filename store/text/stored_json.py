@@ -85,3 +85,13 @@ def readable_json(value: Any) -> str:
         import json
 
         return json.dumps(value, indent=2)
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """Return a value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a value if it is an array, else an empty one."""
+    return value if isinstance(value, list) else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from store.exports.tool_line import tool_subject
-from tui.kit import diff
+from store.text.diffs import from_patch
 from tui.transcript.tool_lines import status_glyph
 from tui.words.calls import describe
 
@@ -58,11 +58,11 @@ def test_hunks_of_several_files_say_whose_they_are() -> None:
     def hunk(file: str, line: str) -> dict[str, object]:
         return {"file": file, "oldStart": 1, "newStart": 1, "lines": [line]}
 
-    lines = diff.from_patch([hunk("a", "+1"), hunk("a", "+2"), hunk("b", "-3")])
+    lines = from_patch([hunk("a", "+1"), hunk("a", "+2"), hunk("b", "-3")])
     assert [(line.sign, line.text) for line in lines] == [
         ("@", "a"), ("+", "1"), ("@", ""), ("+", "2"), ("@", "b"), ("-", "3"),
     ]  # fmt: skip
-    assert [line.sign for line in diff.from_patch([hunk("a", "+1")])] == ["+"]
+    assert [line.sign for line in from_patch([hunk("a", "+1")])] == ["+"]
 
 
 def test_a_commands_line_is_what_was_run() -> None:

@@ -13,15 +13,16 @@ from store.conversation.speakers import speaker_of
 from store.exports.reading import MessageReading, Row
 from store.rows import MessageRow, PartRow
 from store.system.streams import Painted, joined
+from store.text.diffs import DiffLine
 from store.text.exact_json import encode
+from store.text.stored_json import as_dict
 from tui.cli.output import Printer, local_time
-from tui.kit.diff import DiffLine
 from tui.kit.text import one_line
 from tui.transcript.data_lines import WORDED, data_lines
 from tui.transcript.item import Item, Setting
 from tui.words.calls import Call, describe, ended_in
 from tui.words.messages import tokens_out
-from tui.words.plain import as_dict, media_line, readable, strip_tags
+from tui.words.plain import media_line, readable, strip_tags
 
 OUTPUT_LINES = 8
 REASONING_LINES = 3

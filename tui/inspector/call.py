@@ -7,6 +7,7 @@ from typing import Any
 
 from store.conversation.gone_marks import NO_LONGER, is_gone
 from store.conversation.replies import Reply, reply_in
+from store.text.diffs import DiffLine, as_text, tally
 from tui.inspector.subject import Subject
 from tui.kit.blocks import (
     Block,
@@ -17,7 +18,7 @@ from tui.kit.blocks import (
     plain,
     section,
 )
-from tui.kit.diff import DiffLine, as_text, changes, tally
+from tui.kit.diff import changes
 from tui.kit.figures import clock, count_of, duration, moment, money, size, tokens
 from tui.kit.lines import BLANK, Line, Link, Run, Value, cut, heading, middle_cut, pair
 from tui.kit.markdown import prose

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from store.text.stored_json import readable_json
+from store.text.diffs import from_patch, from_unified, tally
+from store.text.stored_json import as_dict, as_list, readable_json
 from tui.kit import diff, figures
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Run, cut, indented, width_of
@@ -15,7 +16,7 @@ from tui.kit.wrap import plain_lines, wrap_runs
 from tui.transcript.item import Item, Setting
 from tui.transcript.prose import CAP_CHARACTERS, capped_lines
 from tui.words.calls import shortened, todo_items
-from tui.words.plain import as_dict, as_list, media_line, readable
+from tui.words.plain import media_line, readable
 
 Laid = tuple[list[Line], str, bool]
 """Lines, role of the bar, whether something is folded away."""
@@ -195,14 +196,14 @@ def _patch(item: Item, setting: Setting) -> Laid:
     data = _payload(item)
     text = data.get("patch") or data.get("diff")
     hunks = data.get("structuredPatch") or data.get("hunks")
-    lines = diff.from_patch(hunks) if hunks else (
-        diff.from_unified(text) if isinstance(text, str) else [])
+    lines = from_patch(hunks) if hunks else (
+        from_unified(text) if isinstance(text, str) else [])
     files = data.get("files")
     names = ", ".join(shortened(str(name), setting.root) for name in files) if (
         isinstance(files, list)) else shortened(str(data.get("path") or ""), setting.root)
     if not lines:
         return _named(item, setting, "files changed", names or readable(data))
-    plus, minus = diff.tally(lines)
+    plus, minus = tally(lines)
     head = Line([("patch ", "tool bold"), (one_line(names), "text"), (f"  +{plus}", "ok"),
                  (f" -{minus}", "error")], fold="fold")
     body = diff.layout(lines if _opened(item) else lines[:12], setting.width - 2)

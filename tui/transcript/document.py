@@ -11,6 +11,7 @@ from typing import Any
 
 from store.queries.transcript import Outline
 from store.rows import MessageRow, PartRow
+from store.text.stored_json import as_dict
 from tui.kit.cache import WeightedCache
 from tui.transcript.heights import Heights
 from tui.transcript.item import Item, Level, Setting
@@ -18,7 +19,7 @@ from tui.transcript.layout import PartBlock, lay_out
 from tui.transcript.measures import estimate
 from tui.transcript.skeleton import EMPTY_INDEX, SILENT, Skeleton, append
 from tui.transcript.surroundings import Surroundings
-from tui.words.plain import as_dict, decode
+from tui.words.plain import decode
 
 Key = tuple[str, int]
 """Message id and ``"index"`` of a part."""

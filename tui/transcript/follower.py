@@ -14,6 +14,7 @@ from store.activity.states import OPEN_STATES
 from store.engine.changes import Moved
 from store.errors import StoreError
 from store.queries import transcript as queries
+from store.text.stored_json import as_dict
 from store.usage import context_size
 from tui.messages import ProblemOccurred
 from tui.transcript import rereading
@@ -26,7 +27,7 @@ from tui.transcript.running import RunningCalls
 from tui.transcript.selected import SelectedPart
 from tui.transcript.shown import PaneServices, ShownSession
 from tui.transcript.snapshot import ViewportSnapshot
-from tui.words.plain import as_dict, decode
+from tui.words.plain import decode
 
 WHOLE_EVERY_S = 0.4
 """At least this long between two checks of the whole skeleton."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from store.queries import transcript as queries
 from store.rows import SessionRow
+from store.text.stored_json import as_dict
 from store.usage import context_size
 from tui.kit.highlight import warm as warm_highlighting
 from tui.kit.markdown import parser as parser_of_markdown
@@ -18,7 +19,7 @@ from tui.transcript.placement import Placement
 from tui.transcript.reader import SessionReader
 from tui.transcript.selected import SelectedPart
 from tui.transcript.shown import PaneServices, ShownSession
-from tui.words.plain import as_dict, decode
+from tui.words.plain import decode
 
 if TYPE_CHECKING:
     from store.store import Store

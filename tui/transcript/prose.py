@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from store.text.stored_json import as_dict
 from tui.kit import figures
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line, Run, cut, indented, width_of
@@ -11,7 +12,6 @@ from tui.kit.markdown import layout
 from tui.kit.text import one_line
 from tui.kit.wrap import plain_lines
 from tui.transcript.item import Item, Setting
-from tui.words.plain import as_dict
 
 CAP_CHARACTERS = 64_000
 CAP_MARKDOWN = 32_000

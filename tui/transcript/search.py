@@ -13,11 +13,12 @@ from typing import Any
 
 from store.engine.database import Database
 from store.queries.transcript import matches
+from store.text.stored_json import as_dict
 from tui.kit.text import clean
 from tui.transcript.document import Key
 from tui.transcript.skeleton import Skeleton
 from tui.words.calls import describe
-from tui.words.plain import as_dict, decode, readable
+from tui.words.plain import decode, readable
 
 PARTS_AT_ONCE = 1_500
 _SAFE = re.compile(r"[A-Za-z0-9 _-]+")

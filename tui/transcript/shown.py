@@ -11,12 +11,13 @@ from textual.timer import Timer
 
 from store.activity.judgement import Activity
 from store.rows import SessionRow
+from store.text.stored_json import as_dict
 from tui.transcript.document import Document
 from tui.transcript.item import Level, Setting
 from tui.transcript.reader import SessionReader
 from tui.transcript.search import Search
 from tui.transcript.view import TranscriptView
-from tui.words.plain import as_dict, decode
+from tui.words.plain import decode
 
 
 class PaneServices(Protocol):

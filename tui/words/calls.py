@@ -7,19 +7,28 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from store.conversation.outcomes import Outcome, Status, details_of, outcome, tool_name
 from store.conversation.replies import approved_plan, reply_in
-from tui.kit import diff, figures
-from tui.kit.diff import DiffLine
+from store.conversation.touched import (
+    EDITORS,
+    PATHS,
+    READERS,
+    SEARCHES,
+    SHELLS,
+    WRITERS,
+    edited_lines,
+    joined_command,
+    patch_text,
+    plain_name,
+    written_text,
+)
+from store.text.diffs import added, files_in, tally
+from store.text.stored_json import as_dict, as_list
+from tui.kit import figures
 from tui.kit.text import one_line, one_row
-from tui.words.plain import as_dict, as_list, output_text, readable
+from tui.words.plain import output_text, readable
 
-Status = Literal[
-    "running", "waiting", "ok", "failed", "denied", "interrupted", "pending", "ended",
-]
-"""``ended``: with an output and a word of the agent's own; whether it went well is not known."""
 BodyKind = Literal["text", "diff", "todo", "markdown", "code"]
-PATHS = frozenset({"file_path", "filePath", "path", "absolute_path", "notebook_path"})
-"""Arguments that name a file."""
 
 
 @dataclass(slots=True)
@@ -94,25 +103,12 @@ def ended_in(call: Call) -> str:
 # Any call
 
 
-_EXIT = re.compile(r"^Exit code (-?\d+)\n?")
-_HEAD = re.compile(
-    r"^(?:Chunk ID: [^\n]*\n)?Wall time: [^\n]*\n(?:Process [^\n]*\n)?"
-    r"(?:Original token count: [^\n]*\n)?Output:\n"
-)
-"""What Codex puts before a command's output; duration and exit code are shown beside it."""
-_UNSETTLED = frozenset({"input-streaming", "input-available", "approval-responded"})
 _TELLING = (
     "command", "cmd", "argv", "file_path", "filePath", "path", "absolute_path", "notebook_path",
     "query", "pattern", "url", "subject", "description", "prompt", "question", "skill", "title",
     "name", "text", "message", "task_id", "bash_id", "shell_id", "id",
 )
 """The most telling argument, first found first."""
-
-
-def tool_name(data: dict[str, Any]) -> str:
-    """Return the name of the tool that a part calls."""
-    kind = str(data.get("type", ""))
-    return kind[5:] if kind.startswith("tool-") else str(data.get("toolName") or "tool")
 
 
 def describe(
@@ -126,20 +122,19 @@ def describe(
         times: ``created_at`` and ``updated_at`` of the part, epoch ms.
     """
     name = tool_name(data)
-    details = as_dict(as_dict(data.get("resultProviderMetadata")).get("backscroll"))
     given = data.get("input") if data.get("input") is not None else data.get("rawInput")
     call = Call(_shown_name(name), "", "ok", call_id=str(data.get("toolCallId") or ""))
     refused = as_dict(data.get("approval")).get("reason")
     call.body = output_text(data.get("errorText") or data.get("output") or refused)
-    _ending(call, data, details, times)
-    plain = name.lower().rsplit("__", 1)[-1]
+    _ending(call, outcome(data, call.body, times))
+    plain = plain_name(name)
     arguments = as_dict(given)
     call.what = shortened(_telling(arguments, given), root)
     call.reply, result = reply_in(call.body)
     call.body = "" if call.reply else result
     for names, fill in SPECIAL:
         if plain in names:
-            fill(call, arguments, as_dict(details.get("structured")), root)
+            fill(call, arguments, as_dict(details_of(data).get("structured")), root)
             break
     if result and not call.result and call.body != result:
         call.result = result
@@ -165,66 +160,23 @@ def _telling(arguments: dict[str, Any], given: Any) -> str:
     for name in _TELLING:
         value = arguments.get(name)
         if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
-            return _joined_command(value)
+            return joined_command(value)
         if isinstance(value, str) and value.strip():
             return value
     return ", ".join(f"{name}: {readable(value)}" for name, value in arguments.items())
 
 
-def _joined_command(words: list[str]) -> str:
-    if len(words) == 3 and words[1] in ("-c", "-lc"):
-        return words[2]
-    return " ".join(words)
-
-
-def _ending(
-    call: Call, data: dict[str, Any], details: dict[str, Any], times: tuple[int, int]
-) -> None:
+def _ending(call: Call, ended: Outcome) -> None:
     """Fill in status, word, duration, and drop from the output what is shown beside it."""
-    state, status = str(data.get("state") or ""), details.get("status")
-    code = details.get("exit_code")
-    headed = _HEAD.match(call.body)
-    if headed:
-        call.body = call.body[headed.end():]
-    stated = _EXIT.match(call.body)
-    if stated:
-        code = int(stated[1]) if code is None else code
-        call.body = call.body[stated.end():]
-    if state in _UNSETTLED or data.get("preliminary"):
-        call.status, call.word = ("pending", "no result")
-    elif state == "approval-requested":
-        call.status, call.word = "waiting", "waits for approval"
-    elif status == "denied" or state == "output-denied":
-        call.status, call.word = "denied", "denied"
-    elif status == "interrupted":
-        call.status, call.word = "interrupted", "interrupted"
-    elif state == "output-error" or status == "error" or code not in (None, 0):
-        call.status = "failed"
-        call.word = f"exit {code}" if code not in (None, 0) else "failed"
-        call.from_end = True
-    if isinstance(details.get("word"), str):
-        # The agent's own word, of which nothing more is known.
-        call.word = details["word"]
-        if state == "output-error":
-            call.status = "interrupted"
-        elif call.status == "ok":
-            call.status = "ended"
-    elif details.get("guessed"):
-        call.word += " (a guess)"
-    took = details.get("duration_ms")
-    if took is None and call.status not in ("pending", "waiting") and times[1] > times[0]:
-        took = times[1] - times[0]
-    call.milliseconds = took if isinstance(took, int | float) else None
+    call.body = call.body[ended.head :]
+    call.status, call.word = ended.status, ended.word
+    call.milliseconds = ended.milliseconds
+    call.from_end = ended.status == "failed"
 
 
 # Tools that agents share: shells, files, searches, lists, subagents
 
 
-_SHELLS = frozenset({
-    "bash", "shell", "exec_command", "run_shell_command", "local_shell", "execute", "terminal",
-    "run_terminal_cmd", "shell_command", "exec", "powershell", "run_command",
-})
-_READERS = frozenset({"read", "read_file", "view", "view_file", "cat", "open_file", "fs_read"})
 _AGENTS = frozenset({"task", "agent", "subagent", "spawn_agent", "delegate"})
 
 
@@ -269,65 +221,31 @@ def _edit(call: Call, given: dict[str, Any], structured: dict[str, Any], root: s
         path = _patched(given, structured, root)
     if path:
         call.what = shortened(path, root)
-    lines = _edit_lines(given, structured)
+    lines = edited_lines(given, structured)
     if call.status in ("failed", "denied") or not lines:
         return
-    plus, minus = diff.tally(lines)
+    plus, minus = tally(lines)
     call.marks = [(text, ink) for text, ink in ((f"+{plus}", "ok"), (f"-{minus}", "error"))
                   if text[1:] != "0"]
     call.kind, call.body, call.lead_lines, call.size = "diff", lines, 12, ""
-
-
-_OLD = ("old_string", "oldString", "oldText", "old_str")
-_NEW = ("new_string", "newString", "newText", "new_str")
-
-
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.M)
 
 
 def _patched(given: dict[str, Any], structured: dict[str, Any], root: str | None) -> str | None:
     """Return which files a patch is about: the first, and how many more."""
     names = [as_dict(file).get("path") for file in as_list(structured.get("files"))]
     paths = [name for name in names if isinstance(name, str)]
-    paths = paths or _PATCHED.findall(_patch_text(given) or "")
+    paths = paths or [file.path for file in files_in(patch_text(given) or "") if file.path]
     if not paths:
         return None
     more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
     return shortened(paths[0], root) + more
 
 
-def _patch_text(given: dict[str, Any]) -> str | None:
-    return next((text for name in ("patch", "patchText", "input", "diff")
-                 if isinstance(text := given.get(name), str)), None)
-
-
-def _first(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
-    return next((text for name in names if isinstance(text := given.get(name), str)), None)
-
-
-def _edit_lines(given: dict[str, Any], structured: dict[str, Any]) -> list[DiffLine]:
-    lines = diff.from_patch(structured.get("structuredPatch"))
-    if lines:
-        return lines
-    patch = _patch_text(given)
-    if patch is not None:
-        return diff.from_unified(patch)
-    edits = as_list(given.get("edits")) or [given]
-    for edit in edits:
-        edit = as_dict(edit)
-        old, new = _first(edit, _OLD), _first(edit, _NEW)
-        if old is not None and new is not None:
-            if lines:
-                lines.append(DiffLine("@", None, ""))
-            lines += diff.between(old, new) if old else diff.added(new)
-    return lines
-
-
 def _write(call: Call, given: dict[str, Any], structured: dict[str, Any], root: str | None) -> None:
     _edit(call, given, structured, root)
-    content = given.get("content", given.get("file_text"))
+    content = written_text(given)
     if call.kind != "diff" and call.status not in ("failed", "denied") and isinstance(content, str):
-        lines = diff.added(content)
+        lines = added(content)
         call.marks = [(f"+{len(lines)}", "ok")]
         call.kind, call.body, call.lead_lines, call.size = "diff", lines, 6, ""
 
@@ -421,14 +339,11 @@ def _workflow(
 
 Filler = Callable[[Call, dict[str, Any], dict[str, Any], "str | None"], None]
 SPECIAL: tuple[tuple[frozenset[str], Filler], ...] = (
-    (_SHELLS, _shell),
-    (_READERS, _read),
-    (frozenset({"grep", "glob", "search", "search_file_content", "find", "ls", "list",
-                "list_directory", "grep_search", "file_search", "codebase_search"}), _listing),
-    (frozenset({"edit", "multiedit", "replace", "str_replace", "apply_patch", "patch",
-                "notebookedit", "str_replace_editor", "str_replace_based_edit_tool",
-                "edit_file", "search_replace"}), _edit),
-    (frozenset({"write", "write_file", "create", "create_file"}), _write),
+    (SHELLS, _shell),
+    (READERS, _read),
+    (SEARCHES, _listing),
+    (EDITORS, _edit),
+    (WRITERS, _write),
     (frozenset({"todowrite", "todo_write", "update_plan", "todoread", "write_todos"}), _todo),
     (_AGENTS, _agent),
     (frozenset({"workflow"}), _workflow),

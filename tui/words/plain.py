@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from store.text.stored_json import DamagedJson, loads
+from store.text.stored_json import DamagedJson, as_dict, loads
 from tui.kit import figures
 from tui.kit.text import without_colour
 
@@ -20,16 +20,6 @@ def decode(text: str) -> Any:
         return loads(text)
     except DamagedJson:
         return text
-
-
-def as_dict(value: Any) -> dict[str, Any]:
-    """Return a value if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def as_list(value: Any) -> list[Any]:
-    """Return a value if it is an array, else an empty one."""
-    return value if isinstance(value, list) else []
 
 
 def readable(value: Any, depth: int = 0) -> str:
