@@ -10,8 +10,10 @@ import re
 import shlex
 from typing import Any, NamedTuple
 
-from tui.words.calls import PATHS, todo_items
-from tui.words.plain import as_dict, as_list, readable
+from store.conversation.touched import PATHS
+from store.text.stored_json import as_dict, as_list
+from tui.words.calls import todo_items
+from tui.words.plain import readable
 
 
 class Copyable(NamedTuple):
@@ -41,7 +43,7 @@ _PIECES: tuple[tuple[str, str, frozenset[str]], ...] = (
     ("u", "address", frozenset({"url", "urls"})),
     ("q", "query", frozenset({"query", "queries", "search_term", "q"})),
     ("n", "new text", frozenset({"content", "contents", "file_text", "text"})),
-    ("f", "path", PATHS | {"file", "filename", "filepath", "paths", "target_file", "dir_path",
+    ("f", "path", frozenset(PATHS) | {"paths", "dir_path",
                            "dirPath", "directory", "directory_path", "relative_path",
                            "relative_workspace_path", "target_directory", "folder"}),
     ("l", "glob", frozenset({"glob", "include", "includePattern", "include_pattern",
