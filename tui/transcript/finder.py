@@ -12,8 +12,10 @@ from tui.transcript.document import Document, Key
 from tui.transcript.item import Level
 from tui.transcript.placement import Placement
 from tui.transcript.prompt import Prompt, place_named
+from tui.transcript.reader import SessionReader
 from tui.transcript.search import Search, compiled
 from tui.transcript.shown import PaneServices, ShownSession
+from tui.transcript.snapshot import ViewportSnapshot
 
 SHOWN_EVERY_S = 0.1
 """Pace at which the progress of a search is shown."""
@@ -31,8 +33,31 @@ class Opened:
     runs: list[tuple[int, int]] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class Origin:
+    """Where one was when a search began to be typed.
+
+    Attributes:
+        reader: The session.
+        part: The selected part: the search goes on from there.
+        shown: What was on the screen.
+        at_end: Whether the end was followed.
+        search: The search that was on.
+    """
+
+    reader: SessionReader
+    part: Anchor
+    shown: ViewportSnapshot
+    at_end: bool
+    search: Search | None
+
+
 class Finder:
-    """Searches the session, and goes to hits and to places that are typed."""
+    """Searches the session, and goes to hits and to places that are typed.
+
+    While a search is typed its first hit from the reading place on is shown; escape leads back
+    to where one was.
+    """
 
     def __init__(
         self, shown: ShownSession, pane: PaneServices, placement: Placement, prompt: Prompt
@@ -48,6 +73,8 @@ class Finder:
         self._shown, self._pane, self._placement = shown, pane, placement
         self.prompt = prompt
         self._opened = Opened()
+        self._origin: Origin | None = None
+        self._typed = False
         self._last_needle = ""
 
     @property
@@ -59,7 +86,54 @@ class Finder:
 
     def open_find(self) -> None:
         """Type what to search for."""
+        shown = self._shown
+        if shown.reader is not None and shown.has_parts:
+            self._origin = Origin(
+                shown.reader, Anchor.of(shown.document, shown.cursor),
+                ViewportSnapshot.of(shown.view), shown.view.at_end, shown.search)
+        self._typed = False
         self.prompt.open("find", self._last_needle)
+
+    def typed(self, event: Prompt.Typed) -> None:
+        """Search for what is typed so far, from where one was."""
+        if event.kind == "find" and self.prompt.is_open and self._here is not None:
+            self._typed = True
+            self._search(event.text)
+
+    async def cancel(self) -> None:
+        """Go back to where one was before a search was typed, and to the search of then."""
+        origin, self._origin = self._here, None
+        if origin is None or not self._typed:
+            return
+        self.end()
+        async with self._placement.in_order() as same:
+            if not same:
+                return
+            self._restore_search(origin)
+            await self._placement.arrive(partial(self._step_back, origin), sure=False)
+
+    def _restore_search(self, origin: Origin) -> None:
+        """Have the search again that was on before another one was typed."""
+        shown, search = self._shown, origin.search
+        if search is None:
+            return
+        search.seeks = False
+        shown.search, shown.view.pattern = search, search.pattern
+        if search.part is not None and search.part < len(shown.document):
+            self._open_for(search.part, search)
+        # The session may have been written meanwhile.
+        self.refresh(0)
+
+    @property
+    def _here(self) -> Origin | None:
+        """Where one was in this session when the line was opened."""
+        origin = self._origin
+        return origin if origin is not None and origin.reader is self._shown.reader else None
+
+    def _step_back(self, origin: Origin) -> None:
+        origin.shown.restore(self._shown.view)
+        self._shown.view.at_end = origin.at_end
+        self._shown.view.stay()
 
     def open_go_to(self) -> None:
         """Type where to go."""
@@ -68,9 +142,19 @@ class Finder:
     async def accept(self, event: Prompt.Accepted) -> None:
         """Do what was typed."""
         if event.kind == "find":
-            self.start(event.text)
+            await self._accept_search(event.text)
         elif event.text.strip():
             await self.go_to(event.text)
+
+    async def _accept_search(self, needle: str) -> None:
+        search = self._shown.search
+        if search is None or search.needle != needle:
+            self._last_needle = needle or self._last_needle
+            self._search(needle)
+        elif self._typed:
+            self._last_needle = needle
+        else:
+            await self.step(1)
 
     async def go_to(self, text: str) -> None:
         """Go to a turn, a time, a part or a share of the session."""
@@ -89,15 +173,29 @@ class Finder:
     # The search
 
     def start(self, needle: str) -> None:
-        """Search the session; an empty needle ends the search."""
+        """Search the session from the reading place on; an empty needle ends the search."""
         self.end()
-        if not needle or self._shown.reader is None:
+        self._origin = None
+        self._last_needle = needle or self._last_needle
+        self._search(needle)
+
+    def _search(self, needle: str) -> None:
+        """Search for a needle in place of what is searched for; an empty one for nothing."""
+        shown = self._shown
+        if shown.reader is None:
             return
-        self._last_needle = needle
-        search = self._shown.search = Search(needle, compiled(needle))
-        self._shown.view.pattern = search.pattern
-        self._shown.view.changed()
-        self._scan_soon(search)
+        shown.forget_search()
+        shown.view.pattern = shown.view.hit = None
+        if needle:
+            origin = self._here
+            start = origin.part if origin is not None else None
+            search = shown.search = Search(needle, compiled(needle), start)
+            shown.view.pattern = search.pattern
+            self._scan_soon(search)
+        else:
+            self._pane.background(self._no_hit, group="search")
+        shown.view.changed()
+        self._pane.update_headings()
 
     def end(self) -> bool:
         """End the search and fold what it opened; return whether there was one."""
@@ -140,13 +238,15 @@ class Finder:
                 search.wake()
 
     async def _look_through(self, search: Search) -> None:
-        reader, start, shown_at = self._shown.reader, self._shown.cursor, 0.0
-        if reader is None:
+        reader, document, shown_at = self._shown.reader, self._shown.document, 0.0
+        if reader is None or not len(document):
             return
-        async for _ in reader.scan(search, self._shown.document):
+        start = self._shown.cursor if search.start is None else search.start.part_in(document)
+        search.begin_at(document.skeleton.message[start])
+        async for _ in reader.scan(search, document):
             if search is not self._shown.search:
                 return
-            if search.seeks and search.parts and (search.parts[-1] >= start or search.done):
+            if search.seeks:
                 await self._first_hit(search, start)
             search.wake()
             clock = asyncio.get_running_loop().time()
@@ -157,12 +257,25 @@ class Finder:
     # Hits
 
     async def _first_hit(self, search: Search, start: int) -> None:
+        part = search.first_from(self._shown.document.skeleton, start)
+        if part is None:
+            if search.done:
+                await self._no_hit()
+            return
         async with self._placement.moving:
-            part = search.next_part(start - 1, 1)
-            if part is not None and search is self._shown.search:
+            if search is self._shown.search:
                 anchor = Anchor.of(self._shown.document, part)
                 await self._to_hit(search, anchor, 0)
         search.seeks = False
+
+    async def _no_hit(self) -> None:
+        """Show the place where one was, while nothing is found of what is typed."""
+        origin = self._here
+        if origin is None:
+            return
+        async with self._placement.moving:
+            self._close_opened()
+            await self._placement.arrive(partial(self._step_back, origin), sure=False)
 
     async def step(self, step: int) -> None:
         """Go to the next (1) or previous (-1) hit; without a search, repeat the last one."""

@@ -306,8 +306,10 @@ class Headings:
 
 def _search_runs(search: Search, document: Document) -> list[Run]:
     runs: list[Run] = [("/", "muted"), (one_line(search.needle), "text bold"), ("  ", "text")]
-    if search.total:
+    if search.total and search.done:
         runs.append((f"{search.number:,} of {search.total:,}", "text"))
+    elif search.total:
+        runs.append((f"{search.total:,} so far", "text"))
     elif search.done:
         runs.append(("not in this session", "error"))
     if not search.done:

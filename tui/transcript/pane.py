@@ -159,6 +159,7 @@ class TranscriptPane(CommandPane, Vertical):
         """
         if self.prompt.is_open:
             self._leave_prompt()
+            self.background(self.finder.cancel, group="find")
             return True
         if self.finder.end():
             return True
@@ -259,10 +260,16 @@ class TranscriptPane(CommandPane, Vertical):
         if self.document.lacking:
             self.background(self.placement.stay, group="resized")
 
+    @on(Prompt.Typed)
+    def _prompt_typed(self, event: Prompt.Typed) -> None:
+        event.stop()
+        self.finder.typed(event)
+
     @on(Prompt.Closed)
-    def _prompt_closed(self, event: Prompt.Closed) -> None:
+    async def _prompt_closed(self, event: Prompt.Closed) -> None:
         event.stop()
         self._leave_prompt()
+        await self.finder.cancel()
 
     @on(Prompt.Accepted)
     async def _prompt_accepted(self, event: Prompt.Accepted) -> None:

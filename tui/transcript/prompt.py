@@ -42,6 +42,13 @@ class Prompt(Horizontal):
         kind: PromptKind
         text: str
 
+    @dataclass
+    class Typed(Message):
+        """The text changed."""
+
+        kind: PromptKind
+        text: str
+
     class Closed(Message):
         """Escape was pressed."""
 
@@ -62,7 +69,8 @@ class Prompt(Horizontal):
         self.query_one(Static).update("/" if kind == "find" else ":")
         field.placeholder = "find in this session" if kind == "find" else (
             "turn, 14:03, 2026-11-28, #part or 50%")
-        field.value = text
+        with self.prevent(Input.Changed):
+            field.value = text
         self.add_class("open")
         self.screen.set_focus(field)
 
@@ -74,6 +82,11 @@ class Prompt(Horizontal):
     def is_open(self) -> bool:
         """Whether the prompt is shown."""
         return self.has_class("open")
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Post the text as it is typed."""
+        event.stop()
+        post_to_parent(self, self.Typed(self.kind, event.value))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Post the typed text."""

@@ -18,7 +18,7 @@ from tui.transcript.document import Document
 from tui.transcript.heights import Heights
 from tui.transcript.item import Setting
 from tui.transcript.measures import estimates
-from tui.transcript.search import Search, chunks, find
+from tui.transcript.search import Search, find
 from tui.transcript.skeleton import Skeleton, build
 
 if TYPE_CHECKING:
@@ -101,15 +101,12 @@ class SessionReader:
     async def scan(self, search: Search, document: Document) -> AsyncIterator[None]:
         """Search the messages that were not searched yet, or were written since.
 
-        Yields after each chunk of messages.
+        First from the reading place to the end, then from the start. Yields after each chunk.
         """
         skeleton = document.skeleton
-        start = search.scanned if search.stale is None else min(search.scanned, search.stale)
-        for messages in chunks(skeleton, start):
+        while (messages := search.next_chunk(skeleton)) is not None:
             ids = skeleton.message_ids[messages.start: messages.stop]
-            found = await self.store.read(partial(_find, ids, search))
-            search.cut(skeleton, messages.start)
-            search.add(skeleton, messages, found)
+            search.add(skeleton, messages, await self.store.read(partial(_find, ids, search)))
             yield
         search.cut(skeleton, len(skeleton.message_ids))
         search.done = True

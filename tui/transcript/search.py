@@ -15,6 +15,7 @@ from store.engine.database import Database
 from store.queries.transcript import matches
 from store.text.stored_json import as_dict
 from tui.kit.text import clean
+from tui.transcript.anchors import Anchor
 from tui.transcript.document import Key
 from tui.transcript.skeleton import Skeleton
 from tui.words.calls import describe
@@ -75,11 +76,15 @@ class Search:
     """A needle, and the parts in which it was found so far.
 
     Attributes:
+        start: The part from which on the first hit is looked for; None for the selected one.
+        begin: The message that the search began at: the one of that part. What follows it is
+            searched first, then what is above it.
+        tail: The message after the last that was searched from there on.
+        head: The message after the last that was searched from the session's first one on.
         parts: In order.
         counts: Hits in each of them.
         total: How many hits are known.
-        scanned: How many messages were searched.
-        done: Whether all were.
+        done: Whether all messages were searched.
         part: The part of the current hit, None before the first step.
         ordinal: Which of its hits it is, from 0.
         key: Of the part of the current hit.
@@ -91,10 +96,13 @@ class Search:
 
     needle: str
     pattern: re.Pattern[str]
+    start: Anchor | None = None
+    begin: int = 0
+    tail: int = field(init=False)
+    head: int = 0
     parts: array[int] = field(default_factory=lambda: array("l"))
     counts: array[int] = field(default_factory=lambda: array("l"))
     total: int = 0
-    scanned: int = 0
     done: bool = False
     part: int | None = None
     ordinal: int = 0
@@ -103,6 +111,15 @@ class Search:
     seeks: bool = True
     scan: object | None = None
     progress: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        """Begin at the message that is given."""
+        self.tail = self.begin
+
+    @property
+    def scanned(self) -> int:
+        """How many messages were searched."""
+        return self.tail - self.begin + self.head
 
     def wake(self) -> None:
         """Wake those that wait for progress."""
@@ -126,12 +143,59 @@ class Search:
         """
         if self.scan is None:
             return True
-        if self.stale is not None:
+        if self.stale is not None or not self.parts:
             return False
+        message, last = skeleton.message, len(skeleton.message_ids) - 1
+        found = self.next_part(start, step)
+        assert found is not None
+        here, there = message[start], message[found]
         if step > 0:
-            return bool(self.parts) and self.parts[-1] > start
-        return bool(self.parts) and self.parts[0] < start and (
-            self.scanned > skeleton.message[start])
+            wraps = found <= start
+            return self._searched(here, last) and self._searched(0, there) if wraps else (
+                self._searched(here, there))
+        wraps = found >= start
+        return self._searched(0, here) and self._searched(there, last) if wraps else (
+            self._searched(there, here))
+
+    def _searched(self, first: int, last: int) -> bool:
+        """Return whether all messages of a range were searched.
+
+        Args:
+            first: The first message.
+            last: The last message.
+        """
+        if self.head >= self.begin:
+            return last < self.tail
+        return last < self.head or self.begin <= first <= last < self.tail
+
+    def begin_at(self, message: int) -> None:
+        """Search from a message on, where nothing was searched yet."""
+        if not self.scanned:
+            self.begin = self.tail = message
+
+    def first_from(self, skeleton: Skeleton, start: int) -> int | None:
+        """Return the first part with hits from one on, None while that is not known.
+
+        Args:
+            skeleton: The session.
+            start: A part of the message that the search began at.
+        """
+        found = self.next_part(start - 1, 1)
+        if found is None or found >= start or self.done:
+            return found
+        before = skeleton.message[found]
+        return found if self._searched(skeleton.message[start], len(skeleton.message_ids) - 1) and (
+            self._searched(0, before)) else None
+
+    def next_chunk(self, skeleton: Skeleton) -> range | None:
+        """Return the messages to be searched next, None where all were."""
+        begin, tail, head = self.begin, self.tail, self.head
+        if self.stale is not None:
+            begin, tail, head = (min(number, self.stale) for number in (begin, tail, head))
+        count = len(skeleton.message_ids)
+        if tail < count:
+            return chunk(skeleton, tail, count)
+        return chunk(skeleton, head, begin) if head < begin else None
 
     def add(
         self, skeleton: Skeleton, messages: range, found: Iterable[tuple[str, int, int]]
@@ -140,9 +204,11 @@ class Search:
 
         Args:
             skeleton: The session.
-            messages: They follow those that were searched before.
+            messages: As ``next_chunk`` returned them.
             found: ``(message id, index, hits)`` of the parts that match.
         """
+        if self.stale is not None:
+            self.cut(skeleton, self.stale)
         numbers = {skeleton.message_ids[number]: number for number in messages}
         hits: list[tuple[int, int]] = []
         for message_id, index, count in found:
@@ -150,11 +216,15 @@ class Search:
             place = bisect_left(skeleton.index, index, parts.start, parts.stop)
             if place < parts.stop and skeleton.index[place] == index:
                 hits.append((place, count))
-        for part, count in sorted(hits):
-            self.parts.append(part)
-            self.counts.append(count)
-            self.total += count
-        self.scanned = messages.stop
+        hits.sort()
+        place = bisect_left(self.parts, hits[0][0]) if hits else 0
+        self.parts[place:place] = array("l", [part for part, _count in hits])
+        self.counts[place:place] = array("l", [count for _part, count in hits])
+        self.total += sum(count for _part, count in hits)
+        if messages.start == self.tail:
+            self.tail = messages.stop
+        else:
+            self.head = messages.stop
 
     def written(self, skeleton: Skeleton, start: int) -> None:
         """Search again from a message on, since the session has changed from there.
@@ -178,7 +248,9 @@ class Search:
         """Drop what was found from a message on."""
         first = skeleton.first
         self._drop(first[message] if message < len(first) else len(skeleton))
-        self.scanned, self.stale = min(self.scanned, message), None
+        self.begin, self.tail, self.head = (
+            min(number, message) for number in (self.begin, self.tail, self.head))
+        self.stale = None
 
     def _drop(self, part: int) -> None:
         place = bisect_left(self.parts, part)
@@ -199,12 +271,15 @@ class Search:
         return self.counts[place] if there else 0
 
 
-def chunks(skeleton: Skeleton, start: int = 0) -> Iterable[range]:
-    """Yield ranges of messages, from one on, that hold some 1,500 parts each."""
-    count = len(skeleton.message_ids)
-    while start < count:
-        stop, first = start + 1, skeleton.first[start]
-        while stop < min(count, start + 400) and skeleton.first[stop] - first < PARTS_AT_ONCE:
-            stop += 1
-        yield range(start, stop)
-        start = stop
+def chunk(skeleton: Skeleton, start: int, end: int) -> range:
+    """Return the first messages of a range that hold some 1,500 parts together.
+
+    Args:
+        skeleton: The session.
+        start: The first message.
+        end: The message after the last.
+    """
+    stop, first = start + 1, skeleton.first[start]
+    while stop < min(end, start + 400) and skeleton.first[stop] - first < PARTS_AT_ONCE:
+        stop += 1
+    return range(start, stop)
