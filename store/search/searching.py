@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any, Protocol, Self
+from types import TracebackType
+from typing import Self
 
+from store.engine.connection_thread import ConnectionThread
+from store.engine.transactions import for_user
+from store.language.query import Query
 from store.search.hits import Order, Update
+from store.search.index.reading import Index, open_index
+from store.search.running import PAGE, SCAN_S, Request, Run
 
-PAGE = 50
-"""Hits on a page."""
+__all__ = ["PAGE", "Request", "Searcher"]
 
-
-class Candidates(Protocol):
-    """What a search asks an index: which messages may match.
-
-    A message is the unit, since all words of a search must be in a part or its message.
-    """
-
-    def messages(
-        self, terms: Any, *, before: tuple[int, str] | None, limit: int
-    ) -> list[tuple[int, str]]:
-        """Return ``(created_at, message id)``, newest first, both descending.
-
-        Every covered message that contains all terms that are not negated is among them;
-        others may be too, as each is verified in the rows. Fewer than ``limit`` come only at
-        the end.
-
-        Args:
-            terms: The terms of a ``Query``.
-            before: Only what comes behind this place in that order.
-            limit: How many at most.
-        """
-        ...
+_PAUSE_S = 0.002
+"""Between two slices, so that whoever draws in this process gets its turn."""
 
 
 class Searcher:
@@ -44,6 +31,11 @@ class Searcher:
     def __init__(self, path: Path) -> None:
         """Name the store; ``open`` makes one that is ready."""
         self.path = path
+        self._thread: ConnectionThread
+        self._index: Index | None = None
+        self._current: object | None = None
+        self._running = asyncio.Lock()
+        self._closed = False
 
     @classmethod
     async def open(cls, path: Path) -> Self:
@@ -52,11 +44,13 @@ class Searcher:
         Raises:
             StoreError: The file is missing or is no store.
         """
-        raise NotImplementedError
+        searcher = cls(path)
+        searcher._thread = await ConnectionThread(path, write=False).start()
+        return searcher
 
     def search(
         self,
-        query: Any,
+        query: Query,
         *,
         order: Order = "newest",
         limit: int = PAGE,
@@ -67,6 +61,8 @@ class Searcher:
     ) -> AsyncIterator[Update]:
         """Yield what is found, first the page of hits, then counts and facets as they grow.
 
+        A search that is not the newest one of this searcher ends without a last update.
+
         Args:
             query: What is searched for, from ``store.language.query.parse``.
             order: ``newest`` hits first, or the ``best``.
@@ -75,13 +71,70 @@ class Searcher:
             per_session: How many hits of one session the page has at most; the others are
                 counted in ``SessionHits.more``. None for no limit.
             helpers: Whether runs that agents started for themselves are searched.
-            counting: Whether to go on behind the page, for counts and facets.
+            counting: Whether to go on behind the page, for counts and facets. They count from
+                the cursor on.
 
         Raises:
             StoreError: The store cannot be read, or the cursor is none of this search.
         """
-        raise NotImplementedError
+        return self.run(Request(
+            query, order, limit, cursor, per_session, helpers, counting, scan_s=SCAN_S))
+
+    async def run(self, request: Request) -> AsyncIterator[Update]:
+        """Yield what ``search`` does, for a request.
+
+        Args:
+            request: The search, from ``store.search.running``.
+
+        Raises:
+            StoreError: The store cannot be read, or the cursor is none of this search.
+        """
+        mine = self._current = object()
+        self._thread.interrupt()
+        async with self._running:
+            steps = self._steps(request)
+            while self._current is mine and not self._closed:
+                try:
+                    update = await self._thread.run(lambda: next(steps, None))
+                except sqlite3.Error as error:
+                    if self._current is not mine or self._closed:
+                        return
+                    raise for_user(error, self.path) from error
+                if update is not None and self._current is mine:
+                    yield update
+                    if update.done:
+                        return
+                await asyncio.sleep(_PAUSE_S)
+
+    def _steps(self, request: Request) -> Iterator[Update | None]:
+        if self._index is None:
+            self._index = open_index(self.path)
+        yield from Run(self._thread.database, request, self._index).steps()
 
     async def close(self) -> None:
         """End the search that runs, and close the connection."""
-        raise NotImplementedError
+        if self._closed:
+            return
+        self._closed = True
+        self._current = None
+        self._thread.interrupt()
+        async with self._running:
+            await self._thread.run(self._close_index)
+            await self._thread.close()
+
+    def _close_index(self) -> None:
+        if self._index is not None:
+            self._index.close()
+
+    async def __aenter__(self) -> Self:
+        """Return the searcher."""
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the searcher."""
+        await self.close()

@@ -1,0 +1,203 @@
+"""What a query asks of a message, a part and a title; the rest of it is asked of sessions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Any
+
+from store.conversation.outcomes import outcome
+from store.conversation.touched import SHELLS, is_absolute, plain_name, resolved, touched
+from store.language.matching import TermMatcher, fold
+from store.language.query import Condition, Filter, Query
+from store.search.text import PLACES, Where, is_call, tool_of
+
+_WORDS = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """A query, ready to be tested.
+
+    Attributes:
+        terms: Those that must match.
+        unwanted: Those that must not.
+        places: Where words may match.
+        hidden: Whether hidden messages are searched, and no others.
+        after: The earliest time of a hit, epoch ms.
+        before: The time that a hit is earlier than, epoch ms.
+        sessions: The query with only what is asked of sessions.
+        roles: Conditions on roles.
+        tools: Conditions on names of tools.
+        calls: Conditions on calls: files and states.
+    """
+
+    terms: tuple[TermMatcher, ...]
+    unwanted: tuple[TermMatcher, ...]
+    places: frozenset[Where]
+    hidden: bool
+    after: int
+    before: int
+    sessions: Query
+    roles: tuple[Condition, ...]
+    tools: tuple[Condition, ...]
+    calls: tuple[Condition, ...]
+
+    @property
+    def titles(self) -> bool:
+        """Whether titles are searched."""
+        of_parts = self.roles or self.tools or self.calls or self.hidden
+        return not of_parts and "title" in self.places
+
+    @property
+    def parts(self) -> bool:
+        """Whether parts are searched; a search by filters of sessions alone finds sessions."""
+        asked = self.terms or self.roles or self.tools or self.calls or self.hidden
+        return bool(asked or len(self.places) < len(PLACES)) and self.places != {"title"}
+
+    def in_time(self, at: int) -> bool:
+        """Return whether a hit of this time is wanted."""
+        return self.after <= at < self.before
+
+    def role_fits(self, role: str) -> bool:
+        """Return whether parts of messages of this role are wanted."""
+        return all(_holds(each, partial(_is, role)) for each in self.roles)
+
+    def tool_fits(self, kind: str, data: Mapping[str, Any] | None = None) -> bool:
+        """Return whether a part is wanted by its tool.
+
+        Args:
+            kind: The row's ``type``.
+            data: The decoded part; without it, a part that may be wanted is.
+        """
+        if not self.tools:
+            return True
+        if not is_call(kind):
+            return all(each.negated for each in self.tools)
+        name = tool_of(data if data is not None else {"type": kind})
+        if kind == "dynamic-tool" and data is None:
+            return True
+        return all(_holds(each, lambda one: _names(name or "", one)) for each in self.tools)
+
+    def call_fits(self, data: Mapping[str, Any], workspace: str | None) -> bool:
+        """Return whether a part is wanted by its state and the files that it touched.
+
+        Args:
+            data: The decoded part.
+            workspace: The folder of the session.
+        """
+        return all(_holds(each, lambda one: _call_test(data, workspace, one))
+                   for each in self.calls)
+
+
+def conditions_of(query: Query) -> Conditions:
+    """Return what a query asks, ready to be tested."""
+    by_field: dict[str, list[Condition]] = {}
+    for condition in query.conditions:
+        by_field.setdefault(condition.field, []).append(condition)
+    states = [each for each in by_field.get("is", ()) if each.level == "part"]
+    hidden = any(not each.negated and all(one.value == "hidden" for one in each.filters)
+                 for each in states)
+    calls = [each for each in states if any(one.value != "hidden" for one in each.filters)]
+    moved = {id(one) for field in ("role", "tool", "file", "in", "after", "before")
+             for each in by_field.get(field, ()) for one in each.filters}
+    moved |= {id(one) for each in states for one in each.filters}
+    places = {place for place in PLACES if all(
+        _holds(each, partial(_is, place)) for each in by_field.get("in", ())
+    )}
+    times = {name: [float(one.value) for each in by_field.get(name, ()) for one in each.filters]
+             for name in ("after", "before")}
+    return Conditions(
+        terms=tuple(TermMatcher(each) for each in query.terms if not each.negated),
+        unwanted=tuple(TermMatcher(each) for each in query.terms if each.negated),
+        places=frozenset(places),
+        hidden=hidden,
+        after=int(max(times["after"], default=-(2**63))),
+        before=int(min(times["before"], default=2**63)),
+        sessions=replace(query, terms=(), filters=tuple(
+            one for one in query.filters if id(one) not in moved)),
+        roles=tuple(by_field.get("role", ())),
+        tools=tuple(by_field.get("tool", ())),
+        calls=(*by_field.get("file", ()), *calls),
+    )
+
+
+def _is(value: str, wanted: Filter) -> bool:
+    return wanted.value == value
+
+
+def _holds(condition: Condition, test: Callable[[Filter], bool]) -> bool:
+    return any(map(test, condition.filters)) is not condition.negated
+
+
+def _names(tool: str, wanted: Filter) -> bool:
+    """Return whether a tool is meant: a word of its name begins with the value.
+
+    The name of a shell means the shells of all agents, which have other names for it.
+    """
+    value = str(wanted.value)
+    if wanted.operator == "=":
+        return fold(tool) == fold(value)
+    if plain_name(value) in SHELLS and plain_name(tool) in SHELLS:
+        return True
+    name, value = fold(tool), fold(value)
+    starts = {0, *(found.start() for found in _WORDS.finditer(name))}
+    starts |= {at for at in range(1, len(tool)) if tool[at].isupper() and tool[at - 1].islower()}
+    return any(name.startswith(value, at) for at in starts)
+
+
+def _call_test(data: Mapping[str, Any], workspace: str | None, wanted: Filter) -> bool:
+    if wanted.field == "file":
+        return any(_is_file(path, str(wanted.value)) for path in files_of(data, workspace))
+    if wanted.value == "error" and data.get("type") == "data-error":
+        return True
+    kind = data.get("type")
+    if not isinstance(kind, str) or not is_call(kind):
+        return False
+    return state_of(data) == {"error": "failed"}.get(str(wanted.value), wanted.value)
+
+
+def state_of(data: Mapping[str, Any]) -> str:
+    """Return how a call ended, as ``store.conversation.outcomes.Status``."""
+    output = data.get("errorText") or data.get("output")
+    if isinstance(output, list) and output and isinstance(output[0], dict):
+        output = output[0].get("text")
+    return outcome(data, output[:4000].lstrip() if isinstance(output, str) else "").status
+
+
+def files_of(data: Mapping[str, Any], workspace: str | None) -> Iterator[str]:
+    """Yield the files that a part read, wrote or edited, as whole paths where that is known.
+
+    Args:
+        data: The decoded part.
+        workspace: The folder of the session.
+    """
+    found = touched(data)
+    for file in found.files if found is not None else ():
+        if file.kind != "search":
+            for path in filter(None, (file.path, file.moved_to)):
+                yield resolved(path, found.folder if found is not None else "", workspace)
+
+
+def _is_file(path: str, wanted: str) -> bool:
+    """Return whether a path is the file that is looked for.
+
+    That may be a file's name with or without its ending, the end of a path, a whole path, a
+    folder above it, or any of these with ``*`` and ``?``.
+    """
+    path, wanted = (fold(each).replace("\\", "/") for each in (path, wanted))
+    wanted = resolved(wanted.rstrip("/")) if is_absolute(wanted) else (
+        wanted.removeprefix("./").strip("/"))
+    if not wanted:
+        return False
+    if "*" in wanted or "?" in wanted:
+        above = "" if is_absolute(wanted) else "*/"
+        return any(fnmatchcase(path, f"{above}{wanted}{below}") for below in ("", "/*"))
+    if is_absolute(wanted):
+        return path == wanted or path.startswith(wanted.rstrip("/") + "/")
+    inside = f"/{path.strip('/')}/"
+    name = path.rsplit("/", 1)[-1]
+    return f"/{wanted}/" in inside or name.rsplit(".", 1)[0] == wanted

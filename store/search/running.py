@@ -1,0 +1,461 @@
+"""Runs a search on a connection, a slice at a time: first the page of hits, then the counts."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from store.engine.database import Database
+from store.errors import StoreError
+from store.language.matching import Folded, TermMatcher, index_needle
+from store.language.query import Query
+from store.queries.helpers import without_helpers
+from store.queries.list_keys import LAST_SECOND
+from store.queries.listing import ListRow, rowids_of, rows_of
+from store.search.conditions import conditions_of, state_of
+from store.search.excerpts import excerpt
+from store.search.hits import (
+    FACETS,
+    Counts,
+    Coverage,
+    Facets,
+    Hit,
+    Order,
+    Page,
+    Place,
+    SessionHits,
+    Update,
+)
+from store.search.index.reading import Candidate, Index
+from store.search.text import Section, Where, is_call, tool_of
+from store.search.verifying import Found, Verifier
+from store.search.walking import NEWEST, batches, from_index, scan
+
+PAGE = 50
+"""Hits on a page."""
+MOST_COUNTED = 20_000
+"""Hits after which the counting stops; ``best`` orders as many of the newest."""
+SLICE_S = 0.004
+"""How long a step runs before it lets others run."""
+SCAN_S = 10.0
+"""Seconds of work after which a search ends that no index helps."""
+INDEXED_S = 60.0
+"""Seconds of work after which a search ends that an index helps."""
+_BETWEEN_UPDATES_S = 0.1
+_LONGEST_STRING = 2_000
+_MOST_ITEMS = 100
+_MOST_SPANS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a search is to return.
+
+    Attributes:
+        query: What is searched for.
+        order: ``newest`` hits first, or the ``best``.
+        limit: How many hits the page has at most.
+        cursor: ``Page.cursor`` of the page before; None for the first.
+        per_session: How many hits of one session the page has at most; None for no limit.
+        helpers: Whether runs that agents started for themselves are searched.
+        counting: Whether to go on behind the page, for counts and facets. A page behind a
+            cursor has no counts.
+        context: Lines around the match in an excerpt.
+        scan_s: Seconds of work after which a search ends that no index helps.
+    """
+
+    query: Query
+    order: Order = "newest"
+    limit: int = PAGE
+    cursor: str | None = None
+    per_session: int | None = None
+    helpers: bool = False
+    counting: bool = True
+    context: int = 0
+    scan_s: float = SCAN_S
+
+
+class Run:
+    """A search that runs: ``steps`` does it."""
+
+    def __init__(self, db: Database, request: Request, index: Index | None) -> None:
+        """Prepare a search.
+
+        Args:
+            db: The store.
+            request: What to return.
+            index: The store's index; None to search without.
+
+        Raises:
+            StoreError: The cursor is not of this search.
+        """
+        self._db, self._request, self._index = db, request, index
+        self._asks = conditions_of(request.query)
+        self._after = read_cursor(request.cursor, request.order)
+        self._with_archived = _asks_for_archived(request.query)
+        self._sessions = _session_condition(db, self._asks.sessions, helpers=request.helpers)
+        self._verifier = Verifier(db, self._asks, *self._sessions)
+        self._texts = [needle for each in self._asks.terms
+                       if (needle := index_needle(each.term)) is not None]
+        self._tally = _Tally()
+        self._page: dict[str, list[Hit]] = {}
+        self._rows: dict[str, ListRow] = {}
+        self._on_page = 0
+        self._last: _Rank | None = None
+        self._more = False
+        self._ranked: list[_Rank] = []
+        self._looked_at = 0
+        self._stopped = ""
+
+    def steps(self) -> Iterator[Update | None]:
+        """Run the search; yields what is known so far, or None where others may run.
+
+        The last update has ``done`` set.
+        """
+        counted = self._db.connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
+        self._tally.all_sessions = int(counted[0])
+        working, shown, ready = 0.0, time.monotonic(), False
+        slice_start = time.monotonic()
+        for hits in self._verified():
+            self._looked_at += 1
+            for found in hits:
+                self._take(found)
+            now = time.monotonic()
+            full = self._request.order == "newest" and self._on_page >= self._request.limit
+            if now - slice_start >= SLICE_S or (full and not ready):
+                working += now - slice_start
+                if self._ends(working):
+                    break
+                if (full and not ready) or now - shown > _BETWEEN_UPDATES_S:
+                    ready = full
+                    yield self._update(ready=ready)
+                    shown = now
+                else:
+                    yield None
+                slice_start = time.monotonic()
+            elif self._ends(0):
+                break
+        if self._request.order == "best":
+            self._rank_page()
+        yield self._update(ready=True, done=True)
+
+    def _verified(self) -> Iterator[list[Found]]:
+        if not self._asks.titles and not self._asks.parts:
+            return
+        before = None
+        if self._after is not None and self._request.order == "newest":
+            before = self._after.place
+        for batch in batches(self._candidates(before), before):
+            yield from self._verifier.found(batch)
+
+    def _candidates(self, before: Place | None) -> Iterator[Candidate]:
+        condition, values = self._sessions
+        if self._index is not None and self._asks.parts:
+            return from_index(
+                self._db, self._index, self._texts, before=before, scanned=self._sessions)
+        return scan(
+            self._db, condition, values, parts=self._asks.parts, titles=self._asks.titles,
+            newest=NEWEST if before is None else before.created_at,
+        )
+
+    def _ends(self, working: float) -> bool:
+        """Return whether to stop here: enough is found, or it took too long."""
+        if self._tally.hits + self._tally.archived_hits >= MOST_COUNTED:
+            return True
+        if not self._request.counting and self._request.order == "newest" and self._more:
+            return True
+        helped = self._index is not None and bool(self._texts) and self._index.coverage().whole
+        if working > (INDEXED_S if helped else self._request.scan_s):
+            self._stopped = "it took too long" if helped else (
+                "there is no index yet" if self._index is None else
+                "the index is not complete" if self._texts else
+                "no word of the query can be looked up in the index")
+            return True
+        return False
+
+    # Hits
+
+    def _take(self, found: Found) -> None:
+        rank = _Rank(0.0, found.place, found.session.id)
+        if self._request.order == "best":
+            rank = rank._replace(score=_score(found, self._asks.terms))
+        elif self._after is not None and not rank.is_behind(self._after):
+            return
+        if found.session.archived and not self._with_archived:
+            self._tally.archived(found)
+            return
+        self._tally.add(found)
+        if self._request.order == "best":
+            self._ranked.append(rank)
+        elif self._on_page < self._request.limit:
+            self._put(found, rank)
+        else:
+            self._more = True
+
+    def _put(self, found: Found, rank: _Rank) -> None:
+        hits = self._page.setdefault(found.session.id, [])
+        if self._request.per_session is None or len(hits) < self._request.per_session:
+            hits.append(hit_of(found, self._asks.terms, self._request.context, rank.score))
+            self._on_page += 1
+            self._last = rank
+
+    def _rank_page(self) -> None:
+        """Fill the page with the best of what was found."""
+        self._ranked.sort(key=_Rank.key)
+        for rank in self._ranked:
+            if self._after is not None and not rank.is_behind(self._after):
+                continue
+            if self._on_page >= self._request.limit:
+                self._more = True
+                return
+            message_id = None if rank.place.number < 0 else rank.place.message_id
+            candidate = Candidate(rank.session_id, message_id, rank.place.created_at)
+            for hits in self._verifier.found([candidate]):
+                for found in hits:
+                    if found.place == rank.place:
+                        self._put(found, rank)
+
+    # Updates
+
+    def _update(self, *, ready: bool, done: bool = False) -> Update:
+        sessions = []
+        self._read_rows()
+        for session_id, hits in self._page.items():
+            if row := self._rows.get(session_id):
+                more = self._tally.by_session[session_id] - len(hits)
+                sessions.append(SessionHits(row, list(hits), more))
+        cursor = self._last.cursor(self._request.order) if self._more and self._last else None
+        ended_early = self._stopped or self._tally.hits + self._tally.archived_hits >= MOST_COUNTED
+        return Update(
+            Page(sessions, cursor), self._tally.counts(whole=done and not ended_early),
+            self._tally.facets(), self._coverage(done), ready, done,
+        )
+
+    def _read_rows(self) -> None:
+        missing = [each for each in self._page if each not in self._rows]
+        if not missing:
+            return
+        rowids = rowids_of(self._db, missing)
+        rows = rows_of(self._db, list(rowids.values()))
+        self._rows |= {row.id: row for row in rows.values()}
+
+    def _coverage(self, done: bool) -> Coverage:
+        gave_up = any(each.gave_up for each in (*self._asks.terms, *self._asks.unwanted))
+        why = self._stopped if done else ""
+        if gave_up and not why:
+            why = "the regular expression took too long on some texts"
+        indexed = self._index is not None and self._index.coverage().whole
+        searched = total = self._looked_at
+        if done and self._stopped:
+            (total,) = self._db.connection.execute("SELECT count(*) FROM chat_messages").fetchone()
+        return Coverage(searched, total, indexed, why)
+
+
+class _Rank(NamedTuple):
+    """Where a hit is in the order of the search.
+
+    Attributes:
+        score: 0 for order ``newest``.
+    """
+
+    score: float
+    place: Place
+    session_id: str
+
+    def key(self) -> tuple[float, int, _Descending, int]:
+        """Return what orders hits."""
+        created_at, message_id, number = self.place
+        return -self.score, -created_at, _Descending(message_id), number
+
+    def is_behind(self, other: _Rank) -> bool:
+        """Return whether this hit comes after another."""
+        return other.key() < self.key()
+
+    def cursor(self, order: Order) -> str:
+        """Return the text from which ``read_cursor`` makes it again."""
+        created_at, message_id, number = self.place
+        score = f"{self.score!r}:" if order == "best" else ""
+        return f"{score}{created_at}:{number}:{message_id}"
+
+
+class _Descending(str):
+    """A text that is ordered from the last to the first."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: str) -> bool:
+        return str.__gt__(self, other)
+
+
+def read_cursor(text: str | None, order: Order) -> _Rank | None:
+    """Return the place that a cursor names; None without one.
+
+    Args:
+        text: ``Page.cursor``.
+        order: The order of the search.
+
+    Raises:
+        StoreError: It is no cursor of a search in this order.
+    """
+    if text is None:
+        return None
+    score, rest = "0", text
+    if order == "best":
+        score, _, rest = text.partition(":")
+    created_at, _, rest = rest.partition(":")
+    number, _, message_id = rest.partition(":")
+    try:
+        place = Place(int(created_at), message_id, int(number))
+        if not message_id or not -NEWEST <= place.created_at <= NEWEST:
+            raise ValueError(text)
+        return _Rank(float(score), place, "")
+    except ValueError:
+        raise StoreError(f"{text!r} is no cursor of a search by {order}") from None
+
+
+class _Tally:
+    """What was counted so far."""
+
+    def __init__(self) -> None:
+        self.all_sessions = self.hits = self.archived_hits = 0
+        self.by_session: Counter[str] = Counter()
+        self._archived_sessions: set[str] = set()
+        self._facets: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
+
+    def archived(self, found: Found) -> None:
+        self.archived_hits += 1
+        self._archived_sessions.add(found.session.id)
+
+    def add(self, found: Found) -> None:
+        self.hits += 1
+        self.by_session[found.session.id] += 1
+        facets = self._facets
+        facets["agent"][found.session.agent] += 1
+        facets["workspace"][found.session.workspace] += 1
+        facets["where"][found.where] += 1
+        facets["month"][month_of(found.place.created_at)] += 1
+        if found.message is not None:
+            facets["role"][found.message.role] += 1
+        tool = tool_of(found.data) if found.data is not None else None
+        if tool:
+            facets["tool"][tool] += 1
+
+    def counts(self, *, whole: bool) -> Counts:
+        return Counts(
+            self.hits, len(self.by_session), self.archived_hits, len(self._archived_sessions),
+            self.all_sessions, whole,
+        )
+
+    def facets(self) -> Facets:
+        return {name: dict(found.most_common()) for name, found in self._facets.items()}
+
+
+def month_of(at: int) -> str:
+    """Return the local month of epoch ms as ``YYYY-MM``."""
+    return time.strftime("%Y-%m", time.localtime(min(max(at / 1000, 0), LAST_SECOND)))
+
+
+# Hits
+
+
+def hit_of(
+    found: Found, terms: Sequence[TermMatcher], context: int = 0, score: float = 0.0
+) -> Hit:
+    """Return a hit with its excerpt.
+
+    Args:
+        found: What was verified.
+        terms: The terms of the search.
+        context: Lines around the match in the excerpt.
+        score: How good it is.
+    """
+    section, spans = _best_section(found, terms)
+    message, part, data = found.message, found.part, found.data
+    status = state_of(data) if data is not None and part is not None and is_call(part.kind) else ""
+    return Hit(
+        session_id=found.session.id,
+        message_id=message.id if message else None,
+        part_id=part.id if part else None,
+        index=found.place.number,
+        created_at=found.place.created_at,
+        times=(part.created_at, part.updated_at) if part else (0, 0),
+        where=section.where,
+        role=message.role if message else "",
+        tool=tool_of(data) if data is not None else None,
+        state=part.state if part else None,
+        failed=status == "failed" or (part is not None and part.kind == "data-error"),
+        data=shortened(data) if data is not None else {},
+        excerpt=excerpt(section.text, spans, context),
+        matches=sum(map(len, spans)),
+        score=score,
+    )
+
+
+def _best_section(
+    found: Found, terms: Sequence[TermMatcher]
+) -> tuple[Section, list[list[tuple[int, int]]]]:
+    """Return the section in which most terms match, and where; the last one without terms."""
+    best: tuple[Section, list[list[tuple[int, int]]]] | None = None
+    for section in found.sections:
+        if section.where == found.where:
+            folded = Folded(section.text)
+            spans = [each.spans(folded, _MOST_SPANS) for each in terms]
+            if best is None or not terms or sum(map(bool, spans)) > sum(map(bool, best[1])):
+                best = section, spans
+    return best or (Section(found.where, ""), [])
+
+
+def shortened(value: Any) -> Any:
+    """Return a JSON value with long strings and lists cut, for a line about it."""
+    if isinstance(value, str):
+        return value[:_LONGEST_STRING]
+    if isinstance(value, dict):
+        return {name: shortened(item) for name, item in list(value.items())[:_MOST_ITEMS]}
+    if isinstance(value, list):
+        return [shortened(item) for item in value[:_MOST_ITEMS]]
+    return value
+
+
+_WEIGHTS: dict[Where, float] = {
+    "title": 3.0, "prompt": 2.0, "text": 1.2, "input": 0.8, "reasoning": 0.5, "output": 0.0,
+}
+_HALF_A_YEAR_MS = 182 * 86_400_000
+_COUNTED_MATCHES = 16
+
+
+def _score(found: Found, terms: Sequence[TermMatcher]) -> float:
+    """Return how good a hit is: place, whole words, density, and how recent it is.
+
+    It does not depend on the present, so the order of two hits stays.
+    """
+    score = _WEIGHTS[found.where] + found.place.created_at / _HALF_A_YEAR_MS
+    section, spans = _best_section(found, terms)
+    for several in spans:
+        whole = any(_is_whole_word(section.text, *span) for span in several[:_COUNTED_MATCHES])
+        score += (whole + math.log2(1 + min(len(several), _COUNTED_MATCHES)) / 3) / len(spans)
+    return score - math.log2(1 + len(section.text) / 1000) / 4
+
+
+def _is_whole_word(text: str, start: int, end: int) -> bool:
+    before, after = text[max(0, start - 1) : start], text[end : end + 1]
+    return not before.isalnum() and not after.isalnum()
+
+
+# Sessions
+
+
+def _asks_for_archived(query: Query) -> bool:
+    return any(one.field == "is" and one.value == "archived" and not one.negated
+               for one in query.filters)
+
+
+def _session_condition(
+    db: Database, query: Query, *, helpers: bool
+) -> tuple[str, Sequence[Any]]:
+    """Return the SQL condition on a session ``s`` that a query asks for, and its values."""
+    left_out = None if helpers else without_helpers(db)
+    return left_out or "1", ()

@@ -1,0 +1,346 @@
+"""Decides in the rows whether a message or a title is a hit.
+
+A part is *eligible* when it fulfils the filters on parts (``role:``, ``tool:``, ``file:``,
+``is:error``, ``is:denied``, ``in:``, ``after:``, ``before:``) and holds no word that is to be
+left out. The hits of a message are
+
+- the eligible parts in which every term matches, or, where there are none,
+- the eligible part in which most terms match (the first of them), if every term matches in
+  some eligible part of the message.
+
+A search without words finds every eligible part; a search with nothing but filters on sessions
+finds the sessions. Messages that a rewind hid, and those cancelled before they were sent, are
+found with ``is:hidden`` alone.
+
+Forks carry the messages of their parent. A copy is left out where what it was copied from is a
+hit itself, so that a text is found once, in the session that said it first. It is found in the
+fork where the original is hidden, gone, archived, or outside of what the filters ask for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import orjson
+
+from store.engine.database import Database
+from store.engine.values import decoded, number, number_or_none, text
+from store.language.matching import Folded, TermMatcher, fold, index_needle
+from store.search.conditions import Conditions
+from store.search.hits import Place
+from store.search.index.reading import Candidate
+from store.search.text import (
+    Section,
+    SideFile,
+    Where,
+    decode_part,
+    is_call,
+    sections,
+    side_file_reader,
+)
+
+_MOST_ANCESTORS = 20
+"""How far copies of copies are followed."""
+_PLAIN = re.compile(r"[^\x00-\x20\x7f\"\\/]+")
+
+
+class Session(NamedTuple):
+    """What a search needs of a session.
+
+    Attributes:
+        wanted: Whether it fulfils the filters on sessions.
+    """
+
+    id: str
+    agent: str
+    workspace: str
+    created_at: int
+    archived: bool
+    wanted: bool
+
+
+class Message(NamedTuple):
+    """What a search needs of a message."""
+
+    id: str
+    session_id: str
+    role: str
+    metadata: Mapping[str, Any]
+    hidden: bool
+    created_at: int
+
+
+class Part(NamedTuple):
+    """What a search needs of a part."""
+
+    id: str
+    position: int
+    kind: str
+    data_json: str
+    state: str | None
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A hit, before its excerpt is made.
+
+    Attributes:
+        message: None for a title; so are ``part`` and ``data``.
+        sections: The sections in which terms may match.
+        where: The place of the first match.
+    """
+
+    place: Place
+    session: Session
+    message: Message | None
+    part: Part | None
+    data: Mapping[str, Any] | None
+    sections: Sequence[Section]
+    where: Where
+
+
+class Verifier:
+    """Verifies candidates against the rows of a store.
+
+    Attributes:
+        sessions: Those that were read so far, by id.
+    """
+
+    def __init__(
+        self, db: Database, conditions: Conditions, session_condition: str, values: Sequence[Any]
+    ) -> None:
+        """Prepare to verify.
+
+        Args:
+            db: The store.
+            conditions: What the query asks of parts.
+            session_condition: The SQL condition on a session ``s``.
+            values: Its parameters.
+        """
+        self.sessions: dict[str, Session] = {}
+        self._db = db
+        self._asks = conditions
+        self._session_sql = (
+            "SELECT s.id, s.agent, s.workspace_root, s.created_at, s.archived_at,"
+            f" ({session_condition}) FROM json_each(?) j JOIN chat_sessions s ON s.id = j.value"
+        )
+        self._values = list(values)
+        self._needles = [_needle_of(each) for each in conditions.terms]
+        self._originals: dict[str, bool] = {}
+
+    def found(self, batch: Sequence[Candidate]) -> Iterator[list[Found]]:
+        """Yield the hits of each candidate of a batch, in order; usually none or one.
+
+        Args:
+            batch: Candidates in the order of all hits.
+        """
+        self._read_sessions({each.session_id for each in batch})
+        wanted = [each for each in batch if self._is_wanted(each.session_id)]
+        titles = self._titles([each.session_id for each in wanted if each.message_id is None])
+        messages = self._messages([each.message_id for each in wanted if each.message_id])
+        parts = self._parts([each for each in wanted if each.message_id in messages])
+        for candidate in wanted:
+            if candidate.message_id is None:
+                yield self._title(candidate.session_id, titles.get(candidate.session_id))
+            elif message := messages.get(candidate.message_id):
+                hits = self._hits(message, parts.get(message.id, []))
+                yield hits if not hits or not self._is_copy_of_hit(message) else []
+
+    def _is_wanted(self, session_id: str) -> bool:
+        session = self.sessions.get(session_id)
+        return session is not None and session.wanted
+
+    # Rows
+
+    def _read_sessions(self, ids: set[str]) -> None:
+        missing = [each for each in ids if each not in self.sessions]
+        if not missing:
+            return
+        rows = self._db.connection.execute(
+            self._session_sql, [*self._values, orjson.dumps(missing).decode()]
+        )
+        for name, agent, workspace, created_at, archived_at, wanted in rows:
+            session_id = text(name) or ""
+            self.sessions[session_id] = Session(
+                session_id, text(agent) or "", text(workspace) or "", number(created_at),
+                archived_at is not None, bool(wanted),
+            )
+
+    def _titles(self, ids: Sequence[str]) -> dict[str, str]:
+        if not ids or not self._asks.titles:
+            return {}
+        rows = self._db.connection.execute(
+            f"SELECT s.id, {self._db.form.title('s')} FROM json_each(?) j"
+            " JOIN chat_sessions s ON s.id = j.value", [orjson.dumps(ids).decode()],
+        )
+        return {text(row[0]) or "": text(row[1]) or "" for row in rows}
+
+    def _messages(self, ids: Sequence[str]) -> dict[str, Message]:
+        if not ids or not self._asks.parts:
+            return {}
+        form = self._db.form
+        columns = "m.hidden_at" if form.hidden_column else "NULL"
+        rows = self._db.connection.execute(
+            f"SELECT m.id, m.session_id, m.role, m.metadata_json, {columns}, m.created_at"
+            " FROM json_each(?) j JOIN chat_messages m ON m.id = j.value",
+            [orjson.dumps(ids).decode()],
+        )
+        found = {}
+        for name, session_id, role, metadata_json, hidden_at, created_at in rows:
+            metadata = decoded(text(metadata_json))
+            hidden = (
+                number_or_none(hidden_at) is not None or metadata.get("hidden_at") is not None
+                or metadata.get("queue_canceled_at") is not None
+            )
+            message = Message(text(name) or "", text(session_id) or "", text(role) or "",
+                              metadata, hidden, number(created_at))
+            if hidden is self._asks.hidden and self._asks.in_time(message.created_at) and (
+                self._asks.role_fits(message.role)
+            ):
+                found[message.id] = message
+        return found
+
+    def _parts(self, candidates: Sequence[Candidate]) -> dict[str, list[Part]]:
+        found: dict[str, list[Part]] = {}
+        whole = [each.message_id for each in candidates if not each.parts]
+        self._read_parts(found, "p.message_id IN (SELECT value FROM json_each(?))",
+                         [orjson.dumps(whole).decode()]) if whole else None
+        for each in candidates:
+            for first, last in each.parts:
+                self._read_parts(found, 'p.message_id = ? AND p."index" BETWEEN ? AND ?',
+                                 [each.message_id, first, last])
+        for parts in found.values():
+            parts.sort(key=lambda part: part.position)
+        return found
+
+    def _read_parts(
+        self, found: dict[str, list[Part]], condition: str, values: Sequence[Any]
+    ) -> None:
+        rows = self._db.connection.execute(
+            'SELECT p.message_id, p.id, p."index", p.type, p.data_json, p.tool_state,'
+            f" p.created_at, p.updated_at FROM chat_parts p WHERE {condition}", values,
+        )
+        for message_id, name, index, kind, data_json, state, created_at, updated_at in rows:
+            found.setdefault(text(message_id) or "", []).append(Part(
+                text(name) or "", number(index), text(kind) or "", text(data_json) or "{}",
+                text(state), number(created_at), number(updated_at)))
+
+    # Tests
+
+    def _title(self, session_id: str, title: str | None) -> list[Found]:
+        session = self.sessions[session_id]
+        if title is None or not self._asks.titles or not self._asks.in_time(session.created_at):
+            return []
+        folded = Folded(title)
+        if not all(each.found(folded) for each in self._asks.terms) or any(
+            each.found(folded) for each in self._asks.unwanted
+        ):
+            return []
+        place = Place(session.created_at, session.id, -1)
+        return [Found(place, session, None, None, None, [Section("title", title)], "title")]
+
+    def _hits(self, message: Message, parts: Sequence[Part]) -> list[Found]:
+        side_file = side_file_reader(self._db, message.session_id)
+        terms = len(self._asks.terms)
+        partly: list[tuple[set[int], Found]] = []
+        hits = []
+        for part in parts:
+            matched, found = self._part(message, part, side_file)
+            if found is None:
+                continue
+            if len(matched) == terms:
+                hits.append(found)
+            elif matched and not hits:
+                partly.append((matched, found))
+        if hits or not partly or len(set().union(*(matched for matched, _ in partly))) < terms:
+            return hits
+        most = max(len(matched) for matched, _ in partly)
+        return [next(found for matched, found in partly if len(matched) == most)]
+
+    def _part(
+        self, message: Message, part: Part, side_file: SideFile
+    ) -> tuple[set[int], Found | None]:
+        """Return which terms match in a part, and it as a hit; None where it is not eligible."""
+        asks, session = self._asks, self.sessions[message.session_id]
+        if not asks.tool_fits(part.kind) or not self._may_match(part):
+            return set(), None
+        data = decode_part(part.kind, part.data_json)
+        if not asks.tool_fits(part.kind, data) or not asks.call_fits(data, session.workspace):
+            return set(), None
+        searched = [
+            each for each in sections(data, message.role, message.metadata.get("origin"), side_file)
+            if each.where in asks.places
+        ]
+        matched: set[int] = set()
+        best: tuple[int, Where] | None = None
+        for section in searched:
+            folded = Folded(section.text)
+            if any(each.found(folded) for each in asks.unwanted):
+                return set(), None
+            here = {at for at, each in enumerate(asks.terms) if each.found(folded)}
+            if here and (best is None or len(here) > best[0]):
+                best = len(here), section.where
+            matched |= here
+        if asks.terms and not matched:
+            return matched, None
+        if not searched and not (asks.tools or asks.calls):
+            return matched, None
+        if best is not None:
+            where = best[1]
+        else:
+            where = searched[-1].where if searched else "input" if is_call(part.kind) else "text"
+        place = Place(message.created_at, message.id, part.position)
+        return matched, Found(place, session, message, part, data, searched, where)
+
+    def _may_match(self, part: Part) -> bool:
+        """Return whether a term may match, as the stored JSON tells without decoding it."""
+        if not self._needles or None in self._needles:
+            return True
+        stored = part.data_json
+        if '\\u' in stored or '"attachment"' in stored:
+            return True
+        stored = fold(stored).replace("-", "").replace("_", "")
+        return any(needle in stored for needle in self._needles if needle is not None)
+
+    def _is_copy_of_hit(self, message: Message) -> bool:
+        """Return whether a message is a copy of one that is a hit in its own session."""
+        name = message.metadata.get("inherited_from")
+        archived = self.sessions[message.session_id].archived
+        for _ in range(_MOST_ANCESTORS):
+            if not isinstance(name, str):
+                return False
+            row = self._db.connection.execute(
+                "SELECT m.session_id, m.metadata_json FROM chat_messages m WHERE m.id = ?", (name,)
+            ).fetchone()
+            if row is None:
+                return False
+            if self._is_hit(text(row[0]) or "", name, archived=archived):
+                return True
+            name = decoded(text(row[1])).get("inherited_from")
+        return False
+
+    def _is_hit(self, session_id: str, message_id: str, *, archived: bool) -> bool:
+        self._read_sessions({session_id})
+        session = self.sessions.get(session_id)
+        if session is None or not session.wanted or (session.archived and not archived):
+            return False
+        if message_id not in self._originals:
+            messages = self._messages([message_id])
+            parts = self._parts([Candidate(session_id, message_id, 0)]) if messages else {}
+            self._originals[message_id] = bool(messages) and bool(
+                self._hits(messages[message_id], parts.get(message_id, [])))
+        return self._originals[message_id]
+
+
+def _needle_of(matcher: TermMatcher) -> str | None:
+    """Return a text that the stored JSON of each part with the term holds; None without one.
+
+    What JSON may escape is left out of it.
+    """
+    found = _PLAIN.findall(index_needle(matcher.term) or "")
+    return max(found, key=len) if found else None
