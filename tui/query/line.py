@@ -1,0 +1,326 @@
+"""A line for a query, and what is shown below it: completions and problems.
+
+An owner composes a ``QueryNotes`` below its ``QueryInput`` and connects the two::
+
+    notes = QueryNotes()
+    yield QueryInput(notes, id="filter")
+    yield notes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.app import ComposeResult
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui.host import host_of
+from tui.kit.lines import Line
+from tui.kit.paint import blank, paint_of, strip_of
+from tui.kit.text import cells, one_line, wrap
+from tui.kit.text_line import TextLine
+
+if TYPE_CHECKING:
+    from store.language.completion import Completion, KnownValues
+    from store.language.query import Problem, Query
+
+MOST_ROWS = 8
+"""Completions that are shown at once."""
+MOST_PROBLEM_LINES = 4
+OPEN_KEYS = ("ctrl+@", "ctrl+space")
+"""Offer completions where nothing is typed yet."""
+
+
+class QueryInput(TextLine, inherit_css=False):
+    """A line that a query is typed into.
+
+    It posts ``Input.Changed`` and ``Input.Submitted``. Tab takes the first completion, down
+    and up choose another, enter takes the chosen one. Where no completions are shown, up in an
+    empty line goes back through the history; other keys that it does not use are its owner's.
+
+    It does not inherit the CSS of ``Input``, which takes longer to parse than the app's own.
+
+    Attributes:
+        known: Returns the values that fields have in the store; asked once for each focus.
+        history: Returns the queries of before, the newest first.
+    """
+
+    COMPONENT_CLASSES = TextLine.COMPONENT_CLASSES
+    DEFAULT_CSS = """
+    QueryInput {
+        height: 1; width: 1fr; background: $surface; color: $foreground;
+        scrollbar-size: 0 0; pointer: text;
+    }
+    QueryInput > .input--placeholder { color: $text-muted; }
+    QueryInput > .input--cursor {
+        background: $input-cursor-background; color: $input-cursor-foreground;
+        text-style: $input-cursor-text-style;
+    }
+    QueryInput > .input--selection {
+        background: $input-selection-background; color: $input-selection-foreground;
+    }
+    """
+
+    def __init__(
+        self, notes: QueryNotes, *, id: str | None = None, placeholder: str = "",
+        known: Callable[[], KnownValues] | None = None,
+        history: Callable[[], Sequence[str]] | None = None,
+    ) -> None:
+        """Make an empty line.
+
+        Args:
+            notes: Shows completions and problems; the owner composes it below the line.
+            id: The widget's id.
+            placeholder: Shown while the line is empty.
+            known: Returns the values of the store.
+            history: Returns the queries of before.
+        """
+        super().__init__(id=id, placeholder=placeholder, compact=True, select_on_focus=False)
+        self.notes = notes
+        self.known, self.history = known, history
+        self._values: KnownValues | None = None
+        self._back = -1  # The entry of the history that is shown.
+        self._set_by_history: str | None = None
+        self._taken: str | None = None
+        notes.line = self
+
+    @property
+    def parsed(self) -> Query:
+        """What is typed, as a query of now."""
+        from store.language.query import parse
+
+        return parse(self.value, now=host_of(self).library.clock())
+
+    # What is shown
+
+    def on_input_changed(self) -> None:
+        """Show how the query may go on, and what is wrong with it."""
+        if self.value != self._set_by_history:
+            self._back, self._set_by_history = -1, None
+        self._show(asked=False)
+
+    def _show(self, *, asked: bool, finished: bool = False) -> None:
+        if not self.value and not asked:
+            self.notes.show((), ())
+            return
+        from store.language.completion import complete
+
+        offered: Sequence[Completion] = ()
+        of_history = self._set_by_history is not None
+        if self.has_focus and not finished and not of_history:
+            offered = complete(self.value, self.cursor_position, self._known(), asked=asked)
+        at = self.cursor_position if offered else -1
+        self.notes.show(offered, [
+            problem for problem in self.parsed.problems
+            if (finished or not problem.unfinished) and not _touches(problem, at)
+        ])
+
+    def _known(self) -> KnownValues:
+        if self._values is None:
+            self._values = self.known() if self.known is not None else {}
+        return self._values
+
+    def on_focus(self) -> None:
+        """Ask for the values of the store again when they are next wanted."""
+        self._values = None
+
+    def on_blur(self) -> None:
+        """Hide the completions."""
+        self.notes.show((), self.notes.shown_problems)
+
+    # Keys
+
+    def on_key(self, event: events.Key) -> None:
+        """Take keys for completions and history; all others are a line's or the owner's."""
+        if self._use(event.key):
+            event.stop()
+            event.prevent_default()
+
+    def _use(self, key: str) -> bool:
+        notes = self.notes
+        if key in OPEN_KEYS:
+            self._show(asked=True)
+        elif notes.offered and key == "down":
+            notes.choose(1)
+        elif notes.chosen is not None and key == "up":
+            notes.choose(-1)
+        elif notes.chosen is not None and key == "escape":
+            notes.show((), notes.shown_problems)
+        elif notes.offered and (key == "tab" or (key == "enter" and notes.chosen is not None)):
+            self.take(notes.chosen or notes.offered[0])
+        elif key in ("up", "down"):
+            return self._go_back(1 if key == "up" else -1)
+        else:
+            if key == "enter":
+                self._show(asked=False, finished=True)
+            elif key in ("left", "right", "home", "end"):
+                notes.show((), notes.shown_problems)
+            return False
+        return True
+
+    def take(self, completion: Completion) -> None:
+        """Put a completion into the line."""
+        start, end = completion.span
+        rest = self.value[end:]
+        text = completion.text + (" " if completion.ends and not rest else "")
+        self.value = self.value[:start] + text + rest
+        self.cursor_position = start + len(text)
+        self._show(asked=False)
+
+    def _go_back(self, step: int) -> bool:
+        """Show an older query of the history, or a newer one; return whether there was one."""
+        queries = self.history() if self.history is not None else ()
+        if (self.value and self._back < 0) or not queries or self._back + step < -1:
+            return False
+        self._back = min(self._back + step, len(queries) - 1)
+        self._set_by_history = queries[self._back] if self._back >= 0 else ""
+        self.value = self._set_by_history
+        self._set_by_history = self.value
+        self.cursor_position = len(self.value)
+        return True
+
+
+def _touches(problem: Problem, cursor: int) -> bool:
+    return problem.span[0] <= cursor <= problem.span[1]
+
+
+class QueryNotes(Widget):
+    """What is shown below a query: completions above what is there, and problems.
+
+    Attributes:
+        line: The line that it is for.
+        offered: The completions that are shown.
+        chosen: The one that was chosen with the keys.
+        shown_problems: The problems that are shown.
+    """
+
+    DEFAULT_CSS = """
+    QueryNotes { height: auto; width: 1fr; layout: vertical; }
+    """
+
+    line: QueryInput
+
+    def __init__(self) -> None:
+        """Make it empty."""
+        super().__init__()
+        self.offered: tuple[Completion, ...] = ()
+        self.shown_problems: tuple[Problem, ...] = ()
+        self._number = -1
+        self._box, self._problems = _Completions(), _Problems()
+
+    def compose(self) -> ComposeResult:
+        """Make the box and the lines."""
+        yield self._box
+        yield self._problems
+
+    @property
+    def chosen(self) -> Completion | None:
+        """The completion that was chosen with the keys; None for none."""
+        return self.offered[self._number] if self._number >= 0 else None
+
+    def show(self, offered: Sequence[Completion], problems: Sequence[Problem]) -> None:
+        """Show completions and problems in place of those before.
+
+        Args:
+            offered: How the query may go on.
+            problems: What is wrong with it.
+        """
+        self.offered, self._number = tuple(offered), -1
+        self._box.show(self.offered, -1)
+        if self.shown_problems != tuple(problems):
+            self.shown_problems = tuple(problems)
+            self._problems.show([problem.message for problem in problems])
+
+    def choose(self, step: int) -> None:
+        """Choose the next completion, or the one before."""
+        self._number = min(self._number + step, len(self.offered) - 1)
+        self._box.show(self.offered, self._number)
+
+    def on__completions_taken(self, event: _Completions.Taken) -> None:
+        """Take the completion that was clicked."""
+        event.stop()
+        if event.number < len(self.offered):
+            self.line.take(self.offered[event.number])
+
+
+class _Completions(Widget):
+    """A box over what is below the line, one row for each completion."""
+
+    DEFAULT_CSS = """
+    _Completions { overlay: screen; display: none; height: 1; width: 1fr; max-width: 72; }
+    """
+
+    class Taken(Message):
+        """A completion was clicked."""
+
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            self.number = number
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._offered: tuple[Completion, ...] = ()
+        self._number, self._top = -1, 0
+
+    def show(self, offered: tuple[Completion, ...], number: int) -> None:
+        """Show completions, with one chosen; -1 for none."""
+        self._offered, self._number = offered, number
+        self._top = max(0, min(self._top, number), number - MOST_ROWS + 1)
+        self.styles.height = max(1, min(MOST_ROWS, len(offered)))
+        self.display = bool(offered)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        at, width, paint = self._top + y, self.size.width, paint_of(self.app)
+        if at >= len(self._offered):
+            return blank(width, paint, "raised")
+        found = self._offered[at]
+        label = one_line(found.label)
+        room = width - cells(label) - 4
+        about = one_line(found.help) if room > 8 else ""
+        return strip_of(
+            Line(((f" {label} ", "text bold"),), ((f" {about} ", "muted"),) if about else ()),
+            width, paint, ground="focus" if at == self._number else "raised",
+        )
+
+    def on_click(self, event: events.Click) -> None:
+        event.stop()
+        self.post_message(self.Taken(self._top + event.y))
+
+
+class _Problems(Widget):
+    """Lines that say what is wrong with a query."""
+
+    DEFAULT_CSS = "_Problems { display: none; height: auto; width: 1fr; }"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._messages: list[str] = []
+
+    def show(self, messages: list[str]) -> None:
+        """Show problems; nothing takes no room."""
+        self._messages = messages
+        self.display = bool(messages)
+        self.refresh(layout=True)
+
+    def get_content_height(self, container: object, viewport: object, width: int) -> int:
+        return max(1, len(self._lines(width)))
+
+    def _lines(self, width: int) -> list[str]:
+        lines = [
+            text[start:end].strip()
+            for text in map(one_line, self._messages) for start, end in wrap(text, width - 2)
+        ]
+        if len(lines) > MOST_PROBLEM_LINES:
+            lines = [*lines[:MOST_PROBLEM_LINES - 1], lines[MOST_PROBLEM_LINES - 1] + " …"]
+        return lines
+
+    def render_line(self, y: int) -> Strip:
+        lines, width, paint = self._lines(self.size.width), self.size.width, paint_of(self.app)
+        if y >= len(lines):
+            return blank(width, paint, "panel")
+        return strip_of(Line(((f" {lines[y]}", "error"),)), width, paint)
