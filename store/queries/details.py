@@ -169,7 +169,7 @@ def timeline(db: Database, session_id: str) -> Timeline:
     """
     found = Timeline()
     shared = shared_answers(db, [session_id]).usage
-    for message_id, role, hidden_at, at, metadata in _messages(db, session_id):
+    for message_id, role, hidden_at, at, metadata in messages_of(db, session_id):
         if isinstance(metadata.get("queued_at"), int | float):
             continue
         begins = starts_turn(role, metadata)
@@ -189,9 +189,10 @@ def timeline(db: Database, session_id: str) -> Timeline:
     return found
 
 
-def _messages(
+def messages_of(
     db: Database, session_id: str
 ) -> Iterator[tuple[str, str, int | None, int, dict[str, Any]]]:
+    """Yield id, role, ``hidden_at``, ``created_at`` and metadata of each message, in order."""
     cursor = db.connection.execute(
         f"SELECT m.id, m.role, {db.form.hidden_at('m')}, m.created_at, m.metadata_json"
         " FROM chat_messages m WHERE m.session_id = $1 ORDER BY m.created_at, m.id",
