@@ -1,0 +1,256 @@
+"""Which sessions a query's fields ask for, as SQL and as tests of what sessions do.
+
+Conditions on parts of sessions (``tool:``, ``file:``, ``is:denied``…) are left to
+``store.search``.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from store.activity.states import RUNNING_STATES, STATES, WAITING_STATES
+from store.engine.database import Database
+from store.engine.values import Column, text
+from store.language.query import Condition, Filter, Operator, Query
+from store.language.values import value_test
+from store.queries import activities
+from store.queries.workspaces import names_of
+
+_SHORTEST_MESSAGE_ID = 8
+"""Characters of an id with which messages are looked for too."""
+_LAST = "\U0010ffff"
+_DOING: dict[str, frozenset[str]] = {
+    **{state: frozenset((state,)) for state in STATES},
+    "running": RUNNING_STATES, "waiting": WAITING_STATES,
+}  # fmt: skip
+"""For values of ``is:``, the activities that they mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """A condition on a session ``s``.
+
+    Attributes:
+        text: An expression that is 0 or 1, with ``?`` for the values.
+        values: In the order of the text.
+    """
+
+    text: str
+    values: tuple[Any, ...] = ()
+
+
+ALWAYS = Sql("1")
+
+
+def session_condition(db: Database, query: Query) -> tuple[str, list[Any]]:
+    """Return the SQL condition on a session ``s`` that a query's fields ask for, and its values.
+
+    What sessions do now is not in it (``session_test``), nor are conditions on parts.
+
+    Args:
+        db: The store; a function that the condition uses is made on its connection.
+        query: The query.
+    """
+    _make_function(db.connection)
+    found = [
+        _condition(db, each) for each in query.session_conditions if not asks_for_activity(each)
+    ]
+    joined = _joined(found, "AND")
+    return joined.text, list(joined.values)
+
+
+def session_test(
+    db: Database, query: Query, now: int
+) -> Callable[[Sequence[int]], set[int]] | None:
+    """Return what tests sessions by what they do; None where the query does not ask for it.
+
+    The test takes rowids of sessions and returns those that do what is asked for.
+
+    Args:
+        db: The store.
+        query: The query.
+        now: The present, epoch ms.
+    """
+    asked = [each for each in query.session_conditions if asks_for_activity(each)]
+    return (lambda rowids: _doing(db, asked, rowids, now)) if asked else None
+
+
+def asks_for_activity(condition: Condition) -> bool:
+    """Return whether a condition depends on what a session does now."""
+    return condition.field == "is" and any(each.value in _DOING for each in condition.filters)
+
+
+def _doing(
+    db: Database, asked: Sequence[Condition], rowids: Sequence[int], now: int
+) -> set[int]:
+    left = set(rowids)
+    states = activities.states_of(db, rowids, now)
+    for condition in asked:
+        wanted = frozenset[str]().union(
+            *(_DOING.get(str(each.value), frozenset()) for each in condition.filters))
+        fits = {rowid for rowid in left if states.get(rowid, "idle") in wanted}
+        others = [each for each in condition.filters if each.value not in _DOING]
+        if others:
+            fits |= _selected(db, _joined([_filter(db, each) for each in others], "OR"), left)
+        left = left - fits if condition.negated else fits
+    return left
+
+
+def _selected(db: Database, condition: Sql, rowids: set[int]) -> set[int]:
+    _make_function(db.connection)
+    return {row[0] for row in db.connection.execute(
+        "SELECT s.rowid FROM json_each(?) j JOIN chat_sessions s ON s.rowid = j.value"
+        f" WHERE {condition.text}", (orjson.dumps(list(rowids)).decode(), *condition.values),
+    ).fetchall()}
+
+
+def _joined(conditions: Sequence[Sql], by: str) -> Sql:
+    if not conditions:
+        return ALWAYS
+    return Sql(
+        "(" + f" {by} ".join(each.text for each in conditions) + ")",
+        tuple(value for each in conditions for value in each.values),
+    )
+
+
+def _condition(db: Database, condition: Condition) -> Sql:
+    found = _joined([_filter(db, each) for each in condition.filters], "OR")
+    return Sql(f"NOT {found.text}", found.values) if condition.negated else found
+
+
+def _filter(db: Database, wanted: Filter) -> Sql:
+    """Return the condition of one value; it is never NULL."""
+    if wanted.field == "is":
+        return Sql(_STATES[str(wanted.value)](db))
+    if wanted.field in _NUMBERS:
+        column, operator = _NUMBERS[wanted.field]
+        sign = operator or ("=" if wanted.operator == ":" else wanted.operator)
+        number = f"CASE WHEN typeof({column}) IN ('integer', 'real') THEN {column} ELSE 0 END"
+        return Sql(f"({number} {sign} ?)", (wanted.value,))
+    special: dict[str, Callable[[Database, Filter], Sql]] = {
+        "workspace": _workspace, "tag": _tag, "label": _label, "id": _id,
+    }  # fmt: skip
+    if wanted.field in special:
+        return special[wanted.field](db, wanted)
+    return _fits(wanted, {
+        "agent": "s.agent", "source": db.form.source_kind("s"), "title": db.form.title("s"),
+        "branch": db.form.fact("s", "git_branch"),
+        "model": "CASE WHEN json_valid(s.model_json)"
+                 " THEN json_extract(s.model_json, '$.model_id') END",
+    }[wanted.field])
+
+
+_NUMBERS: dict[str, tuple[str, str | None]] = {
+    "cost": ("s.cost_usd", None), "tokens": ("s.total_tokens", None),
+    # A session lasts: it is at all times from its start to its last change.
+    "after": ("s.updated_at", ">="), "before": ("s.created_at", "<"),
+}  # fmt: skip
+"""The column of a field, and the comparison that the field itself stands for."""
+
+
+def _fits(wanted: Filter, column: str, value: str | None = None) -> Sql:
+    asked = str(wanted.value) if value is None else value
+    return Sql(f"query_fits(?, ?, ?, {column})", (wanted.field, wanted.operator, asked))
+
+
+def _workspace(db: Database, wanted: Filter) -> Sql:
+    """Return the condition on a folder; a whole path also means the folder's other names."""
+    value = str(wanted.value)
+    names = [value]
+    if value.startswith("/") and not set("*?") & set(value):
+        below = "/" if value.endswith("/") and value != "/" else ""
+        names = [name + below for name in names_of(db, value.rstrip("/") or "/")]
+    return _joined([_fits(wanted, "s.workspace_root", name) for name in names], "OR")
+
+
+def _tag(db: Database, wanted: Filter) -> Sql:
+    return _any_of(wanted, "tags")
+
+
+def _label(db: Database, wanted: Filter) -> Sql:
+    return _any_of(wanted, "labels")
+
+
+def _any_of(wanted: Filter, name: str) -> Sql:
+    """Return whether one of the user's marks of a session fits; few sessions have any."""
+    fits = _fits(wanted, "t.value")
+    return Sql(
+        f"CASE WHEN instr(s.metadata_json, '\"{name}\"') AND json_valid(s.metadata_json) THEN"
+        f" EXISTS (SELECT 1 FROM json_each(s.metadata_json, '$.user.{name}') t WHERE {fits.text})"
+        " ELSE 0 END", fits.values,
+    )
+
+
+def _id(db: Database, wanted: Filter) -> Sql:
+    value = str(wanted.value)
+    ids = [_fits(wanted, "s.id"), _fits(wanted, db.form.source_id("s"))]
+    if len(value) >= _SHORTEST_MESSAGE_ID:
+        until = value if wanted.operator == "=" else value + _LAST
+        ids.append(Sql(
+            "s.id IN (SELECT m.session_id FROM chat_messages m WHERE m.id >= ? AND m.id <= ?)",
+            (value, until),
+        ))
+    return _joined(ids, "OR")
+
+
+def _archived(db: Database) -> str:
+    return "(s.archived_at IS NOT NULL)"
+
+
+def _starred(db: Database) -> str:
+    return f"(coalesce({db.form.fact('s', 'user.star')}, 0) = 1)"
+
+
+def _fork(db: Database) -> str:
+    # A fork's copies keep their times, so they are older than the fork itself.
+    first = "(SELECT min(m.created_at) FROM chat_messages m WHERE m.session_id = s.id)"
+    kind = db.form.fact("s", "lineage.kind")
+    return (
+        "(s.parent_id IS NOT NULL AND coalesce("
+        f"{kind}, CASE WHEN {first} < s.created_at THEN 'fork' END, '') = 'fork')"
+    )
+
+
+def _subagent(db: Database) -> str:
+    kind = db.form.fact("s", "lineage.kind")
+    return f"(s.parent_id IS NOT NULL AND coalesce({kind}, '') = 'subagent')"
+
+
+def has_hidden(db: Database) -> str:
+    """Return the SQL condition for a session ``s`` of which a rewind has hidden messages."""
+    return ("EXISTS (SELECT 1 FROM chat_messages m WHERE m.session_id = s.id"
+            f" AND {db.form.hidden_at('m')} IS NOT NULL)")
+
+
+_STATES: dict[str, Callable[[Database], str]] = {
+    "archived": _archived, "starred": _starred, "fork": _fork, "subagent": _subagent,
+}  # fmt: skip
+
+
+def _make_function(connection: sqlite3.Connection) -> None:
+    """Make the function that compares values on a connection that does not have it."""
+    try:
+        connection.execute("SELECT query_fits('id', ':', '', '')").fetchall()
+    except sqlite3.OperationalError:
+        connection.create_function("query_fits", 4, _query_fits, deterministic=True)
+
+
+def _query_fits(field: str, operator: Operator, wanted: str, value: Column) -> bool:
+    found = text(value)
+    if found is None:
+        return False
+    if field == "title":
+        return value_test(field, operator, wanted)(found)
+    return _known_fit(field, operator, wanted, found)
+
+
+@lru_cache(maxsize=10_000)
+def _known_fit(field: str, operator: Operator, wanted: str, value: str) -> bool:
+    """Return the same as ``value_test``, kept: many sessions have the same values."""
+    return value_test(field, operator, wanted)(value)
