@@ -20,6 +20,8 @@ _HEAD = re.compile(
     r"(?:Original token count: [^\n]*\n)?Output:\n"
 )
 """What Codex puts before a command's output; duration and exit code are shown beside it."""
+MOST_MS = 1e13
+"""Longer durations, and those that are no number, count as unknown."""
 _UNSETTLED = frozenset({"input-streaming", "input-available", "approval-responded"})
 
 
@@ -82,7 +84,7 @@ def outcome(data: Mapping[str, Any], output: str, times: tuple[int, int] = (0, 0
         took = times[1] - times[0]
     return Outcome(
         status, word, code if type(code) is int else None,
-        took if isinstance(took, int | float) else None, head,
+        took if isinstance(took, int | float) and 0 <= took < MOST_MS else None, head,
     )
 
 

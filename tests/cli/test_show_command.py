@@ -172,3 +172,41 @@ def test_data_that_is_no_json_is_shown(run: Run, demo: Path) -> None:
     connection.close()
     result = run("show", "weekly-review")
     assert result.code == 0 and "      not json {" in result.out.splitlines()
+
+
+def test_files_are_listed_with_edits_and_lines(run: Run, demo: Path) -> None:
+    result = run("show", "retry-loop", "--files")
+    lines = result.out.splitlines()
+    assert lines[0] == "1 file  1 edited, 1 read"
+    assert any(line.startswith("  src/sync/worker.py  1 edit  +9  -2  1 read  turn ")
+               for line in lines)
+    document = json.loads(run("show", "retry-loop", "--files", "--json").out)
+    assert document["view"] == "display" and document["session"]["title"].startswith("Retry")
+    worker = next(file for file in document["files"] if file["shown"] == "src/sync/worker.py")
+    assert worker["path"] == "/home/mira/code/api/src/sync/worker.py"
+    assert (worker["edits"], worker["reads"], worker["added"], worker["removed"]) == (1, 1, 9, 2)
+    assert [call["kind"] for call in worker["calls"]] == ["read", "edit"]
+    assert all(call["message_id"].startswith("msg_") for call in worker["calls"])
+
+
+def test_commands_are_listed_with_their_ends(run: Run, demo: Path) -> None:
+    lines = run("show", "retry-loop", "--commands").out.splitlines()
+    assert any(line.endswith("$ pytest -q tests/sync  exit 1, 3.2 s") for line in lines)
+    assert any(line.endswith("$ git push --force origin main  denied, 4 s") for line in lines)
+    document = json.loads(run("show", "retry-loop", "--commands", "--json").out)
+    ends = {use["command"]: (use["status"], use["exit_code"]) for use in document["commands"]}
+    assert ends["pytest -q tests/sync"] == ("failed", 1)
+    assert ends["git push --force origin main"] == ("denied", None)
+
+
+def test_hidden_calls_are_listed_where_wanted(run: Run, demo: Path) -> None:
+    shown = json.loads(run("show", "retry-loop", "--files", "--json").out)
+    assert (len(shown["files"]), shown["left_out"]) == (1, 1)
+    whole = json.loads(run("show", "retry-loop", "--files", "--json", "--hidden").out)
+    assert whole["left_out"] == 0
+    hidden = [file for file in whole["files"] if file["calls"][0]["hidden"]]
+    assert [(file["edits"], file["added"], len(file["calls"])) for file in hidden] == [(0, 0, 1)]
+    result = run("show", "retry-loop", "--files")
+    assert "1 hidden call omitted. Use --hidden to include them." in result.err
+    assert "The calls of 1 subagent are not included." in result.err
+    assert run("show", "retry-loop", "--files", "--commands").code == 2

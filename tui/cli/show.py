@@ -7,6 +7,21 @@ stderr. Queued messages come last.
 --json prints one document: {"session": an element of sessions --json, "view": "display"|
 "hidden"|"context", "messages": [{"message": row, "parts": [row, ...]}, ...], "queued":
 [the same], "hidden_left_out": number}; rows by column name with JSON columns decoded.
+
+--files lists each file that the session read, wrote or edited, the newest touch first; --commands
+each command with its exit code and duration, in order. Files that a shell command reads or
+writes are not known. Calls of subagents are not included: each is a session of its own. Calls that
+failed, were denied or have no result do not count as edits.
+
+--files --json prints {"session", "view", "files": [{"path": resolved, "shown": from the session's
+folder on, "reads", "writes", "edits", "moves", "deletes", "added", "removed", "lines_known": false
+if the lines of an edit are not recorded, "not_done": calls that did nothing, "last_at", "calls":
+[{"kind": "read"|"write"|"edit"|"move"|"delete", "path": as written, "moved_to", "added",
+"removed", "message_id", "part_id", "turn", "at", "tool", "status", "hidden", "copied"}, ...]},
+...], "left_out": calls outside of the view}. --commands --json prints {"session", "view",
+"commands": [{"command", "folder", "by": "agent"|"user", "exit_code", "duration_ms", "word",
+"message_id", "part_id", "turn", "at", "tool", "status", "hidden", "copied"}, ...], "left_out"}.
+"status" is ok, ended (how is not known), failed, denied, interrupted, pending or waiting.
 """
 
 from __future__ import annotations
@@ -23,6 +38,7 @@ from store.system.clock import system_clock
 from store.text.exact_json import encode_for_output
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
 from tui.cli.output import Printer, home_path, local_time
+from tui.cli.show_touched import print_commands, print_files
 from tui.cli.stores import needs_store, store_for_reading
 from tui.cli.transcript_text import TranscriptText
 from tui.kit import figures
@@ -30,6 +46,8 @@ from tui.kit import figures
 EXAMPLES = (
     ("backscroll show 4f1c | less", "read a session in the pager"),
     ("backscroll show 4f1c --full", "with whole tool outputs"),
+    ("backscroll show 4f1c --files", "which files it read and edited"),
+    ("backscroll show 4f1c --commands --json", "which commands it ran, as JSON"),
 )
 
 
@@ -37,6 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_view_arguments(parser)
     parser.add_argument("--full", action="store_true", help="print everything")
+    listed = parser.add_mutually_exclusive_group()
+    listed.add_argument(
+        "--files", action="store_true", help="list the files that it read, wrote or edited"
+    )
+    listed.add_argument("--commands", action="store_true", help="list the commands that it ran")
     parser.add_argument("--json", action="store_true", help="print a JSON document")
 
 
@@ -48,6 +71,12 @@ def run(options: argparse.Namespace) -> int:
         row = resolve(database, options.session)
         (summary,) = summaries_of(database, [row], now=system_clock())
         database.connection.execute("BEGIN")
+        if options.files:
+            print_files(database, summary, view, as_json=options.json)
+            return 0
+        if options.commands:
+            print_commands(database, summary, view, as_json=options.json, full=options.full)
+            return 0
         reading = read_session(database, row.id, view)
         if options.json:
             _print_json(database, summary, reading, view)
