@@ -50,3 +50,15 @@ async def test_the_line_below_the_help_scrolls_and_closes_it(tmp_path: Path) -> 
         await pilot.click(line, offset=(text.index("close"), 0))
         await pilot.pause()
         assert not app.screen.query(KeyTable)
+
+
+@pytest.mark.parametrize(("width", "wanted"), [(60, 60), (80, 80), (111, 111), (112, 88), (200, 88)])
+async def test_no_letters_of_the_screen_below_are_at_its_sides(
+    width: int, wanted: int, tmp_path: Path
+) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    async with app.run_test(size=(width, 24)) as pilot:
+        await settled(app, pilot)
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert app.screen.query_one(KeyTable).region.width == wanted

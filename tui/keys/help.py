@@ -97,12 +97,16 @@ class KeyTable(ScrollView, can_focus=True):
         return strip_of(Line(((column, "user bold"), (words.strip(), "text"))), width, paint)
 
 
+WIDTH, LEAST_SIDE = 88, 12
+"""Columns of the help, and of the screen at each of its sides."""
+
+
 class HelpScreen(ModalScreen[None]):
     """Shows the key table until a key closes it."""
 
     DEFAULT_CSS = """
     HelpScreen { align: center middle; background: $background 60%; }
-    HelpScreen > Vertical { width: 88; max-width: 96%; height: auto; }
+    HelpScreen > Vertical { height: auto; }
     HelpScreen KeyTable { max-height: 90vh; }
     """
 
@@ -120,6 +124,11 @@ class HelpScreen(ModalScreen[None]):
     def on_mount(self) -> None:
         """Show the keys of this screen."""
         self.query_one(BottomLine).hints = HINTS
+
+    def on_resize(self) -> None:
+        """Take all columns where few would be left at the sides: what is in these is no words."""
+        room = self.size.width >= WIDTH + 2 * LEAST_SIDE
+        self.query_one(Vertical).styles.width = WIDTH if room else "100%"
 
     @on(BottomLine.Pressed)
     def _hint_clicked(self, event: BottomLine.Pressed) -> None:
