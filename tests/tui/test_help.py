@@ -52,7 +52,8 @@ async def test_the_line_below_the_help_scrolls_and_closes_it(tmp_path: Path) -> 
         assert not app.screen.query(KeyTable)
 
 
-@pytest.mark.parametrize(("width", "wanted"), [(60, 60), (80, 80), (111, 111), (112, 88), (200, 88)])
+@pytest.mark.parametrize(
+    ("width", "wanted"), [(60, 60), (80, 80), (111, 111), (112, 88), (200, 88)])
 async def test_no_letters_of_the_screen_below_are_at_its_sides(
     width: int, wanted: int, tmp_path: Path
 ) -> None:

@@ -97,8 +97,8 @@ class KeyTable(ScrollView, can_focus=True):
         return strip_of(Line(((column, "user bold"), (words.strip(), "text"))), width, paint)
 
 
-WIDTH, LEAST_SIDE = 88, 12
-"""Columns of the help, and of the screen at each of its sides."""
+WIDE_FROM = 112
+"""Columns of the screen from which it is seen around the help."""
 
 
 class HelpScreen(ModalScreen[None]):
@@ -106,8 +106,10 @@ class HelpScreen(ModalScreen[None]):
 
     DEFAULT_CSS = """
     HelpScreen { align: center middle; background: $background 60%; }
-    HelpScreen > Vertical { height: auto; }
-    HelpScreen KeyTable { max-height: 90vh; }
+    HelpScreen > Vertical { width: 100%; height: 100%; }
+    HelpScreen KeyTable { height: 1fr; }
+    HelpScreen.-wide > Vertical { width: 88; height: auto; max-height: 100%; }
+    HelpScreen.-wide KeyTable { height: auto; max-height: 90vh; }
     """
 
     def __init__(self, scope: Scope, table: CommandTable) -> None:
@@ -126,9 +128,8 @@ class HelpScreen(ModalScreen[None]):
         self.query_one(BottomLine).hints = HINTS
 
     def on_resize(self) -> None:
-        """Take all columns where few would be left at the sides: what is in these is no words."""
-        room = self.size.width >= WIDTH + 2 * LEAST_SIDE
-        self.query_one(Vertical).styles.width = WIDTH if room else "100%"
+        """Take the whole screen where only parts of words would be seen around it."""
+        self.set_class(self.size.width >= WIDE_FROM, "-wide")
 
     @on(BottomLine.Pressed)
     def _hint_clicked(self, event: BottomLine.Pressed) -> None:

@@ -173,11 +173,8 @@ class Panes:
             pane.display = arrangement.shows(name)
             if pane.display:
                 pane.styles.width = arrangement.widths[name] or "1fr"
-        self.widgets["inspector"].set_class(arrangement.overlay, "overlay")
-        beside = arrangement.shows("transcript")
         for splitter in self._screen.query(Splitter):
-            shown = arrangement.shows(splitter.pane) and beside
-            splitter.display = shown and not (arrangement.overlay and splitter.pane == "inspector")
+            splitter.display = splitter.pane in arrangement.sides
         self._arranged()
 
     # Focus
@@ -197,8 +194,7 @@ class Panes:
 
     def focus(self, name: PaneName) -> None:
         """Bring a pane into sight and give it the focus."""
-        layout = self._state.layout
-        self._state.layout = layout._replace(focused=name, hidden=layout.hidden - {name})
+        self._state.layout = self._state.layout.with_focus(name)
         self.apply()
         self._screen.set_focus(self._focus_target(self.widgets[name]))
         self._arranged()
@@ -224,9 +220,8 @@ class Panes:
         """Take over a focus that the mouse moved."""
         name = self.focused
         if name != self._state.layout.focused:
-            self._state.layout = self._state.layout._replace(focused=name)
-            if not self.arrangement.overlay:
-                self._screen.call_later(self.apply)
+            self._state.layout = self._state.layout.with_focus(name)
+            self._screen.call_later(self.apply)
         self._arranged()
 
     # Size
@@ -248,16 +243,31 @@ class Panes:
             self._state.layout = layout._replace(hidden=layout.hidden | {focused}, zoomed=False)
             self.focus("transcript")
             return
-        hidden: frozenset[PaneName] = frozenset() if layout.hidden else frozenset({"inspector"})
-        self._state.layout = layout._replace(hidden=hidden)
+        hidden: set[PaneName] = set()
+        if not layout.hidden:
+            sides = self.arrangement.sides
+            hidden.update(("inspector",) if "inspector" in sides else sides)
+        self._state.layout = layout._replace(hidden=frozenset(hidden))
         self.apply()
+
+    def leave_inspector(self) -> None:
+        """Go from the inspector to the transcript, and have the list back where two panes fit."""
+        self._state.layout = self._state.layout._replace(side="sessions")
+        self.focus("transcript")
+
+    @property
+    def why_not_wider(self) -> str | None:
+        """Why no pane can be made wider or narrower now, None where one can."""
+        return None if self.arrangement.sides else "There is no pane beside this one"
 
     def widen(self, steps: int) -> None:
         """Make the focused pane wider, or narrower where the steps are negative."""
-        layout, screen, focused = self._state.layout, self._screen.size.width, self.focused
-        pane: PaneName = "sessions" if focused == "transcript" else focused
+        arrangement, focused = self.arrangement, self.focused
+        if not arrangement.sides:
+            return
+        pane = arrangement.sides[0] if focused == "transcript" else focused
         by = steps * (-WIDTH_STEP if focused == "transcript" else WIDTH_STEP)
-        self._resize(pane, layout.width_of(pane, screen) + by)
+        self._resize(pane, arrangement.widths[pane] + by)
 
     def drag(self, pane: PaneName, column: int) -> None:
         """Move the border of a side pane to a column of the screen."""

@@ -67,9 +67,8 @@ class MainScreen(CommandPane, Screen[None]):
     SCOPE = "app"
     AUTO_FOCUS = ""
     DEFAULT_CSS = """
-    MainScreen { background: $background; layers: base overlay; }
+    MainScreen { background: $background; }
     MainScreen #panes { height: 1fr; }
-    MainScreen #panes > .overlay { layer: overlay; dock: right; }
     """
 
     def __init__(self, host: Host, state: ViewState, pace: Pace) -> None:
@@ -350,7 +349,7 @@ class MainScreen(CommandPane, Screen[None]):
         if self.panes.zoomed:
             self.panes.toggle_zoom()
         elif focused == "inspector":
-            self.panes.focus("transcript")
+            self.panes.leave_inspector()
         elif focused == "transcript":
             self.panes.focus("sessions")
         else:

@@ -9,7 +9,8 @@ PANES: tuple[PaneName, ...] = ("sessions", "transcript", "inspector")
 
 THREE_PANES = 150
 TWO_PANES = 100
-LEAST_TRANSCRIPT = 40
+BORDER = 1
+"""Columns between two panes."""
 WIDTH_STEP = 4
 LEAST_WIDTH: dict[PaneName, int] = {"sessions": 24, "transcript": 40, "inspector": 28}
 
@@ -23,6 +24,7 @@ class LayoutState(NamedTuple):
         hidden: Panes that are put away where several fit.
         zoomed: Whether the focused pane has the whole screen.
         focused: The pane with the focus.
+        side: The pane beside the transcript where two fit: the one that had the focus last.
     """
 
     sessions_width: int | None = None
@@ -30,15 +32,22 @@ class LayoutState(NamedTuple):
     hidden: frozenset[PaneName] = frozenset()
     zoomed: bool = False
     focused: PaneName = "sessions"
+    side: PaneName = "sessions"
+
+    def with_focus(self, pane: PaneName) -> LayoutState:
+        """Return the state with the focus in a pane, which is no longer hidden."""
+        side = self.side if pane == "transcript" else pane
+        return self._replace(focused=pane, hidden=self.hidden - {pane}, side=side)
 
     def width_of(self, pane: PaneName, screen: int) -> int:
         """Return the columns of a side pane on a screen of a width."""
         if pane == "sessions":
             wanted = self.sessions_width or (44 if screen >= THREE_PANES else 36)
-        else:
+        elif screen >= THREE_PANES:
             wanted = self.inspector_width or (48 if screen >= 170 else 42)
-        most = max(LEAST_WIDTH[pane], screen - LEAST_TRANSCRIPT)
-        return max(LEAST_WIDTH[pane], min(wanted, most))
+        else:
+            wanted = self.inspector_width or max(42, 2 * screen // 5)
+        return _limited(pane, wanted, screen)
 
     def resized(self, pane: PaneName, width: int, screen: int) -> LayoutState:
         """Return the state with a pane at a width, within its limits.
@@ -50,31 +59,40 @@ class LayoutState(NamedTuple):
         """
         if pane == "transcript":
             return self
-        most = max(LEAST_WIDTH[pane], screen - LEAST_TRANSCRIPT)
-        width = max(LEAST_WIDTH[pane], min(width, most))
+        width = _limited(pane, width, screen)
         if pane == "sessions":
             return self._replace(sessions_width=width)
         return self._replace(inspector_width=width)
 
 
+def _limited(pane: PaneName, width: int, screen: int) -> int:
+    most = screen - LEAST_WIDTH["transcript"] - BORDER
+    return max(LEAST_WIDTH[pane], min(width, most))
+
+
 class Arrangement(NamedTuple):
-    """Which panes are seen, and how.
+    """Which panes are seen.
 
     Attributes:
         widths: Columns of each pane that is seen; 0 takes what is left.
-        overlay: Whether the inspector lies above the transcript.
     """
 
     widths: dict[PaneName, int]
-    overlay: bool = False
 
     def shows(self, pane: PaneName) -> bool:
         """Say whether a pane is seen."""
         return pane in self.widths
 
+    @property
+    def sides(self) -> list[PaneName]:
+        """The panes beside the transcript."""
+        return [pane for pane, width in self.widths.items() if width]
+
 
 def arrange(state: LayoutState, screen: int) -> Arrangement:
-    """Return which panes are seen on a screen.
+    """Return which panes are seen on a screen, none of them narrower than its least width.
+
+    Three panes from 150 columns; from 100 the transcript and one beside it; else the focused one.
 
     Args:
         state: What the user chose.
@@ -83,16 +101,16 @@ def arrange(state: LayoutState, screen: int) -> Arrangement:
     focused = state.focused
     if state.zoomed or screen < TWO_PANES:
         return Arrangement({focused: 0})
+    sides: list[PaneName] = [
+        pane for pane in ("sessions", "inspector") if pane not in state.hidden or pane == focused]
+    first = focused if focused in sides else state.side
+    sides.sort(key=lambda pane: pane != first)
     widths: dict[PaneName, int] = {"transcript": 0}
-    if "sessions" not in state.hidden or focused == "sessions":
-        widths["sessions"] = state.width_of("sessions", screen)
+    room = screen - LEAST_WIDTH["transcript"]
     if screen < THREE_PANES:
-        if focused != "inspector":
-            return Arrangement(widths)
-        widths["inspector"] = min(max(48, screen // 2), screen - 4)
-        return Arrangement(widths, overlay=True)
-    if "inspector" not in state.hidden or focused == "inspector":
-        widths["inspector"] = state.width_of("inspector", screen)
-    if screen - sum(widths.values()) < LEAST_TRANSCRIPT:
-        widths.pop("inspector" if focused != "inspector" else "sessions", None)
+        sides = [pane for pane in sides if pane in (first, "sessions")][:1]
+    for pane in sides:
+        if room >= LEAST_WIDTH[pane] + BORDER:
+            widths[pane] = min(state.width_of(pane, screen), room - BORDER)
+            room -= widths[pane] + BORDER
     return Arrangement(widths)
