@@ -120,3 +120,12 @@ async def test_the_list_shows_its_own_selection_once_it_has_the_focus(tmp_path: 
         run.app.main.opener.open_preview()
         await run.quiet()
         assert agrees(run, run.sessions.selected_id or "")
+
+
+@pytest.mark.parametrize("key", ["2", "3", "tab", "enter"])
+async def test_a_pane_alone_shows_the_session_that_is_selected(key: str, tmp_path: Path) -> None:
+    async with running(put(tmp_path / "s.db", FAMILY), size=(80, 24)) as run:
+        await run.press("G", key)
+        assert agrees(run, "ses_web")
+        await run.press("1", "g", key)
+        assert agrees(run, "ses_root")

@@ -45,11 +45,17 @@ class SessionOpener:
         self.shown: str | None = None
         self.way_back: WayBack | None = None
 
-    def preview(self, session_id: str) -> None:
-        """Open a session once the list's cursor rests on it."""
+    def preview(self, session_id: str, *, seen: bool = True) -> None:
+        """Open a session once the list's cursor rests on it.
+
+        Args:
+            session_id: The session.
+            seen: Whether the transcript is seen; else it is opened by ``open_preview`` alone.
+        """
         self.stop_preview()
         self._next = session_id
-        self._preview = self._screen.set_timer(PREVIEW_AFTER_S, self.open_preview)
+        if seen:
+            self._preview = self._screen.set_timer(PREVIEW_AFTER_S, self.open_preview)
 
     def open_preview(self) -> None:
         """Open the session that the list's cursor rests on, where that is still to be done."""

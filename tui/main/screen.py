@@ -209,8 +209,8 @@ class MainScreen(CommandPane, Screen[None]):
 
     def _preview(self, session_id: str) -> None:
         """Show the session that is selected in the list, once the selection rests."""
-        if session_id != self.opener.shown and self.panes.arrangement.shows("transcript"):
-            self.opener.preview(session_id)
+        if session_id != self.opener.shown:
+            self.opener.preview(session_id, seen=self.panes.arrangement.shows("transcript"))
 
     @on(SessionOpened)
     def _opened(self, event: SessionOpened) -> None:
