@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from textual import events
 from textual.app import App
 from textual.widgets import Input
 
+from tui.keys.footer import BottomLine
+from tui.keys.layouts import latin
 from tui.keys.pane import CommandPane
 from tui.keys.queue import InputQueue, Work, release_key
 from tui.keys.table import CommandTable
+
+
+class KeyTaker(Protocol):
+    """Takes the next letters in place of commands: the letter of a mark, the code of a row."""
+
+    @property
+    def asks(self) -> str:
+        """What the letters are taken for; shown in the last line."""
+        ...
+
+    async def take(self, key: str) -> bool:
+        """Take a letter or backspace; return whether the next one is wanted too."""
+        ...
+
+    def leave(self) -> None:
+        """Letters are commands again: one was taken, escape was pressed, or another key."""
+        ...
 
 
 class CommandApp(App[None]):
@@ -25,6 +44,7 @@ class CommandApp(App[None]):
         """Make the app with an empty queue."""
         super().__init__()
         self.inputs = InputQueue(self, self._resolve, super().on_event)
+        self._taker: KeyTaker | None = None
 
     @property
     def commands(self) -> CommandTable:
@@ -47,11 +67,48 @@ class CommandApp(App[None]):
         bound = binding is not None and binding.node is self.focused
         return None if bound else self._command(key)
 
+    # Letters that are no commands
+
+    def take_keys(self, taker: KeyTaker) -> None:
+        """Give the letters that follow to something; any other key leaves it and is run."""
+        self.release_keys()
+        self._taker = taker
+        self._ask(taker.asks)
+
+    def release_keys(self) -> None:
+        """Have letters run commands again."""
+        taker, self._taker = self._taker, None
+        if taker is not None:
+            self._ask("")
+            taker.leave()
+
+    def _ask(self, words: str) -> None:
+        for line in self.screen.query(BottomLine):
+            line.asks = words
+
+    async def _give(self, key: str) -> None:
+        taker = self._taker
+        if taker is not None and not (key != "escape" and await taker.take(key)) and (
+            taker is self._taker
+        ):
+            self.release_keys()
+
+    def _taken(self, event: events.Event) -> Work | None:
+        """Return what gives a key to the taker; without one, None."""
+        if self._taker is None or isinstance(event, events.MouseMove):
+            return None
+        key = latin(event.key) if isinstance(event, events.Key) else ""
+        if key in ("escape", "backspace") or (len(key) == 1 and key.isascii() and key.isalpha()):
+            return partial(self._give, key)
+        self.release_keys()
+        return None
+
     def before_key(self) -> None:
         """Put the focus where it belongs before a key is dispatched; an app overrides it."""
 
     def push_screen(self, *args: Any, **kwargs: Any) -> Any:
         """Show a screen above the others; keys typed from here on are for it."""
+        self.release_keys()
         pushed = super().push_screen(*args, **kwargs)
         release_key()
         return pushed
@@ -61,8 +118,9 @@ class CommandApp(App[None]):
 
         None for the mouse, for text of an input line, and where the focus has no such command.
         """
-        if isinstance(event, events.MouseEvent):
-            return None
+        work = self._taken(event)
+        if work is not None or isinstance(event, events.MouseEvent):
+            return work
         self.before_key()
         focus = self.focused or self.screen
         if not isinstance(event, events.Key) or isinstance(focus, Input):

@@ -39,6 +39,8 @@ class BottomLine(Widget):
     DEFAULT_CSS = "BottomLine { height: 1; background: $panel; }"
     hints: reactive[tuple[Hint, ...]] = reactive(())
     last: reactive[Hint | None] = reactive(None)
+    asks: reactive[str] = reactive("")
+    """What the next key is taken for, in place of the hints."""
 
     class Pressed(Message):
         """A key of the line was clicked.
@@ -68,6 +70,10 @@ class BottomLine(Widget):
 
     def render_line(self, y: int) -> Strip:
         """Draw the line."""
+        if self.asks:
+            asked = Line(
+                ((f" {self.asks}", "tool bold"),), (("esc", "text bold"), (" leave ", "muted")))
+            return strip_of(asked, self.size.width, paint_of(self.app), ground="raised")
         runs: list[Run] = []
         at = 0
         for column, hint in self._placed():

@@ -33,3 +33,11 @@ def with_twins(keys: tuple[str, ...]) -> tuple[str, ...]:
         for twin in TWINS.get(key, ()):
             found.setdefault(twin)
     return tuple(found)
+
+
+_LATIN_OF = {twin: latin for latin, twins in TWINS.items() for twin in twins}
+
+
+def latin(key: str) -> str:
+    """Return the Latin letter on the same physical key; any other key as it is."""
+    return _LATIN_OF.get(key, key)

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 
 from tui.keys.declaration import Command
+from tui.keys.jump import HasApp, HasStops, jump_in
 
 _BEYOND_THE_END = 1_000_000_000
 
 
-class Lines(Protocol):
+class Lines(HasStops, Protocol):
     """A view of lines with a cursor."""
 
     @property
@@ -27,7 +28,7 @@ class Lines(Protocol):
         ...
 
 
-class HasLines(Protocol):
+class HasLines(HasApp, Protocol):
     """A pane or screen with such a view."""
 
     @property
@@ -62,4 +63,6 @@ def line_commands(command: Callable[..., Command[Owner]]) -> tuple[Command[Owner
                 lambda owner: owner.view.move_to(0)),
         command("end", ("G", "end"), "end", "Last line", "Move",
                 lambda owner: owner.view.move_by(_BEYOND_THE_END)),
+        command("jump", (";",), "jump", "Jump to a line on the screen by its letters", "Move",
+                lambda owner: jump_in(owner, owner.view, owner.view.move_to)),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from tui.kit.blocks import Block, Spot, Stack
+from tui.kit.jumping import coded
 from tui.kit.lines import BLANK, Line, arrange
 from tui.kit.paint import MARGIN, between_margins, paint_of, strip_of
 from tui.kit.selection import offset_y, places_in, selected_strip, selected_text
@@ -60,6 +61,7 @@ class LineView(ScrollView, can_focus=True):
         self._spots: list[Spot] = []
         self._spot = -1
         self._pressed: tuple[int, int] | None = None
+        self._codes: Mapping[int, str] = {}
 
     # What is shown
 
@@ -125,7 +127,9 @@ class LineView(ScrollView, can_focus=True):
         if selection is not None and (span := selection.get_span(offset)) is not None:
             strip = selected_strip(strip, *span, paint)
         strip = strip.apply_offsets(0, offset)
-        return between_margins(strip, self.size.width, paint.style("blank", ground))
+        strip = between_margins(strip, self.size.width, paint.style("blank", ground))
+        code = self._codes.get(number)
+        return strip if code is None else coded(strip, code, paint)
 
     def offset_at(self, number: int) -> int:
         """Return a line's y in a selection: see ``tui.kit.selection``."""
@@ -186,6 +190,19 @@ class LineView(ScrollView, can_focus=True):
 
     def on_blur(self) -> None:
         """Hide the cursor."""
+        self.refresh()
+
+    # Jumping
+
+    def jump_stops(self) -> list[int]:
+        """Return the lines on the screen that are not empty."""
+        top, page = self.scroll_offset.y, self.scrollable_content_region.height
+        end = min(top + page, self.stack.height(self.cells))
+        return [number for number in range(top, end) if self.line_at(number).whole_text.strip()]
+
+    def show_codes(self, codes: Mapping[int, str]) -> None:
+        """Draw letters over lines, by their numbers."""
+        self._codes = codes
         self.refresh()
 
     # Folding

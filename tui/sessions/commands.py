@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from store.queries.list_options import GROUPS, SORTS
 from tui.host import cannot_write
 from tui.keys.declaration import Command, CommandFactory
+from tui.keys.jump import jump_in
 
 if TYPE_CHECKING:
     from tui.sessions.pane import SessionsPane
@@ -54,6 +55,8 @@ SESSION_COMMANDS: tuple[Command[SessionsPane], ...] = (
              lambda pane: pane.view.select(0)),
     _command("end", ("G", "end"), "last", "Last session", "Move",
              lambda pane: pane.view.select_last()),
+    _command("jump", (";",), "jump", "Jump to a session on the screen by its letters", "Move",
+             lambda pane: jump_in(pane, pane.view, pane.view.select_rowid)),
     _command("next-group", ("ctrl+down", "]"), "next group", "Next group", "Move",
              lambda pane: pane.view.select_group(1), meaning="next-section"),
     _command("previous-group", ("ctrl+up", "["), "previous group",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from textual import events
 from textual.geometry import Region, Size
@@ -15,6 +15,7 @@ from textual.widget import Widget
 from store.queries.listing import ListQuery, ListRow
 from tui.kit.glyphs import glyphs
 from tui.kit.guard import filtered
+from tui.kit.jumping import coded
 from tui.kit.paint import blank, paint_of
 from tui.kit.scrollbar import ThinScrollBar
 from tui.sessions.empty import message
@@ -95,6 +96,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self._drawn: dict[tuple[int, int, int | None, Entry], tuple[ListRow, Strip]] = {}
         self._drawn_by: RowPainter | None = None
         self._requested: set[int] = set()
+        self._codes: Mapping[int, str] = {}
 
     def take_first_page(self, page: FirstPage) -> None:
         """Take what was read before the first paint."""
@@ -316,6 +318,22 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         if again or event.chain > 1:
             self.post_message(self.Chosen())
 
+    # Jumping
+
+    def jump_stops(self) -> list[int]:
+        """Return the rowids of the sessions whose first line is on the screen."""
+        found, top, height = [], round(self.scroll_y), self.row_height
+        for line in range(top, min(top + self.size.height, self.model.lines(height))):
+            _, entry, part = self.model.at_line(line, height)
+            if entry is not None and part == 0:
+                found.append(self.model.rowids[entry])
+        return found
+
+    def show_codes(self, codes: Mapping[int, str]) -> None:
+        """Draw letters beside sessions, by their rowids."""
+        self._codes = codes
+        self.refresh()
+
     # Drawing
 
     @property
@@ -366,7 +384,9 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         number, entry, part = self.model.at_line(line, painter.height)
         if entry is None:
             return painter.heading(self.model.groups[number], part)
-        return self._paint(painter, entry, part)
+        strip = self._paint(painter, entry, part)
+        code = self._codes.get(self.model.rowids[entry]) if part == 0 else None
+        return strip if code is None else coded(strip, code, painter.paint)
 
     def _paint(self, painter: RowPainter, entry: int, part: int) -> Strip:
         model = self.model

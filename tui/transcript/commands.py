@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tui.host import cannot_write
 from tui.keys.declaration import Command, CommandFactory
+from tui.keys.jump import jump_in
 
 if TYPE_CHECKING:
     from tui.transcript.pane import TranscriptPane
@@ -50,6 +51,8 @@ TRANSCRIPT_COMMANDS: tuple[Command[TranscriptPane], ...] = (
              lambda pane: pane.navigator.start()),
     _command("end", ("G", "end"), "end", "Last line; follow new ones", "Move",
              lambda pane: pane.navigator.end()),
+    _command("jump", (";",), "jump", "Jump to a part on the screen by its letters", "Move",
+             lambda pane: jump_in(pane, pane.view, pane.navigator.to_key)),
     _command("next-message", ("J", "alt+down"), "next message", "Next message", "Move",
              lambda pane: pane.navigator.message(1)),
     _command("previous-message", ("K", "alt+up"), "previous message",

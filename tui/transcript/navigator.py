@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tui.transcript import steps
 from tui.transcript.anchors import Anchor
-from tui.transcript.document import Document
+from tui.transcript.document import Document, Key
 from tui.transcript.placement import NeedsFullLoad, Placement
 from tui.transcript.shown import PaneServices, ShownSession
 from tui.transcript.steps import Find
@@ -159,6 +159,12 @@ class Navigator:
             anchor, view = Anchor.of(self._shown.document, part), self._shown.view
             await self._placement.move(
                 lambda: view.step_to(anchor.part_in(view.document), top=top))
+
+    async def to_key(self, key: Key) -> None:
+        """Select a part on the screen by its key; one that is gone is left out."""
+        part = self._shown.document.skeleton.locate(*key)
+        if part is not None:
+            await self.jump(part)
 
     # The ends
 

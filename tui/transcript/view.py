@@ -7,7 +7,7 @@ and maps the mouse with ``render_line``, which carries offsets.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,13 +20,14 @@ from textual.widget import Widget
 
 from tui.kit.cache import WeightedCache
 from tui.kit.guard import filtered
+from tui.kit.jumping import coded
 from tui.kit.lines import Hits, Line
 from tui.kit.paint import Paint, paint_of
 from tui.kit.selection import offset_y, selected_strip, selected_text
 from tui.kit.text import Span
 from tui.transcript import steps
 from tui.transcript.anchors import Anchor
-from tui.transcript.document import Document
+from tui.transcript.document import Document, Key
 from tui.transcript.item import Setting
 from tui.transcript.layout import PartBlock
 from tui.transcript.scroller import Row, Scroller
@@ -96,6 +97,7 @@ class TranscriptView(Widget, can_focus=True):
         self._strips: WeightedCache[tuple[object, ...], tuple[PartBlock, Strip]] = WeightedCache(
             PAINTED_LINES)
         self._dragging = False
+        self._codes: Mapping[Key, str] = {}
 
     # What is shown
 
@@ -255,12 +257,15 @@ class TranscriptView(Widget, can_focus=True):
         selection = self.text_selection
         thumb = self._thumb()
         blank = Strip([*Strip.blank(width, paint.style("text"))], width)
+        codes = self._code_rows() if self._codes else {}
         strips: list[Strip] = []
         for y in range(crop.y, crop.bottom):
             if y >= len(rows):
                 strips.append(blank)
                 continue
             strip = self._strip(rows[y], paint, thumb=y in thumb)
+            if y in codes:
+                strip = coded(strip, codes[y], paint)
             if selection is not None:
                 span = selection.get_span(offset_y(rows[y].part, rows[y].line))
                 if span is not None:
@@ -313,6 +318,31 @@ class TranscriptView(Widget, can_focus=True):
         """Return the rows that the scroll bar's thumb covers; none where all fits."""
         total = self.document.heights.total
         return thumb_rows(total, self.size.height, self.scroller.position, at_end=self.at_end)
+
+    # Jumping
+
+    def jump_stops(self) -> list[Key]:
+        """Return the keys of the parts that are on the screen, from the top."""
+        return [self.document.skeleton.key(part) for part in self._heads()]
+
+    def show_codes(self, codes: Mapping[Key, str]) -> None:
+        """Draw letters beside parts, by their keys."""
+        self._codes = codes
+        self.refresh()
+
+    def _heads(self) -> dict[int, int]:
+        """Return the first row on the screen of each part that has one of its own."""
+        heads: dict[int, int] = {}
+        for y, row in enumerate(self.rows()):
+            block = self.document.block(row.part)
+            if block is not None and row.line >= block.top and row.part not in heads:
+                heads[row.part] = y
+        return heads
+
+    def _code_rows(self) -> dict[int, str]:
+        key = self.document.skeleton.key
+        return {y: self._codes[key(part)] for part, y in self._heads().items()
+                if key(part) in self._codes}
 
     # Mouse
 
