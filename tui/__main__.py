@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from store.system.streams import guard_streams
 from tui.kit.glyphs import ascii_only
+from tui.start.wanted import BrowserWanted, Place
 from tui.words.commands import COMMAND_NAMES
 
 USAGE = 2
@@ -30,12 +31,14 @@ class Request:
         target: A file, folder or URL; None for the library.
         store: The store that ``--store`` names.
         problem: Why the arguments make no sense, or None.
+        place: What is opened first; None for what was open last.
     """
 
     target: str | None = None
     store: str | None = None
     demo: bool = False
     problem: str | None = None
+    place: Place | None = None
 
 
 def browser_request(arguments: Sequence[str]) -> Request | None:
@@ -99,10 +102,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if request is None:
         from tui.cli import main as run_command
 
-        return int(run_command(given))
+        try:
+            return int(run_command(given))
+        except BrowserWanted as wanted:
+            return _on_terminal(Request(store=wanted.store, place=wanted.place))
     if request.problem is not None:
         print(f"backscroll: {request.problem}; see backscroll --help", file=sys.stderr)
         return USAGE
+    return _on_terminal(request)
+
+
+def _on_terminal(request: Request) -> int:
+    """Run the browser, or say why the terminal cannot show it."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return _without_terminal(request)
     if os.environ.get("TERM", "") in NO_TERMINALS and os.name != "nt":
@@ -158,6 +169,7 @@ def _browse(request: Request) -> int:
     from tui.start.hangup import end_in_order
 
     app = BackscrollApp(library, settings, rows_first=True)
+    app.first_place = request.place
     end_in_order(app, sys.stdin.fileno())
     app.run(mouse=settings.ui.mouse)
     if app.failure:

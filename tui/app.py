@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tui.keys.table import CommandTable
     from tui.main.screen import MainScreen
     from tui.start.making import Making
+    from tui.start.wanted import Place
 
 SYNC_WAIT_S = 20
 """How long a single session that an agent went on with may take to be read."""
@@ -96,6 +97,7 @@ class BackscrollApp(CommandApp):
         self.library = library
         self.settings = settings
         self._commands: CommandTable | None = None
+        self.first_place: Place | None = None
         self.rewinds: dict[str, Rewound] = {}
         self._uncaught = 0
         self.failure = ""
@@ -214,6 +216,8 @@ class BackscrollApp(CommandApp):
             self.run_worker(self._made(self.library.making), exit_on_error=False)
         await self.library.ready()
         await self.main.load_panes()
+        if self.first_place is not None:
+            self.open_session(*self.first_place)
         sources = (await self._report_config()).sources
         targets = self.library.sync_targets
         if targets or (targets is not None and sources.sync_on_start):

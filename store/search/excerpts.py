@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 
 from store.search.hits import Excerpt
 
 Span = tuple[int, int]
+_WRITTEN = re.compile(r"\S")
 
 WIDTH = 240
 """Characters of a line that an excerpt shows at most."""
@@ -17,15 +19,18 @@ _LOOKED_AT = 200
 """Spans of a term among which the best line is chosen."""
 
 
-def excerpt(text: str, spans: Sequence[Sequence[Span]], context: int = 0) -> Excerpt:
+def excerpt(
+    text: str, spans: Sequence[Sequence[Span]], context: int = 0, start: int = 0
+) -> Excerpt:
     """Return the line of a text in which most terms match, with the matches marked.
 
     Args:
         text: The text of a section.
         spans: Matches of each term in it, ascending; none for a search without words.
         context: How many lines before and after it are shown too.
+        start: Where the first line is looked for, for a search without words.
     """
-    anchor = _anchor(text, spans)
+    anchor = _anchor(text, spans, start)
     marks = _merged(sorted(span for found in spans for span in found))
     first, last = _line_of(text, anchor[0])
     piece, piece_marks, cut_before, cut_after = _cut(text, first, last, anchor[0], marks)
@@ -33,12 +38,12 @@ def excerpt(text: str, spans: Sequence[Sequence[Span]], context: int = 0) -> Exc
     if not context:
         return Excerpt(piece, piece_marks, cut_before, cut_after, number)
     lines = [(piece, piece_marks)]
-    start, stop = first, last
+    top, stop = first, last
     for _ in range(context):
-        if start > 0:
-            above = _line_of(text, start - 1)
+        if top > 0:
+            above = _line_of(text, top - 1)
             lines.insert(0, _cut(text, *above, above[0], marks)[:2])
-            start = above[0]
+            top = above[0]
         if stop < len(text):
             below = _line_of(text, stop + 1) if stop + 1 < len(text) else None
             if below is not None:
@@ -52,12 +57,18 @@ def excerpt(text: str, spans: Sequence[Sequence[Span]], context: int = 0) -> Exc
     return Excerpt("\n".join(shown), tuple(found), cut_before, cut_after, number)
 
 
-def _anchor(text: str, spans: Sequence[Sequence[Span]]) -> Span:
-    """Return the first match of the line in which most terms match."""
+def _anchor(text: str, spans: Sequence[Sequence[Span]], start: int) -> Span:
+    """Return the first match of the line in which most terms match.
+
+    Args:
+        text: The text.
+        spans: Matches of each term in it.
+        start: Where the first line that is not blank is looked for, where there are none.
+    """
     found = [(span, term) for term, several in enumerate(spans) for span in several[:_LOOKED_AT]]
     if not found:
-        start = len(text) - len(text.lstrip())
-        return (start, start) if start < len(text) else (0, 0)
+        written = _WRITTEN.search(text, start) or _WRITTEN.search(text)
+        return (written.start(),) * 2 if written else (0, 0)
     if len(spans) == 1:
         return found[0][0]
     lines: dict[int, set[int]] = {}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 from store.queries.listing import ListRow
 from store.search.text import Where
@@ -33,6 +33,26 @@ class Place(NamedTuple):
     created_at: int
     message_id: str
     number: int
+
+
+class Descending(str):
+    """A text that is ordered from the last to the first."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: str) -> bool:
+        """Return whether this text comes first."""
+        return str.__gt__(self, other)
+
+
+def order_of(score: float, place: Place) -> tuple[float, int, Descending, int]:
+    """Return what orders hits, the first one least.
+
+    Args:
+        score: The hit's score; 0 where the newest comes first.
+        place: Its place.
+    """
+    return -score, -place.created_at, Descending(place.message_id), place.number
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +147,11 @@ class Page:
         """All hits, session by session."""
         return [hit for session in self.sessions for hit in session.hits]
 
+    @property
+    def in_order(self) -> list[Hit]:
+        """All hits in the order of the search, across sessions."""
+        return sorted(self.hits, key=lambda hit: order_of(hit.score, hit.place))
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
@@ -138,6 +163,7 @@ class Counts:
         archived_hits: Further hits in archived sessions, which are not on the page.
         archived_sessions: The sessions of those.
         all_sessions: Sessions in the store.
+        wanted_sessions: Sessions that fulfil the filters on sessions; -1 until it is known.
         whole: Whether all hits are counted.
     """
 
@@ -146,6 +172,7 @@ class Counts:
     archived_hits: int = 0
     archived_sessions: int = 0
     all_sessions: int = 0
+    wanted_sessions: int = -1
     whole: bool = False
 
 
@@ -192,3 +219,10 @@ class Update:
     coverage: Coverage
     ready: bool = False
     done: bool = False
+
+    @classmethod
+    def nothing(cls) -> Self:
+        """Return the result of a search in an empty store."""
+        facets: Facets = {name: {} for name in FACETS}
+        counts = Counts(wanted_sessions=0, whole=True)
+        return cls(Page(), counts, facets, Coverage(), ready=True, done=True)

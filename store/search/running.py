@@ -16,7 +16,7 @@ from store.language.query import Query
 from store.queries.helpers import without_helpers
 from store.queries.list_keys import LAST_SECOND
 from store.queries.listing import ListRow, rowids_of, rows_of
-from store.search.conditions import conditions_of, state_of
+from store.search.conditions import conditions_of, outcome_of
 from store.search.excerpts import excerpt
 from store.search.hits import (
     FACETS,
@@ -29,6 +29,7 @@ from store.search.hits import (
     Place,
     SessionHits,
     Update,
+    order_of,
 )
 from store.search.index.reading import Candidate, Index
 from store.search.text import Section, Where, is_call, tool_of
@@ -66,6 +67,7 @@ class Request:
             cursor has no counts.
         context: Lines around the match in an excerpt.
         scan_s: Seconds of work after which a search ends that no index helps.
+        count_s: Seconds of work after which the counting behind a full page ends.
     """
 
     query: Query
@@ -77,6 +79,7 @@ class Request:
     counting: bool = True
     context: int = 0
     scan_s: float = SCAN_S
+    count_s: float = INDEXED_S
 
 
 class Run:
@@ -110,6 +113,7 @@ class Run:
         self._ranked: list[_Rank] = []
         self._looked_at = 0
         self._stopped = ""
+        self._more_to_count = False
 
     def steps(self) -> Iterator[Update | None]:
         """Run the search; yields what is known so far, or None where others may run.
@@ -118,7 +122,7 @@ class Run:
         """
         counted = self._db.connection.execute("SELECT count(*) FROM chat_sessions").fetchone()
         self._tally.all_sessions = int(counted[0])
-        working, shown, ready = 0.0, time.monotonic(), False
+        working, full_at, shown, ready = 0.0, 0.0, time.monotonic(), False
         slice_start = time.monotonic()
         for hits in self._verified():
             self._looked_at += 1
@@ -130,6 +134,11 @@ class Run:
                 working += now - slice_start
                 if self._ends(working):
                     break
+                if ready and working > full_at + self._request.count_s:
+                    self._more_to_count = True
+                    break
+                if full and not ready:
+                    full_at = working
                 if (full and not ready) or now - shown > _BETWEEN_UPDATES_S:
                     ready = full
                     yield self._update(ready=ready)
@@ -141,7 +150,16 @@ class Run:
                 break
         if self._request.order == "best":
             self._rank_page()
+        self._tally.wanted_sessions = self._wanted_sessions()
         yield self._update(ready=True, done=True)
+
+    def _wanted_sessions(self) -> int:
+        if not self._asks.sessions.filters:
+            return self._tally.all_sessions
+        condition, values = self._sessions
+        (count,) = self._db.connection.execute(
+            f"SELECT count(*) FROM chat_sessions s WHERE {condition}", list(values)).fetchone()
+        return int(count)
 
     def _verified(self) -> Iterator[list[Found]]:
         if not self._asks.titles and not self._asks.parts:
@@ -165,8 +183,10 @@ class Run:
     def _ends(self, working: float) -> bool:
         """Return whether to stop here: enough is found, or it took too long."""
         if self._tally.hits + self._tally.archived_hits >= MOST_COUNTED:
+            self._more_to_count = True
             return True
         if not self._request.counting and self._request.order == "newest" and self._more:
+            self._more_to_count = True
             return True
         helped = self._index is not None and bool(self._texts) and self._index.coverage().whole
         if working > (INDEXED_S if helped else self._request.scan_s):
@@ -205,7 +225,7 @@ class Run:
 
     def _rank_page(self) -> None:
         """Fill the page with the best of what was found."""
-        self._ranked.sort(key=_Rank.key)
+        self._ranked.sort(key=lambda rank: order_of(rank.score, rank.place))
         for rank in self._ranked:
             if self._after is not None and not rank.is_behind(self._after):
                 continue
@@ -229,9 +249,9 @@ class Run:
                 more = self._tally.by_session[session_id] - len(hits)
                 sessions.append(SessionHits(row, list(hits), more))
         cursor = self._last.cursor(self._request.order) if self._more and self._last else None
-        ended_early = self._stopped or self._tally.hits + self._tally.archived_hits >= MOST_COUNTED
+        whole = done and not self._stopped and not self._more_to_count
         return Update(
-            Page(sessions, cursor), self._tally.counts(whole=done and not ended_early),
+            Page(sessions, cursor), self._tally.counts(whole=whole),
             self._tally.facets(), self._coverage(done), ready, done,
         )
 
@@ -266,29 +286,15 @@ class _Rank(NamedTuple):
     place: Place
     session_id: str
 
-    def key(self) -> tuple[float, int, _Descending, int]:
-        """Return what orders hits."""
-        created_at, message_id, number = self.place
-        return -self.score, -created_at, _Descending(message_id), number
-
     def is_behind(self, other: _Rank) -> bool:
         """Return whether this hit comes after another."""
-        return other.key() < self.key()
+        return order_of(*other[:2]) < order_of(*self[:2])
 
     def cursor(self, order: Order) -> str:
         """Return the text from which ``read_cursor`` makes it again."""
         created_at, message_id, number = self.place
         score = f"{self.score!r}:" if order == "best" else ""
         return f"{score}{created_at}:{number}:{message_id}"
-
-
-class _Descending(str):
-    """A text that is ordered from the last to the first."""
-
-    __slots__ = ()
-
-    def __lt__(self, other: str) -> bool:
-        return str.__gt__(self, other)
 
 
 def read_cursor(text: str | None, order: Order) -> _Rank | None:
@@ -322,6 +328,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self.all_sessions = self.hits = self.archived_hits = 0
+        self.wanted_sessions = -1
         self.by_session: Counter[str] = Counter()
         self._archived_sessions: set[str] = set()
         self._facets: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
@@ -347,7 +354,7 @@ class _Tally:
     def counts(self, *, whole: bool) -> Counts:
         return Counts(
             self.hits, len(self.by_session), self.archived_hits, len(self._archived_sessions),
-            self.all_sessions, whole,
+            self.all_sessions, self.wanted_sessions, whole,
         )
 
     def facets(self) -> Facets:
@@ -375,7 +382,9 @@ def hit_of(
     """
     section, spans = _best_section(found, terms)
     message, part, data = found.message, found.part, found.data
-    status = state_of(data) if data is not None and part is not None and is_call(part.kind) else ""
+    ended = None
+    if data is not None and part is not None and is_call(part.kind):
+        ended = outcome_of(data)
     return Hit(
         session_id=found.session.id,
         message_id=message.id if message else None,
@@ -387,9 +396,12 @@ def hit_of(
         role=message.role if message else "",
         tool=tool_of(data) if data is not None else None,
         state=part.state if part else None,
-        failed=status == "failed" or (part is not None and part.kind == "data-error"),
+        failed=(ended is not None and ended.status == "failed")
+        or (part is not None and part.kind == "data-error"),
         data=shortened(data) if data is not None else {},
-        excerpt=excerpt(section.text, spans, context),
+        # Exit code and duration, which some outputs begin with, are shown beside the call.
+        excerpt=excerpt(section.text, spans, context,
+                        ended.head if ended and section.where == "output" else 0),
         matches=sum(map(len, spans)),
         score=score,
     )

@@ -199,6 +199,7 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
 
     from store.errors import Ambiguous, BackscrollError
     from tui.cli.output import UsageError
+    from tui.start.wanted import BrowserWanted
 
     try:
         code = command.run(options)
@@ -208,7 +209,7 @@ def _guarded(command: Command, options: argparse.Namespace) -> int:
         options.parser.print_usage(sys.stderr)
         print(f"{options.parser.prog}: error: {error}", file=sys.stderr)
         return USAGE
-    except BrokenPipeError:
+    except (BrokenPipeError, BrowserWanted):
         raise
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -15,7 +15,7 @@ from tui.kit import figures
 _STYLES = {
     "bold": "1", "faint": "2", "italic": "3", "user": "34", "assistant": "36", "tool": "33",
     "reasoning": "35", "ok": "32", "error": "31", "fork": "35", "title": "1", "added": "32",
-    "removed": "31", "rule": "2",
+    "removed": "31", "rule": "2", "match": "1;7",
 }  # fmt: skip
 
 NAME_HELP = "its id, its id at the agent, or the start of one"

@@ -8,6 +8,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sync": ("tui.cli.sync", "read the sessions of your agents into the store"),
     "sources": ("tui.cli.sources", "show where sessions are looked for and what was found"),
     "sessions": ("tui.cli.sessions", "list sessions"),
+    "search": ("tui.cli.search", "search everything that was typed, said, run and printed"),
     "show": ("tui.cli.show", "print a session as a transcript"),
     "export": ("tui.cli.export", "write a session as JSON, Markdown or an agent's file"),
     "import": ("tui.cli.imports", "import exported sessions"),

@@ -1,0 +1,135 @@
+"""The search finds what a naive one finds, in the same order, in pages of any size."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from store.engine.database import Database, open_database
+from store.language.query import parse
+from store.search.hits import Hit, Update
+from store.search.running import Request, Run
+from tests.store.search import naive
+from tests.store.search.naive import WORDS, Asked
+
+SEEDS = range(8)
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("search") / "store.db"
+    return naive.fill(path, request.param)
+
+
+def last(db: Database, text: str, **more: object) -> Update:
+    """Return the last update of a search."""
+    query = parse(text, now=10**12)
+    assert not query.problems, query.problems
+    updates = [one for one in Run(db, Request(query, **more), None).steps()  # type: ignore[arg-type]
+               if one is not None]
+    assert updates[-1].done and not any(one.done for one in updates[:-1])
+    return updates[-1]
+
+
+def keys(hits: list[Hit]) -> list[naive.Key]:
+    return [(hit.message_id or hit.session_id, hit.index) for hit in hits]
+
+
+def asked(seed: int) -> Iterator[Asked]:
+    """Yield queries: each word alone, and many at random."""
+    chosen = random.Random(seed)
+    for word in (*WORDS, "etryl", "ync", "期", "試行", "nothing_like_it"):
+        yield Asked([word])
+        yield Asked(phrases=[word])
+    for _ in range(120):
+        yield Asked(
+            words=chosen.sample(WORDS, chosen.choice((0, 1, 1, 2, 2, 3))),
+            phrases=[" ".join(chosen.choices(WORDS, k=2))] if chosen.random() < 0.1 else [],
+            without=chosen.sample(("retry", "uber", "日本", "x"), chosen.choice((0, 0, 1))),
+            places=chosen.choice(([], [], [], ["output"], ["prompt", "title"], ["title"])),
+            role=chosen.choice((None, None, None, "user", "assistant")),
+            tool=chosen.choice((None, None, None, "bash", "github")),
+            hidden=chosen.random() < 0.2, failed=chosen.random() < 0.15,
+        )
+
+
+def test_finds_what_a_naive_search_finds(store: Path) -> None:
+    db = open_database(store, write=False)
+    for one in asked(1):
+        if not one.text:
+            continue
+        found = last(db, one.text, limit=1000)
+        expected, archived = naive.search(store, one)
+        assert keys(found.page.in_order) == expected, one
+        assert found.counts.hits == len(expected), one
+        assert found.counts.archived_hits == len(archived), one
+        assert found.counts.whole
+    db.close()
+
+
+@pytest.mark.parametrize("order", ["newest", "best"])
+@pytest.mark.parametrize("text", ["retry", "x", "in:prompt,output,text", "retry loop", "期"])
+def test_pages_are_one_big_page(store: Path, text: str, order: str) -> None:
+    db = open_database(store, write=False)
+    whole = keys(last(db, text, limit=1000, order=order).page.in_order)
+    for limit in (1, 2, 3, 7):
+        pages: list[naive.Key] = []
+        cursor: str | None = None
+        for _ in range(len(whole) + 1):
+            page = last(db, text, limit=limit, order=order, cursor=cursor, counting=False).page
+            assert len(page.hits) <= limit
+            pages += keys(page.in_order)
+            cursor = page.cursor
+            if cursor is None:
+                break
+        assert pages == whole
+    db.close()
+
+
+def test_a_page_only_grows(store: Path) -> None:
+    db = open_database(store, write=False)
+    shown: list[naive.Key] = []
+    for update in Run(db, Request(parse("retry", now=0)), None).steps():
+        if update is not None:
+            now = keys(update.page.in_order)
+            assert now[: len(shown)] == shown
+            shown = now
+    db.close()
+
+
+def test_facets_add_up(store: Path) -> None:
+    db = open_database(store, write=False)
+    found = last(db, "in:prompt,text,output,input")
+    facets = found.facets
+    for name in ("agent", "workspace", "role", "where", "month"):
+        assert sum(facets[name].values()) == found.counts.hits
+        assert list(facets[name].values()) == sorted(facets[name].values(), reverse=True)
+    for name, count in facets["where"].items():
+        assert last(db, f"in:prompt,text,output,input in:{name}").counts.hits >= count
+    for name, count in facets["role"].items():
+        assert last(db, f"in:prompt,text,output,input role:{name}").counts.hits == count
+    db.close()
+
+
+def test_marks_are_where_the_words_are(store: Path) -> None:
+    db = open_database(store, write=False)
+    for word in WORDS:
+        for hit in last(db, word).page.hits:
+            assert hit.excerpt.marks, (word, hit)
+            for start, end in hit.excerpt.marks:
+                marked = hit.excerpt.text[start:end]
+                assert naive.holds(marked, word), (word, marked)
+    db.close()
+
+
+def test_hits_of_a_session_can_be_bounded(store: Path) -> None:
+    db = open_database(store, write=False)
+    whole = last(db, "in:prompt,text,output", limit=1000)
+    some = last(db, "in:prompt,text,output", limit=1000, per_session=2)
+    assert [len(one.hits) + one.more for one in some.page.sessions] == (
+        [len(one.hits) for one in whole.page.sessions])
+    assert all(len(one.hits) <= 2 for one in some.page.sessions)
+    db.close()
