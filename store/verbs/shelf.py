@@ -1,6 +1,8 @@
 """Archive and unarchive: a session leaves the list without being deleted.
 
-The list's order does not change: ``updated_at`` stays, in a host's file too.
+The list's order does not change: ``updated_at`` stays, in a host's file too. A session takes its
+subagents along, as they are a part of its work; its forks are sessions of their own and stay.
+Those that go together have the same ``archived_at``, by which they come back together.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ def _shelve(db: Database, session_ids: Sequence[str], value: int | None, now: in
     for session_id in session_ids:
         require_session(db, session_id)
     wanted = "IS NULL" if value is not None else "IS NOT NULL"
-    targets = [
+    chosen = [
         session_id
         for session_id in dict.fromkeys(session_ids)
         if db.connection.execute(
@@ -27,19 +29,52 @@ def _shelve(db: Database, session_ids: Sequence[str], value: int | None, now: in
             {"1": session_id},
         ).fetchone()
     ]
+    along = dict.fromkeys(
+        below for session_id in chosen
+        for below in _subagents(db, session_id, archived_along=value is None))
+    targets = [*chosen, *(below for below in along if below not in set(chosen))]
     if not targets:
         which = session_ids[0] if len(session_ids) == 1 else "every one of these sessions"
         raise Refused(f"{which} is already {state}" if session_ids else "no session given")
     edits = [set_column(db, "chat_sessions", target, "archived_at", value) for target in targets]
     for target in targets:
         note_change(db, target, now)
-    summary = f"{verb}d {len(targets)} session{'s' if len(targets) != 1 else ''}"
+    summary = f"{verb}d {_counted(len(chosen), 'session')}"
+    if len(targets) > len(chosen):
+        summary += f" with {_counted(len(targets) - len(chosen), 'subagent')}"
     record(db, verb, targets[0], summary, dump_edits(edits), now)
     return targets
 
 
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _subagents(db: Database, session_id: str, *, archived_along: bool) -> list[str]:
+    """Return the subagents of a session, and theirs, that go where it goes.
+
+    Args:
+        db: The store.
+        session_id: The session, as it was before.
+        archived_along: Those that were archived with it; else those that are not archived.
+    """
+    goes = "s.archived_at = p.archived_at" if archived_along else "s.archived_at IS NULL"
+    rows = db.connection.execute(
+        "WITH RECURSIVE below(id) AS (SELECT $1 UNION"
+        " SELECT s.id FROM chat_sessions s JOIN below ON s.parent_id = below.id"
+        f" WHERE {db.form.fact('s', 'lineage.kind')} = 'subagent')"
+        " SELECT s.id FROM below JOIN chat_sessions s ON s.id = below.id"
+        f" JOIN chat_sessions p ON p.id = $1 WHERE s.id <> $1 AND {goes}"
+        " ORDER BY s.created_at, s.id",
+        {"1": session_id},
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
 def archive(db: Database, session_ids: Sequence[str], *, now: int) -> list[str]:
-    """Archive sessions as one step of undo; returns those that were not archived yet.
+    """Archive sessions and their subagents as one step of undo; returns all that it archived.
+
+    The sessions that were given come first. A subagent that was archived before stays as it is.
 
     Args:
         db: The store, inside a write transaction.
@@ -54,7 +89,9 @@ def archive(db: Database, session_ids: Sequence[str], *, now: int) -> list[str]:
 
 
 def unarchive(db: Database, session_ids: Sequence[str], *, now: int) -> list[str]:
-    """Take sessions out of the archive as one step of undo; returns those that were in it.
+    """Take sessions, and what was archived with them, out of the archive as one step of undo.
+
+    Returns all that came out; the sessions that were given come first.
 
     Args:
         db: The store, inside a write transaction.

@@ -11,6 +11,7 @@ from store.engine.database import open_database
 from store.store import Store
 from tests.tui.stores import Told, put, some
 from tests.tui.verbs_app import Running, query, running
+from tui.sessions.header import ListTitle
 from tui.verbs import doing
 
 FIVE = [Told(f"ses_{name}", f"Session {name}", "/w/p", age=n) for n, name in enumerate("abcde")]
@@ -102,6 +103,59 @@ async def test_keys_go_on_while_a_verb_waits_for_the_store(
             await run.quiet()
         assert run.told == [doing.BUSY, "Archived “Session a” · U undoes"]
     assert archived(path) == "a"
+
+
+async def test_the_cursor_stays_where_it_was_moved_while_a_verb_waited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path / "s.db", FIVE)
+    free, write = held_back()
+    monkeypatch.setattr(doing, "BUSY_AFTER_S", 0.001)
+    async with running(path) as run:
+        monkeypatch.setattr(Store, "write", write)
+        await run.pilot.press("a", "j", "j", "j")
+        # The list is read again meanwhile, as it is while other programs write.
+        await run.sessions.contents.read()
+        assert run.sessions.selected_id == "ses_d" and archived(path) == ""
+        free.set()
+        while archived(path) == "":
+            await run.quiet()
+        await run.quiet()
+        assert run.sessions.selected_id == "ses_d" and order(run) == list("bcde")
+
+
+PARENT = [
+    Told("ses_a", "Parent", "/w/p", age=1), Told("ses_b", "Other", "/w/p", age=2),
+    *(Told(f"ses_{name}", "Sub", "/w/p", age=3, parent="ses_a", lineage="subagent")
+      for name in "xy"),
+    Told("ses_z", "Fork", "/w/p", age=4, parent="ses_a"),
+]
+
+
+async def test_subagents_are_archived_with_their_parent(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", PARENT)
+    async with running(path) as run:
+        await run.press("a")
+        assert run.last == "Archived “Parent” with 2 subagents · U undoes"
+        assert archived(path) == "axy" and run.sessions.selected_id in ("ses_b", "ses_z")
+        await run.press("U")
+        assert run.last == "Undone: archived 1 session with 2 subagents · ctrl+r redoes"
+        assert archived(path) == "" and run.sessions.selected_id == "ses_a"
+        await run.press("ctrl+r", "V", "g", "a")
+        assert run.last == "Unarchived “Parent” with 2 subagents · U undoes"
+        assert archived(path) == ""
+
+
+async def test_marks_that_the_filter_leaves_out_are_named(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", PARENT)
+    async with running(path) as run:
+        await run.press("space", "G", "space", "slash", *"other", "enter")
+        title = run.sessions.query_one(ListTitle)
+        assert "2 marked, 1 not listed" in title.tally.words()
+        await run.press("number_sign")
+        assert "Tags of 2 sessions (1 not in this list)" in run.dialog()
+        await run.press("escape", "asterisk")
+        assert run.last == "Starred 2 sessions (1 not in this list) · U undoes"
 
 
 async def test_undo_and_redo_go_on_after_a_restart(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Archive sessions: they are hidden from the list and stay in the store.
 
---json prints {"archived": [id, ...]}: those that were not archived before.
+Their subagents are archived with them; forks are not.
+
+--json prints {"archived": [id, ...]}: those that were not archived before, subagents last.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Restore archived sessions to the list.
+"""Restore archived sessions to the list, with the subagents that were archived with them.
 
---json prints {"unarchived": [id, ...]}: those that were archived.
+--json prints {"unarchived": [id, ...]}: those that were archived, subagents last.
 """
 
 from __future__ import annotations

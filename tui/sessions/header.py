@@ -34,12 +34,14 @@ class Tally(NamedTuple):
         total: Before the filter.
         looked_at: How many the filter has looked at so far, None when it is done.
         marked: How many are marked.
+        unseen: How many of these are not in the list.
     """
 
     shown: int | None = None
     total: int = 0
     looked_at: int | None = None
     marked: int = 0
+    unseen: int = 0
     filtered: bool = False
 
     def words(self) -> str:
@@ -51,7 +53,9 @@ class Tally(NamedTuple):
             words = f"{self.shown:,} of {self.total:,}"
         if self.looked_at is not None:
             words += f"  {100 * self.looked_at // max(1, self.total)}%{glyphs().more}"
-        return words + (f"  {self.marked} marked" if self.marked else "")
+        if self.marked:
+            words += f"  {self.marked} marked"
+        return words + (f", {self.unseen} not listed" if self.unseen else "")
 
 
 class HeaderPart(Widget):

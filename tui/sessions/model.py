@@ -85,6 +85,17 @@ class ListModel:
             at = self.parents.get(at)
         return None
 
+    def count_shown(self, rowids: Collection[int]) -> int:
+        """Return how many of some sessions are in the list, also where they are folded away."""
+        shown = set(self.rowids)
+        return sum(self._is_shown(rowid, shown) for rowid in rowids)
+
+    def _is_shown(self, rowid: int, shown: set[int]) -> bool:
+        at: int | None = rowid
+        while at is not None and at not in shown:
+            at = self.parents.get(at)
+        return at is not None
+
     def group_of(self, entry: int) -> int:
         """Return the number of the group that an entry is in."""
         return bisect_right(self.groups, entry, key=lambda span: span.start) - 1

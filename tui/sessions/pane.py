@@ -48,6 +48,7 @@ class SessionsPane(CommandPane, Vertical):
         contents: The sessions of the list, in their order.
         turns: Counts turns.
         order: Reads the order again while the store is written to.
+        targets: The sessions that an action is for.
         actions: What can be done to the selected or marked sessions.
         filter_open: Whether keys go into the filter.
     """
@@ -60,6 +61,7 @@ class SessionsPane(CommandPane, Vertical):
     contents: ListContents
     turns: TurnCounter
     order: LiveOrder
+    targets: ListTargets
     actions: SessionActions
 
     def __init__(self, library: Library, state: ViewState) -> None:
@@ -91,8 +93,9 @@ class SessionsPane(CommandPane, Vertical):
             library, self.view, contents=self.contents, filter=self.filter, turns=self.turns,
             order=self.order,
         )
-        self.actions = SessionActions(
-            self, ListTargets(self, self.view, self.selection, self.contents, self.order))
+        self.targets = ListTargets(
+            self, self.view, self.selection, self.contents, self.order)
+        self.actions = SessionActions(self, self.targets)
 
     def compose(self) -> ComposeResult:
         """Make header and list."""
@@ -220,7 +223,7 @@ class SessionsPane(CommandPane, Vertical):
         title = self.query_one(ListTitle)
         title.tally = Tally(
             model.matched if model.whole else None, model.total, looked_at,
-            len(self.selection.marks), bool(self.filter.words),
+            len(self.selection.marks), self.targets.unseen, bool(self.filter.words),
         )
         title.list_query = self.query_one(ListOrder).list_query = query
         self.query_one(ListHeader).limit_to(query.workspace)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from textual.widget import Widget
 
 from store.queries import chosen
@@ -48,24 +50,33 @@ class ListTargets:
             found = await ask_store(host, chosen.by_id, [current] if current else [])
         return found.value if found else []
 
-    def leaving(self, *, archiving: bool) -> None:
-        """Choose the next session that stays in the list, or the one before where none does."""
+    @property
+    def unseen(self) -> int:
+        """How many of the marked sessions are not in the list, as a filter leaves them out."""
+        marks, model = self._selection.marks, self._view.model
+        return len(marks) - model.count_shown(marks) if marks else 0
+
+    def leaving(self, gone: Collection[str], *, archiving: bool) -> None:
+        """Choose the next session that stays in the list, or the one before where none does.
+
+        A cursor that is on a session that stays is left there.
+
+        Args:
+            gone: The ids of those that leave it.
+            archiving: Whether they were archived; else they were taken out of the archive.
+        """
         view, model = self._view, self._view.model
         shelf = SHELVES[self._contents.query.shelf]
-        if shelf.archived in (None, archiving) or view.cursor is None:
+        if shelf.archived in (None, archiving) or view.cursor is None or self.current not in gone:
             return
-        gone = self._selection.marks or {model.rowids[view.cursor]}
         around = [*range(view.cursor, len(model)), *range(view.cursor - 1, -1, -1)]
-        rowid = next((r for entry in around if (r := model.rowids[entry]) not in gone), None)
-        row = view.rows.get(rowid) if rowid is not None else None
-        self._contents.select_next(row.id if row is not None else None)
+        rows = (view.rows.get(model.rowids[entry]) for entry in around)
+        self._contents.select_next(
+            next((row.id for row in rows if row is not None and row.id not in gone), None))
 
-    def left(self, *, done: bool) -> None:
-        """Read the list without what has left it; stay where the action was refused."""
-        if done:
-            self._order.read_now()
-        else:
-            self._contents.select_next(None)
+    def left(self) -> None:
+        """Read the list without what has left it."""
+        self._order.read_now()
 
     def clear_marks(self) -> None:
         """Clear all marks."""

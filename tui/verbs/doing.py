@@ -12,6 +12,7 @@ from weakref import WeakSet
 from textual.worker import WorkerError
 
 from store.errors import BackscrollError, NotFound, Refused
+from store.queries.transcript import title_of
 from tui.keys.queue import holds_key, release_key
 from tui.kit.text import fit, one_line
 
@@ -98,6 +99,11 @@ def report_done(host: Host, words: str) -> None:
 def quoted(title: str | None) -> str:
     """Return a title as toasts name it."""
     return f"“{fit(one_line(title or 'untitled'), TITLE_CELLS)}”"
+
+
+async def name_of(host: Host, session_id: str) -> str:
+    """Return the title of a session as dialogs and toasts name it."""
+    return quoted(await host.library.read(title_of, session_id))
 
 
 def counted(number: int, noun: str) -> str:

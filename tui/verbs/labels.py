@@ -8,7 +8,7 @@ from store.queries.tree_facts import labels_of
 from store.verbs.marks import label
 from tui.dialogs.ask import AskDialog
 from tui.dialogs.choose import ChooseDialog, Option
-from tui.verbs.doing import ask_store, perform, report_done
+from tui.verbs.doing import ask_store, name_of, perform, report_done
 
 if TYPE_CHECKING:
     from tui.host import Host
@@ -28,6 +28,7 @@ async def change_label(host: Host, session_id: str, message_id: str) -> None:
     known = next((one.text for one in found.value if one.message_id == message_id), "")
     text = await host.push_screen_wait(
         AskDialog("Label this message", known, verb="set", placeholder="before the refactoring",
+                  about=await name_of(host, session_id),
                   note="Labels show in the tree; ' lists them. Clear the line to remove it.")
     )
     if text is None or text.strip() == known.strip():

@@ -21,7 +21,7 @@ from tui.dialogs.frame import room_for_notes
 from tui.dialogs.notes import facts, gap, paragraph, words
 from tui.kit.blocks import Block, Text
 from tui.kit.text import one_line
-from tui.verbs.doing import ask_store, refuse
+from tui.verbs.doing import ask_store, name_of, refuse
 
 if TYPE_CHECKING:
     from tui.host import Host
@@ -49,7 +49,8 @@ async def go_on(host: Host, session_id: str) -> None:
     made = found.value
     at_once = made.doubt is None and made.file is None and _missing(made) is None
     while True:
-        answer = True if at_once else await host.push_screen_wait(_dialog(made, host.size))
+        answer = True if at_once else await host.push_screen_wait(
+            _dialog(made, host.size, await name_of(host, session_id)))
         if answer == "e":
             made = _with_edited(host, made)
         elif answer == "v":
@@ -65,7 +66,7 @@ async def go_on(host: Host, session_id: str) -> None:
         refuse(host, error if isinstance(error, BackscrollError) else Refused(str(error)))
 
 
-def _dialog(made: ResumePlan, screen: Size) -> ChooseDialog:
+def _dialog(made: ResumePlan, screen: Size, name: str) -> ChooseDialog:
     missing = _missing(made)
     notes: list[Block] = []
     below: list[Block] = []
@@ -97,7 +98,8 @@ def _dialog(made: ResumePlan, screen: Size) -> ChooseDialog:
         more.insert(0, ("y", "copy"))
     verb = "start the agent" if missing is None else (
         "write file, copy command" if _writes(made) else "copy command")
-    return ChooseDialog(f"Continue in {AGENTS[made.kind].label}", notes=notes, verb=verb, more=more)
+    return ChooseDialog(f"Continue in {AGENTS[made.kind].label}", about=name, notes=notes,
+                        verb=verb, more=more)
 
 
 def _writes(made: ResumePlan) -> bool:

@@ -20,7 +20,7 @@ from tui.dialogs.choose import ChooseDialog, Option
 from tui.dialogs.notes import words
 from tui.host import Rewound
 from tui.kit import figures
-from tui.verbs.doing import ask_store, counted, perform, report_done
+from tui.verbs.doing import ask_store, counted, name_of, perform, report_done
 from tui.words.messages import clock_time, day
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ async def rewind_to(
         # The verb is refused with the reason.
         await perform(host, rewind, session_id, message_id)
         return
-    target = await host.push_screen_wait(_dialog(known, message_id, latest=latest))
+    target = await host.push_screen_wait(_dialog(
+        known, message_id, await name_of(host, session_id), latest=latest))
     if target is None:
         return
     done = await perform(host, rewind, session_id, target)
@@ -84,7 +85,7 @@ async def rewind_to(
         report_done(host, f"hidden: {hidden}, files were not changed")
 
 
-def _dialog(known: Rewinds, message_id: str, *, latest: bool) -> ChooseDialog:
+def _dialog(known: Rewinds, message_id: str, name: str, *, latest: bool) -> ChooseDialog:
     nothing = None if known.after.messages else "nothing comes after it"
     options = [Option("Keep this message, hide what comes after", message_id,
                       _words(known.after), nothing)]
@@ -93,7 +94,7 @@ def _dialog(known: Rewinds, message_id: str, *, latest: bool) -> ChooseDialog:
         options.append(Option(name, known.before_turn, _words(known.turn)))
     notes = [words(("Hidden messages stay in the store; ", "muted"), ("files are not changed",
              "text bold"), (".", "muted"))]
-    return ChooseDialog("Rewind", options, notes=notes, verb="hide",
+    return ChooseDialog("Rewind", options, about=name, notes=notes, verb="hide",
                         start=1 if nothing and len(options) > 1 else 0)
 
 
@@ -133,7 +134,9 @@ async def restore_batch(host: Host, session_id: str) -> None:
             for one in found.value
         ]
         batch = await host.push_screen_wait(
-            ChooseDialog("Restore", options, about="the newest first", verb="show again")
+            ChooseDialog("Restore", options,
+                         about=f"{await name_of(host, session_id)}, the newest first",
+                         verb="show again")
         )
         if batch is None:
             return

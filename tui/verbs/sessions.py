@@ -5,7 +5,7 @@ Verbs and dialogs are imported by the first key that needs them, after the first
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Protocol
 
 from store.queries import chosen
@@ -27,16 +27,26 @@ class Targets(Protocol):
         """The id of the session under the cursor."""
         ...
 
+    @property
+    def unseen(self) -> int:
+        """How many of the marked sessions are not in the list, as a filter leaves them out."""
+        ...
+
     async def chosen(self) -> list[Chosen]:
         """Return the marked sessions, else the current one."""
         ...
 
-    def leaving(self, *, archiving: bool) -> None:
-        """Choose the session to select when the chosen ones leave the list."""
+    def leaving(self, gone: Collection[str], *, archiving: bool) -> None:
+        """Choose the session to select where the current one is among those that leave the list.
+
+        Args:
+            gone: Their ids.
+            archiving: Whether they were archived; else they were taken out of the archive.
+        """
         ...
 
-    def left(self, *, done: bool) -> None:
-        """Select it, or stay where the action was refused."""
+    def left(self) -> None:
+        """Read the list without what has left it."""
         ...
 
     def clear_marks(self) -> None:
@@ -51,6 +61,8 @@ class OneSession:
         """Take the screen, which leads to the host, and what returns the session."""
         self._screen, self._current = screen, current
 
+    unseen = 0
+
     @property
     def current(self) -> str | None:
         """The id of the session under the cursor."""
@@ -63,10 +75,10 @@ class OneSession:
             host_of(self._screen), chosen.by_id, [current] if current else [])
         return found.value if found else []
 
-    def leaving(self, *, archiving: bool) -> None:
+    def leaving(self, gone: Collection[str], *, archiving: bool) -> None:
         """Stay."""
 
-    def left(self, *, done: bool) -> None:
+    def left(self) -> None:
         """Stay."""
 
     def clear_marks(self) -> None:
@@ -99,15 +111,17 @@ class SessionActions:
         going = [target for target in targets if target.archived is not archiving]
         if not going:
             return
-        names = [target.id for target in going]
-        self._targets.leaving(archiving=archiving)
-        done = await perform(host, archive if archiving else unarchive, names)
-        self._targets.left(done=done is not None)
+        names, what = [target.id for target in going], self._what(going)
+        # Only once it is written: while the store is busy the cursor may move elsewhere.
+        done = await perform(
+            host, archive if archiving else unarchive, names,
+            written=lambda changed: self._targets.leaving(changed, archiving=archiving))
         if done is None:
             return
+        self._targets.left()
         self._targets.clear_marks()
-        one = len(going) == 1
-        what = quoted(going[0].title) if one else counted(len(going), "session")
+        along = len(set(done.value) - set(names))
+        what += f" with {counted(along, 'subagent')}" if along else ""
         report_done(host, f"archived {what}" if archiving else f"unarchived {what}")
 
     async def rename(self) -> None:
@@ -125,6 +139,7 @@ class SessionActions:
         known = found.value
         title = await host.push_screen_wait(
             AskDialog("Rename", known[0].title or "", verb="rename", placeholder="a title",
+                      about=quoted(known[0].title),
                       note="Your title stays when the agent changes its own.")
         )
         if title is None or title.strip() == (known[0].title or "").strip():
@@ -139,10 +154,11 @@ class SessionActions:
 
         host, known = self._host, await self._targets.chosen()
         if known:
+            not_seen = self._not_seen()
             done = await perform(host, star_all, [one.id for one in known])
             if done is not None:
                 on, changed = done.value
-                title = _what([one for one in known if one.id in set(changed)])
+                title = _what([one for one in known if one.id in set(changed)]) + not_seen
                 self._targets.clear_marks()
                 report_done(host, f"starred {title}" if on else f"unstarred {title}")
 
@@ -169,6 +185,7 @@ class SessionActions:
         before = [str(name) for name in marks.value.get("tags") or []]
         text = await host.push_screen_wait(
             AskDialog("Tags", ", ".join(before), verb="set", placeholder="fix, api, later",
+                      about=quoted(known[0].title) if known else "",
                       note="Separate tags with commas; clear the line to remove all.")
         )
         if text is None:
@@ -189,7 +206,8 @@ class SessionActions:
 
         host = self._host
         text = await host.push_screen_wait(
-            AskDialog(f"Tags of {_what(known)}", "", verb="set", placeholder="fix, api, -later",
+            AskDialog(f"Tags of {self._what(known)}", "", verb="set",
+                      placeholder="fix, api, -later",
                       note="They are added to the tags of each; a minus before a tag removes it.")
         )
         names = [name for part in (text or "").split(",") if (name := " ".join(part.split()))]
@@ -202,6 +220,14 @@ class SessionActions:
         if done is not None:
             self._targets.clear_marks()
             report_done(host, f"tagged {counted(len(done.value), 'session')}: {', '.join(names)}")
+
+    def _what(self, chosen_ones: list[Chosen]) -> str:
+        return _what(chosen_ones) + self._not_seen()
+
+    def _not_seen(self) -> str:
+        """Return how many of the marked sessions the list does not show, "" for none."""
+        unseen = self._targets.unseen
+        return f" ({unseen:,} not in this list)" if unseen else ""
 
 
 def _what(chosen_ones: list[Chosen]) -> str:
