@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
 
 Kind = Literal["name", "text", "choice", "date", "number"]
@@ -117,5 +116,7 @@ NAMES = ", ".join(FIELDS)
 
 def nearest(word: str, known: list[str]) -> str | None:
     """Return the known word that one most likely meant, or None."""
+    from difflib import get_close_matches  # Only for a mistake; it is not needed at the start.
+
     found = get_close_matches(word.lower(), known, n=1, cutoff=0.6)
     return found[0] if found else None

@@ -30,6 +30,8 @@ _DOING: dict[str, frozenset[str]] = {
     "running": RUNNING_STATES, "waiting": WAITING_STATES,
 }  # fmt: skip
 """For values of ``is:``, the activities that they mean."""
+_OF_BOTH = frozenset(("error", "hidden"))
+"""Values of ``is:`` that mean something for a part and for a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +50,27 @@ class Sql:
 ALWAYS = Sql("1")
 
 
-def session_condition(db: Database, query: Query) -> tuple[str, list[Any]]:
+def session_condition(
+    db: Database, query: Query | Sequence[Condition]
+) -> tuple[str, list[Any]]:
     """Return the SQL condition on a session ``s`` that a query's fields ask for, and its values.
 
     What sessions do now is not in it (``session_test``), nor are conditions on parts.
 
     Args:
         db: The store; a function that the condition uses is made on its connection.
-        query: The query.
+        query: The query, or conditions on sessions.
     """
     _make_function(db.connection)
     found = [
-        _condition(db, each) for each in query.session_conditions if not asks_for_activity(each)
+        _condition(db, each) for each in _on_sessions(query) if not asks_for_activity(each)
     ]
     joined = _joined(found, "AND")
     return joined.text, list(joined.values)
 
 
 def session_test(
-    db: Database, query: Query, now: int
+    db: Database, query: Query | Sequence[Condition], now: int
 ) -> Callable[[Sequence[int]], set[int]] | None:
     """Return what tests sessions by what they do; None where the query does not ask for it.
 
@@ -74,11 +78,34 @@ def session_test(
 
     Args:
         db: The store.
-        query: The query.
+        query: The query, or conditions on sessions.
         now: The present, epoch ms.
     """
-    asked = [each for each in query.session_conditions if asks_for_activity(each)]
+    asked = [each for each in _on_sessions(query) if asks_for_activity(each)]
     return (lambda rowids: _doing(db, asked, rowids, now)) if asked else None
+
+
+def list_conditions(query: Query) -> tuple[Condition, ...]:
+    """Return the conditions that a list of sessions tests on the sessions themselves.
+
+    ``is:error`` and ``is:hidden`` ask for parts where the query asks for parts anyway. Else
+    they ask a list for sessions that ended in an error, and for those with hidden messages.
+    """
+    others = [
+        each for each in query.part_conditions
+        if each.field != "is" or any(one.value not in _OF_BOTH for one in each.filters)
+    ]
+    return query.session_conditions if others else query.conditions
+
+
+def condition_of(condition: Condition) -> tuple[str, bool, frozenset[tuple[str, object]]]:
+    """Return what a condition asks for, wherever it is in the query."""
+    values = frozenset((each.operator, each.value) for each in condition.filters)
+    return condition.field, condition.negated, values
+
+
+def _on_sessions(query: Query | Sequence[Condition]) -> Sequence[Condition]:
+    return query.session_conditions if isinstance(query, Query) else query
 
 
 def asks_for_activity(condition: Condition) -> bool:
@@ -222,14 +249,14 @@ def _subagent(db: Database) -> str:
     return f"(s.parent_id IS NOT NULL AND coalesce({kind}, '') = 'subagent')"
 
 
-def has_hidden(db: Database) -> str:
-    """Return the SQL condition for a session ``s`` of which a rewind has hidden messages."""
+def _hidden(db: Database) -> str:
     return ("EXISTS (SELECT 1 FROM chat_messages m WHERE m.session_id = s.id"
             f" AND {db.form.hidden_at('m')} IS NOT NULL)")
 
 
 _STATES: dict[str, Callable[[Database], str]] = {
     "archived": _archived, "starred": _starred, "fork": _fork, "subagent": _subagent,
+    "hidden": _hidden,
 }  # fmt: skip
 
 

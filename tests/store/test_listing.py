@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from store.engine.database import Database, open_database
-from store.queries import list_keys, listing, listing_filter
+from store.language.query import parse
+from store.queries import list_keys, listing
 from store.queries.list_options import SORTS
 from store.queries.listing import ListQuery
+from store.queries.listing_filter import ListFilterTest, narrows
 from tests.tui.stores import MINUTE, NOW, Told, put, some
 
 
@@ -119,19 +121,68 @@ def test_damaged_json_costs_just_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("query", "text", "found"),
     [
-        ("", "anything", None), ("ab", "xxabxx", True), ("ac", "abc", False),
+        ("ab", "xxabxx", True), ("ac", "abc", False),
         ("rtlp", "retry loop", True), ("rtlp", "art loop\nlp", False),
         ("loop retry", "retry loop", True), ("loop x", "retry loop", False),
-        ("a.c", "abc", False),
+        ("a.c", "abc", False), ("retryloop", "Retry-Loop", True), ("retryloopx", "retry", False),
+        ('"retry loop"', "the RETRY  loop", True), ('"rtry loop"', "retry loop", False),
+        ("-loop", "retry loop", False), ("-lp", "retry loop", True), ("re:/^ret/", "retry", True),
+        ("re:/^Ret/", "retry", False), ("strasse", "Straße", True),
     ],
 )
-def test_matcher(query: str, text: str, found: bool | None) -> None:
-    test = listing_filter.matcher(query)
-    assert (None if test is None else test(text)) is found
+def test_words_of_the_filter(query: str, text: str, found: bool, tmp_path: Path) -> None:
+    db = opened(put(tmp_path / "s.db", [Told("ses_a", text, workspace=None)]))
+    test = ListFilterTest(parse(query, now=NOW))
+    assert test.matching(db, [1], NOW) == ({1} if found else set())
 
 
 def test_matching_reads_chunks(tmp_path: Path) -> None:
     db = opened(put(tmp_path / "s.db", [Told("ses_a", "Ünïcode TITLE"), Told("ses_b", "other")]))
-    test = listing_filter.matcher("ünïcode title")
-    assert test is not None
-    assert listing_filter.matching(db, [1, 2, 99], test) == {1}
+    test = ListFilterTest(parse("ünïcode title", now=NOW))
+    assert test.matching(db, [1, 2, 99], NOW) == {1}
+
+
+def test_fields_and_words_of_the_filter(tmp_path: Path) -> None:
+    db = opened(put(tmp_path / "s.db", [
+        Told("ses_a", "Retry", source="codex"), Told("ses_b", "Retry", activity="error", age=9_999),
+        Told("ses_c", "other", activity="error", age=9_999),
+    ]))
+
+    def found(query: str) -> set[int]:
+        return ListFilterTest(parse(query, now=NOW)).matching(db, [1, 2, 3], NOW)
+
+    assert found("retry agent:codex") == {1}
+    assert found("is:error") == {2, 3}
+    assert found("is:error retry") == {2}
+    assert found("-is:error") == {1}
+    assert found("retry -agent:codex") == {2}
+    assert found("is:hidden") == set() and found("-is:hidden") == {1, 2, 3}
+
+
+@pytest.mark.parametrize(("query", "parts", "needed"), [
+    ("retry", True, False), ("-retry", False, False), ("agent:x", False, False),
+    ("is:error", False, False), ("is:hidden retry", True, False), ("tool:bash", True, True),
+    ("is:denied", True, True), ("is:error tool:bash", True, True), ("in:title retry", True, True),
+    ("file:x agent:y", True, True),
+])
+def test_what_the_filter_leaves_to_the_search(query: str, parts: bool, needed: bool) -> None:
+    test = ListFilterTest(parse(query, now=NOW))
+    assert (test.asks_for_parts, test.needs_parts) == (parts, needed)
+
+
+@pytest.mark.parametrize(("before", "query", "narrower"), [
+    ("ret", "retry", True), ("re", "ret", False), ("retry", "retry loop", True),
+    ("retry", "retry agent:codex", True), ("agent:codex", "agent:codex,pi", False),
+    ("agent:codex", "agent:codex agent:pi", False), ("agent:codex", "agent:codex is:fork", True),
+    ("-foo", "-fool", False), ("-foo", "-foo bar", True), ('"re tr', '"re try', True),
+    ("re:/ab/", "re:/abc/", False), ("retry", "rets", False), ("", "retry", False),
+    ("cost:>1", "cost:>1 cost:>10", True), ("cost:>1", "cost:>10", False),
+])
+def test_when_a_query_narrows_the_one_before(before: str, query: str, narrower: bool) -> None:
+    assert narrows(parse(query, now=NOW), parse(before, now=NOW)) is narrower
+
+
+def test_a_long_word_takes_no_longer_with_every_letter(tmp_path: Path) -> None:
+    db = opened(put(tmp_path / "s.db", [Told("ses_a", "a" * 5_000)]))
+    for word in ("a" * 7 + "b", "a" * 60 + "b"):
+        assert ListFilterTest(parse(word, now=NOW)).matching(db, [1], NOW) == set()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from store.errors import StoreError
+from store.language.query import Query
 from store.queries import list_keys, listing
 from store.queries.listing import ListQuery, ListRow
 from tests.tui.stores import NOW, Told, put
@@ -106,8 +107,10 @@ async def test_the_filter_finds_and_narrows(tmp_path: Path) -> None:
 class Matches:
     """Finds the first session at once, and the others with the second step."""
 
+    clock = staticmethod(lambda: NOW)
+
     async def matches(
-        self, rowids: Sequence[int], words: str
+        self, rowids: Sequence[int], query: Query
     ) -> AsyncIterator[tuple[int, set[int]]]:
         yield 1, set(rowids[:1])
         yield len(rowids), set(rowids[:2])

@@ -45,7 +45,7 @@ class QueryInput(TextLine, inherit_css=False):
     It does not inherit the CSS of ``Input``, which takes longer to parse than the app's own.
 
     Attributes:
-        known: Returns the values that fields have in the store; asked once for each focus.
+        known: Returns the values that fields have in the store.
         history: Returns the queries of before, the newest first.
     """
 
@@ -82,10 +82,8 @@ class QueryInput(TextLine, inherit_css=False):
         super().__init__(id=id, placeholder=placeholder, compact=True, select_on_focus=False)
         self.notes = notes
         self.known, self.history = known, history
-        self._values: KnownValues | None = None
         self._back = -1  # The entry of the history that is shown.
         self._set_by_history: str | None = None
-        self._taken: str | None = None
         notes.line = self
 
     @property
@@ -112,21 +110,13 @@ class QueryInput(TextLine, inherit_css=False):
         offered: Sequence[Completion] = ()
         of_history = self._set_by_history is not None
         if self.has_focus and not finished and not of_history:
-            offered = complete(self.value, self.cursor_position, self._known(), asked=asked)
+            known = self.known() if self.known is not None else None
+            offered = complete(self.value, self.cursor_position, known, asked=asked)
         at = self.cursor_position if offered else -1
         self.notes.show(offered, [
             problem for problem in self.parsed.problems
             if (finished or not problem.unfinished) and not _touches(problem, at)
         ])
-
-    def _known(self) -> KnownValues:
-        if self._values is None:
-            self._values = self.known() if self.known is not None else {}
-        return self._values
-
-    def on_focus(self) -> None:
-        """Ask for the values of the store again when they are next wanted."""
-        self._values = None
 
     def on_blur(self) -> None:
         """Hide the completions."""

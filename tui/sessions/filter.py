@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from array import array
 from collections.abc import AsyncIterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from store.queries.listing_filter import narrows
 from tui.sessions.loader import ListLoader
+
+if TYPE_CHECKING:
+    from store.language.query import Query
 
 REPAINT_EVERY_S = 0.15
 """Pace at which a filter that still runs shows what it found."""
@@ -42,12 +44,23 @@ class ListFilter:
         """
         self.text = ""
         self._loader = loader
-        self._matched: tuple[str, set[int]] | None = None
+        self._query: Query | None = None
+        self._matched: tuple[Query, set[int]] | None = None
+
+    @property
+    def query(self) -> Query:
+        """What is asked for, with dates as of when it was first wanted."""
+        if self._query is None or self._query.text != self.text:
+            # Not needed before a query is typed.
+            from store.language.query import parse
+
+            self._query = parse(self.text, now=self._loader.clock())
+        return self._query
 
     @property
     def words(self) -> str:
-        """The text as it is compared; empty where the filter is not set."""
-        return self.text.strip().casefold()
+        """The text that is looked for; empty where nothing is asked for yet."""
+        return self.text.strip() if self.text and self.query else ""
 
     @property
     def matched(self) -> set[int] | None:
@@ -71,8 +84,10 @@ class ListFilter:
         Args:
             rowids: The sessions of the list, in its order.
         """
-        words = self.words
-        narrowed = self._matched is not None and narrows(words, self._matched[0])
+        from store.queries.listing_filter import narrows
+
+        query = self.query
+        narrowed = self._matched is not None and narrows(query, self._matched[0])
         candidates = rowids
         if narrowed and self._matched is not None:
             kept = self._matched[1]
@@ -80,9 +95,9 @@ class ListFilter:
         clock = asyncio.get_running_loop().time
         shown_at = 0.0
         matching: set[int] = set()
-        async for looked_at, matching in self._loader.matches(candidates, words):
+        async for looked_at, matching in self._loader.matches(candidates, query):
             if looked_at < len(candidates) and clock() - shown_at >= REPAINT_EVERY_S:
                 shown_at = clock()
                 yield Found(set(matching), None if narrowed else looked_at)
-        self._matched = (words, matching)
+        self._matched = (query, matching)
         yield Found(matching)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual import events
 from textual.app import ComposeResult
@@ -20,8 +21,11 @@ from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line
 from tui.kit.paint import paint_of, strip_of
 from tui.kit.text import cells, fit, fit_path
-from tui.kit.text_line import TextLine
+from tui.query.line import QueryInput, QueryNotes
 from tui.words.sessions import FILTER_WORDS, folder
+
+if TYPE_CHECKING:
+    from store.language.completion import KnownValues
 
 ONLY, ALL_FOLDERS = " only ", "all folders"
 
@@ -118,33 +122,17 @@ class ListOrder(HeaderPart):
         self.post_message(self.Pressed("list.sort"))
 
 
-class FilterInput(TextLine, inherit_css=False):
-    """The filter; it is reached by its key or a click, not by Tab.
+class FilterInput(QueryInput):
+    """The filter; it is reached by its key or a click, not by Tab."""
 
-    It does not inherit the CSS of ``Input``, which takes longer to parse than the app's own.
-    """
+    def __init__(self, notes: QueryNotes, known: Callable[[], KnownValues]) -> None:
+        """Make an empty filter.
 
-    COMPONENT_CLASSES = TextLine.COMPONENT_CLASSES
-    DEFAULT_CSS = """
-    FilterInput {
-        height: 1; width: 1fr; background: $surface; color: $foreground;
-        scrollbar-size: 0 0; pointer: text;
-    }
-    FilterInput > .input--placeholder { color: $text-muted; }
-    FilterInput > .input--cursor {
-        background: $input-cursor-background; color: $input-cursor-foreground;
-        text-style: $input-cursor-text-style;
-    }
-    FilterInput > .input--selection {
-        background: $input-selection-background; color: $input-selection-foreground;
-    }
-    """
-
-    def __init__(self) -> None:
-        """Make an empty filter."""
-        super().__init__(
-            id="filter", placeholder=FILTER_WORDS, compact=True, select_on_focus=False,
-        )
+        Args:
+            notes: Shows how it may go on, and what is wrong with it.
+            known: Returns the values that fields have in the store.
+        """
+        super().__init__(notes, id="filter", placeholder=FILTER_WORDS, known=known)
 
 
 class _Slash(Widget):
@@ -198,14 +186,25 @@ class ListHeader(Widget):
         """Stop highlighting the slash."""
         self.query_one(_Slash).refresh()
 
+    def __init__(self, known: Callable[[], KnownValues]) -> None:
+        """Make the header.
+
+        Args:
+            known: Returns the values that fields have in the store.
+        """
+        super().__init__()
+        self._known = known
+
     def compose(self) -> ComposeResult:
         """Make the parts."""
+        notes = QueryNotes()
         yield ListTitle()
         yield ListLimit()
         with Horizontal():
             yield _Slash()
-            yield FilterInput()
+            yield FilterInput(notes, self._known)
             yield ListOrder()
+        yield notes
 
     def limit_to(self, workspace: str | None) -> None:
         """Show the folder that the list is limited to; None hides the line."""

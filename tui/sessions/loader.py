@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from store.engine.database import Database, open_database
-from store.queries import activities, listing, listing_filter
+from store.queries import activities, listing
 from store.queries.list_keys import ListKeys
 from store.queries.listing import ListQuery
 from store.system.clock import Clock
 from tui.sessions.model import ListModel, build_model
+
+if TYPE_CHECKING:
+    from store.language.query import Query
 
 T = TypeVar("T")
 
@@ -24,11 +27,14 @@ class ListLoader:
     """Runs list queries on threads, each on a connection of its own.
 
     The reading thread of the store stays free for the transcript, however long the list is.
+
+    Attributes:
+        clock: Returns the present as epoch ms.
     """
 
     def __init__(self, path: Path, clock: Clock) -> None:
         """Name the store's file; the clock returns the present as epoch ms."""
-        self._path, self._clock = path, clock
+        self._path, self.clock = path, clock
 
     async def _run(self, work: Callable[[Database], T]) -> T:
         database = await asyncio.to_thread(open_database, self._path, write=False)
@@ -43,7 +49,7 @@ class ListLoader:
 
     async def keys(self, query: ListQuery) -> ListKeys:
         """Return the keys of the whole list."""
-        return await self._run(lambda database: activities.keys(database, query, self._clock()))
+        return await self._run(lambda database: activities.keys(database, query, self.clock()))
 
     async def folds(self, folds: Mapping[str, bool]) -> dict[int, bool]:
         """Return the user's folds by rowid, from those by session id."""
@@ -66,26 +72,25 @@ class ListLoader:
         return await asyncio.to_thread(build_model, keys, folds, matching, headed=headed)
 
     async def matches(
-        self, candidates: Sequence[int], query: str
+        self, candidates: Sequence[int], query: Query
     ) -> AsyncIterator[tuple[int, set[int]]]:
-        """Look for the sessions that match, in the order of the list.
+        """Look for the sessions that match by title and fields, in the order of the list.
 
         Args:
             candidates: Rowids to look at.
-            query: What the user typed; it has at least one word.
+            query: What the user asks for.
 
         Yields:
             How many were looked at so far, and those of them that match.
         """
-        test = listing_filter.matcher(query)
+        # Not needed before a query is typed.
+        from store.queries.listing_filter import ListFilterTest
+
+        test = ListFilterTest(query)
         found: set[int] = set()
-        if test is None:
-            return
-        asks = listing_filter.asks_for_states(query)
 
         def look(rowids: Sequence[int]) -> set[int]:
-            doing = activities.states_of(database, rowids, self._clock()) if asks else None
-            return listing_filter.matching(database, rowids, test, doing)
+            return test.matching(database, rowids, self.clock())
 
         database = await asyncio.to_thread(open_database, self._path, write=False)
         task: asyncio.Task[set[int]] | None = None

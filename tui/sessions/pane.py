@@ -19,6 +19,7 @@ from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane
 from tui.kit.text import fit, one_line
 from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
+from tui.query.values import StoreValues
 from tui.sessions.contents import Limit, ListContents
 from tui.sessions.filter import ListFilter
 from tui.sessions.first_page import read_first_page
@@ -80,6 +81,7 @@ class SessionsPane(CommandPane, Vertical):
         self.view = SessionList(library.clock)
         self.view.take_first_page(page)
         self.filter = ListFilter(loader)
+        self._values = StoreValues(library)
         self.selection = Selection(
             self.view, state.session_id, selected=self._selected, marked=self._show_header)
         self.contents = ListContents(
@@ -99,7 +101,7 @@ class SessionsPane(CommandPane, Vertical):
 
     def compose(self) -> ComposeResult:
         """Make header and list."""
-        yield ListHeader()
+        yield ListHeader(lambda: self._values.known)
         yield self.view
 
     def on_mount(self) -> None:
@@ -285,6 +287,8 @@ class SessionsPane(CommandPane, Vertical):
     def _typed(self, event: Input.Changed) -> None:
         event.stop()
         if event.value != self.filter.text:
+            if not self.filter.text:
+                self.start(self._values.read, "values")
             self.filter.text = event.value
             self.contents.filter_changed()
 

@@ -1,0 +1,76 @@
+"""The values that fields of queries have in a store, for completion."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from typing import Any
+
+from store.engine.database import Database
+from store.engine.values import decoded, tag_names, text
+from store.language.completion import Known, KnownValues
+
+_SESSIONS = 1_000
+"""The newest sessions, whose values are offered."""
+_SESSIONS_OF_TOOLS = 40
+"""The newest sessions, whose tools are offered."""
+_LONGEST = 200
+"""Characters of a value; longer ones are not offered."""
+
+
+def known_values(db: Database) -> KnownValues:
+    """Return the values of agent, source, model, workspace, branch, tool, tag and label.
+
+    They are those of the newest sessions, the most frequent first, however large the store is.
+    """
+    rows = db.connection.execute(
+        "SELECT s.id, s.agent, s.workspace_root, s.model_json, s.metadata_json"
+        f" FROM chat_sessions s ORDER BY s.updated_at DESC, s.id DESC LIMIT {_SESSIONS}"
+    ).fetchall()
+    found: dict[str, Counter[str]] = {}
+
+    def add(field: str, value: Any) -> None:
+        if isinstance(value, str) and 0 < len(value) <= _LONGEST:
+            found.setdefault(field, Counter())[value] += 1
+
+    home = os.path.expanduser("~").rstrip("/") + "/"
+    for _, agent, workspace, model_json, metadata_json in rows:
+        metadata = decoded(text(metadata_json))
+        user, source = metadata.get("user"), metadata.get("source")
+        folder = text(workspace) or ""
+        add("agent", text(agent))
+        add("workspace", "~/" + folder[len(home):] if folder.startswith(home) else folder)
+        add("model", decoded(text(model_json)).get("model_id"))
+        add("branch", metadata.get("git_branch"))
+        add("source", source.get("kind") if isinstance(source, dict) else None)
+        for tag in tag_names(user):
+            add("tag", tag)
+        labels = user.get("labels") if isinstance(user, dict) else None
+        for label in labels.values() if isinstance(labels, dict) else ():
+            add("label", label)
+    for tool in _tools(db, [row[0] for row in rows[:_SESSIONS_OF_TOOLS]]):
+        add("tool", tool)
+    return {
+        field: [Known(value, "" if field == "tool" else _sessions(count))
+                for value, count in counts.most_common()]
+        for field, counts in found.items()
+    }
+
+
+def _sessions(count: int) -> str:
+    return f"{count:,} session" + ("s" if count > 1 else "")
+
+
+def _tools(db: Database, ids: list[Any]) -> list[str]:
+    """Return the names of the tools that some sessions call, by frequency."""
+    named = (
+        "CASE WHEN p.type = 'dynamic-tool' THEN CASE WHEN json_valid(p.data_json)"
+        " THEN json_extract(p.data_json, '$.toolName') END ELSE substr(p.type, 6) END"
+    )
+    rows = db.connection.execute(
+        f"SELECT {named} AS name FROM chat_parts p"
+        f" WHERE p.session_id IN ({','.join('?' * len(ids))})"
+        " AND (p.type GLOB 'tool-*' OR p.type = 'dynamic-tool')"
+        " GROUP BY name ORDER BY count(*) DESC, name", ids,
+    ).fetchall()
+    return [name for (value,) in rows if (name := text(value))]
