@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any
 
 from store.conversation.outcomes import Outcome, outcome
 from store.conversation.touched import SHELLS, is_absolute, plain_name, resolved, touched
-from store.language.matching import TermMatcher, fold
+from store.language.matching import TermMatcher
 from store.language.query import Condition, Filter, Query
+from store.language.values import value_test
 from store.search.text import PLACES, Where, is_call, tool_of
-
-_WORDS = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +136,14 @@ def _names(tool: str, wanted: Filter) -> bool:
     The name of a shell means the shells of all agents, which have other names for it.
     """
     value = str(wanted.value)
-    if wanted.operator == "=":
-        return fold(tool) == fold(value)
-    if plain_name(value) in SHELLS and plain_name(tool) in SHELLS:
+    if wanted.operator == ":" and plain_name(value) in SHELLS and plain_name(tool) in SHELLS:
         return True
-    name, value = fold(tool), fold(value)
-    starts = {0, *(found.start() for found in _WORDS.finditer(name))}
-    starts |= {at for at in range(1, len(tool)) if tool[at].isupper() and tool[at - 1].islower()}
-    return any(name.startswith(value, at) for at in starts)
+    return value_test("tool", wanted.operator, value)(tool)
 
 
 def _call_test(data: Mapping[str, Any], workspace: str | None, wanted: Filter) -> bool:
     if wanted.field == "file":
-        return any(_is_file(path, str(wanted.value)) for path in files_of(data, workspace))
+        return any(_is_file(path, wanted) for path in files_of(data, workspace))
     if wanted.value == "error" and data.get("type") == "data-error":
         return True
     kind = data.get("type")
@@ -182,22 +174,8 @@ def files_of(data: Mapping[str, Any], workspace: str | None) -> Iterator[str]:
                 yield resolved(path, found.folder if found is not None else "", workspace)
 
 
-def _is_file(path: str, wanted: str) -> bool:
-    """Return whether a path is the file that is looked for.
-
-    That may be a file's name with or without its ending, the end of a path, a whole path, a
-    folder above it, or any of these with ``*`` and ``?``.
-    """
-    path, wanted = (fold(each).replace("\\", "/") for each in (path, wanted))
-    wanted = resolved(wanted.rstrip("/")) if is_absolute(wanted) else (
-        wanted.removeprefix("./").strip("/"))
-    if not wanted:
-        return False
-    if "*" in wanted or "?" in wanted:
-        above = "" if is_absolute(wanted) else "*/"
-        return any(fnmatchcase(path, f"{above}{wanted}{below}") for below in ("", "/*"))
-    if is_absolute(wanted):
-        return path == wanted or path.startswith(wanted.rstrip("/") + "/")
-    inside = f"/{path.strip('/')}/"
-    name = path.rsplit("/", 1)[-1]
-    return f"/{wanted}/" in inside or name.rsplit(".", 1)[0] == wanted
+def _is_file(path: str, wanted: Filter) -> bool:
+    """Return whether a path is the file that is looked for, or is in that folder."""
+    value = str(wanted.value).removeprefix("./")
+    value = resolved(value) + "/" * value.endswith("/") if is_absolute(value) else value
+    return value_test("file", wanted.operator, value)(path)

@@ -13,10 +13,9 @@ from store.engine.database import Database
 from store.errors import StoreError
 from store.language.matching import Folded, TermMatcher, index_needle
 from store.language.query import Query
-from store.queries.helpers import without_helpers
 from store.queries.list_keys import LAST_SECOND
 from store.queries.listing import ListRow, rowids_of, rows_of
-from store.search.conditions import conditions_of, outcome_of
+from store.search.conditions import Conditions, conditions_of, outcome_of
 from store.search.excerpts import excerpt
 from store.search.hits import (
     FACETS,
@@ -33,8 +32,9 @@ from store.search.hits import (
 )
 from store.search.index.reading import Candidate, Index
 from store.search.text import Section, Where, is_call, tool_of
-from store.search.verifying import Found, Verifier
+from store.search.verifying import Found, Verifier, WantedSessions
 from store.search.walking import NEWEST, batches, from_index, scan
+from store.system.clock import system_clock
 
 PAGE = 50
 """Hits on a page."""
@@ -100,10 +100,10 @@ class Run:
         self._asks = conditions_of(request.query)
         self._after = read_cursor(request.cursor, request.order)
         self._with_archived = _asks_for_archived(request.query)
-        self._sessions = _session_condition(db, self._asks.sessions, helpers=request.helpers)
-        self._verifier = Verifier(db, self._asks, *self._sessions)
-        self._texts = [needle for each in self._asks.terms
-                       if (needle := index_needle(each.term)) is not None]
+        self._wanted = WantedSessions(
+            db, self._asks.sessions, helpers=request.helpers, now=system_clock())
+        self._verifier = Verifier(db, self._asks, self._wanted)
+        self._texts = _texts(self._asks)
         self._tally = _Tally()
         self._page: dict[str, list[Hit]] = {}
         self._rows: dict[str, ListRow] = {}
@@ -150,35 +150,16 @@ class Run:
                 break
         if self._request.order == "best":
             self._rank_page()
-        self._tally.wanted_sessions = self._wanted_sessions()
+        self._tally.wanted_sessions = self._wanted.count()
         yield self._update(ready=True, done=True)
 
-    def _wanted_sessions(self) -> int:
-        if not self._asks.sessions.filters:
-            return self._tally.all_sessions
-        condition, values = self._sessions
-        (count,) = self._db.connection.execute(
-            f"SELECT count(*) FROM chat_sessions s WHERE {condition}", list(values)).fetchone()
-        return int(count)
-
     def _verified(self) -> Iterator[list[Found]]:
-        if not self._asks.titles and not self._asks.parts:
-            return
         before = None
         if self._after is not None and self._request.order == "newest":
             before = self._after.place
-        for batch in batches(self._candidates(before), before):
+        candidates = _candidates(self._db, self._index, self._asks, self._wanted, before)
+        for batch in batches(candidates, before):
             yield from self._verifier.found(batch)
-
-    def _candidates(self, before: Place | None) -> Iterator[Candidate]:
-        condition, values = self._sessions
-        if self._index is not None and self._asks.parts:
-            return from_index(
-                self._db, self._index, self._texts, before=before, scanned=self._sessions)
-        return scan(
-            self._db, condition, values, parts=self._asks.parts, titles=self._asks.titles,
-            newest=NEWEST if before is None else before.created_at,
-        )
 
     def _ends(self, working: float) -> bool:
         """Return whether to stop here: enough is found, or it took too long."""
@@ -457,7 +438,34 @@ def _is_whole_word(text: str, start: int, end: int) -> bool:
     return not before.isalnum() and not after.isalnum()
 
 
-# Sessions
+# Candidates
+
+
+def _texts(asks: Conditions) -> list[str]:
+    """Return what a message must hold, as the index compares it."""
+    return [each.term.text for each in asks.terms if index_needle(each.term) is not None]
+
+
+def _candidates(
+    db: Database, index: Index | None, asks: Conditions, wanted: WantedSessions,
+    before: Place | None,
+) -> Iterator[Candidate]:
+    """Return what a search looks at, newest first.
+
+    Args:
+        db: The store.
+        index: Its index, if there is one.
+        asks: What is asked of parts.
+        wanted: What is asked of sessions.
+        before: Where to start; None for the newest.
+    """
+    if not asks.titles and not asks.parts:
+        return iter(())
+    sessions = wanted.condition, wanted.values
+    if index is not None and asks.parts:
+        return from_index(db, index, _texts(asks), before=before, scanned=sessions)
+    newest = NEWEST if before is None else before.created_at
+    return scan(db, *sessions, parts=asks.parts, titles=asks.titles, newest=newest)
 
 
 def _asks_for_archived(query: Query) -> bool:
@@ -465,9 +473,34 @@ def _asks_for_archived(query: Query) -> bool:
                for one in query.filters)
 
 
-def _session_condition(
-    db: Database, query: Query, *, helpers: bool
-) -> tuple[str, Sequence[Any]]:
-    """Return the SQL condition on a session ``s`` that a query asks for, and its values."""
-    left_out = None if helpers else without_helpers(db)
-    return left_out or "1", ()
+def sessions_with_hits(
+    db: Database, query: Query, index: Index | None = None, *, helpers: bool = True,
+    seconds: float = SCAN_S,
+) -> Iterator[set[str] | None]:
+    """Yield the ids of the sessions that have hits, archived ones too, as they are found.
+
+    A fork that holds a hit as a copy has it too. Yields None where others may run, else all
+    that were found so far; the last set is the result.
+
+    Args:
+        db: The store.
+        query: What is searched for.
+        index: The store's index; None to search without.
+        helpers: Whether runs that agents started for themselves are searched.
+        seconds: Of work after which the search ends.
+    """
+    asks = conditions_of(query)
+    wanted = WantedSessions(db, asks.sessions, helpers=helpers, now=system_clock())
+    verifier = Verifier(db, asks, wanted, copies=True)
+    found: set[str] = set()
+    shown, working, started = 0, 0.0, time.monotonic()
+    for batch in batches(_candidates(db, index, asks, wanted, None), None):
+        for hits in verifier.found([each for each in batch if each.session_id not in found]):
+            found |= {hit.session.id for hit in hits}
+            if time.monotonic() - started > SLICE_S:
+                working += time.monotonic() - started
+                yield set(found) if len(found) > shown else None
+                shown, started = len(found), time.monotonic()
+        if working > seconds:
+            break
+    yield found

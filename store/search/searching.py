@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from store.engine.connection_thread import ConnectionThread
+from store.engine.database import Database
 from store.engine.transactions import for_user
 from store.language.query import Query
 from store.search.hits import Order, Update
 from store.search.index.reading import Index, open_index
-from store.search.running import PAGE, SCAN_S, Request, Run
+from store.search.running import PAGE, SCAN_S, Request, Run, sessions_with_hits
 
 __all__ = ["PAGE", "Request", "Searcher"]
 
 _PAUSE_S = 0.002
 """Between two slices, so that whoever draws in this process gets its turn."""
+
+
+class _End:
+    """Says that a search has ended."""
+
+
+_END = _End()
+T = TypeVar("T")
 
 
 class Searcher:
@@ -89,27 +98,63 @@ class Searcher:
         Raises:
             StoreError: The store cannot be read, or the cursor is none of this search.
         """
+        async for update in self._stepped(
+            lambda db, index: Run(db, request, index).steps()
+        ):
+            yield update
+
+    async def sessions(self, query: Query, *, helpers: bool = True) -> AsyncIterator[set[str]]:
+        """Yield the ids of the sessions that have hits, all that are known so far.
+
+        Args:
+            query: What is searched for.
+            helpers: Whether runs that agents started for themselves are searched.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        async for found in self._stepped(
+            lambda db, index: sessions_with_hits(db, query, index, helpers=helpers)
+        ):
+            yield found
+
+    async def _stepped(
+        self, begin: Callable[[Database, Index | None], Iterator[T | None]]
+    ) -> AsyncIterator[T]:
+        """Yield what a search yields, a step at a time, until another one is begun."""
+        if self._closed:
+            return
         mine = self._current = object()
         self._thread.interrupt()
         async with self._running:
-            steps = self._steps(request)
+            await self._renew()
+            steps = self._begun(begin)
             while self._current is mine and not self._closed:
                 try:
-                    update = await self._thread.run(lambda: next(steps, None))
+                    step = await self._thread.run(lambda: next(steps, _END))
                 except sqlite3.Error as error:
                     if self._current is not mine or self._closed:
                         return
                     raise for_user(error, self.path) from error
-                if update is not None and self._current is mine:
-                    yield update
-                    if update.done:
-                        return
+                if isinstance(step, _End):
+                    return
+                if step is not None and self._current is mine:
+                    yield step
                 await asyncio.sleep(_PAUSE_S)
 
-    def _steps(self, request: Request) -> Iterator[Update | None]:
+    async def _renew(self) -> None:
+        """Open the file again where that is needed to see what others wrote to it."""
+        if await self._thread.run(lambda: self._thread.database.moved()):
+            fresh = await ConnectionThread(self.path, write=False).start()
+            stale, self._thread = self._thread, fresh
+            await stale.close()
+
+    def _begun(
+        self, begin: Callable[[Database, Index | None], Iterator[T | None]]
+    ) -> Iterator[T | None]:
         if self._index is None:
             self._index = open_index(self.path)
-        yield from Run(self._thread.database, request, self._index).steps()
+        yield from begin(self._thread.database, self._index)
 
     async def close(self) -> None:
         """End the search that runs, and close the connection."""

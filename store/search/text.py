@@ -69,7 +69,8 @@ def sections(
     """
     kind = data.get("type")
     kind = kind if isinstance(kind, str) else ""
-    said: Where = "prompt" if role == "user" and origin not in _NOT_TYPED else "text"
+    typed = not isinstance(origin, str) or origin not in _NOT_TYPED
+    said: Where = "prompt" if role == "user" and typed else "text"
     if kind in ("text", "reasoning"):
         where: Where = "reasoning" if kind == "reasoning" else said
         found = [Section(where, _joined(data.get("text")))]

@@ -29,6 +29,9 @@ import orjson
 from store.engine.database import Database
 from store.engine.values import decoded, number, number_or_none, text
 from store.language.matching import Folded, TermMatcher, fold, index_needle
+from store.language.query import Query
+from store.queries.helpers import without_helpers
+from store.queries.matching_sessions import session_condition, session_test
 from store.search.conditions import Conditions
 from store.search.hits import Place
 from store.search.index.reading import Candidate
@@ -104,6 +107,55 @@ class Found:
     where: Where
 
 
+class WantedSessions:
+    """What a query asks of sessions.
+
+    Attributes:
+        condition: The SQL condition on a session ``s``; what sessions do is not in it.
+        values: Its parameters.
+    """
+
+    def __init__(self, db: Database, query: Query, *, helpers: bool, now: int) -> None:
+        """Prepare to test sessions.
+
+        Args:
+            db: The store.
+            query: Its filters on sessions are tested.
+            helpers: Whether runs that agents started for themselves are wanted.
+            now: The present, epoch ms; what sessions do depends on it.
+        """
+        self._db = db
+        self.condition, self.values = session_condition(db, query)
+        left_out = None if helpers else without_helpers(db)
+        if left_out is not None:
+            self.condition = f"({self.condition}) AND {left_out}"
+        self._test = session_test(db, query, now)
+        self.all_wanted = not query.filters and left_out is None
+
+    def rows(self, ids: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Return rowid, facts, and whether the condition holds, of some sessions."""
+        return self._db.connection.execute(
+            "SELECT s.rowid, s.id, s.agent, s.workspace_root, s.created_at, s.archived_at,"
+            f" ({self.condition}) FROM json_each(?) j JOIN chat_sessions s ON s.id = j.value",
+            [*self.values, orjson.dumps(ids).decode()],
+        ).fetchall()
+
+    def doing(self, rowids: Sequence[int]) -> set[int] | None:
+        """Return which sessions do what is asked for; None where that is not asked."""
+        return None if self._test is None else self._test(rowids)
+
+    def count(self) -> int:
+        """Return how many sessions are wanted."""
+        if self._test is None:
+            (count,) = self._db.connection.execute(
+                f"SELECT count(*) FROM chat_sessions s WHERE {self.condition}", self.values
+            ).fetchone()
+            return int(count)
+        rows = self._db.connection.execute(
+            f"SELECT s.rowid FROM chat_sessions s WHERE {self.condition}", self.values).fetchall()
+        return len(self._test([row[0] for row in rows]))
+
+
 class Verifier:
     """Verifies candidates against the rows of a store.
 
@@ -112,24 +164,20 @@ class Verifier:
     """
 
     def __init__(
-        self, db: Database, conditions: Conditions, session_condition: str, values: Sequence[Any]
+        self, db: Database, conditions: Conditions, wanted: WantedSessions, *, copies: bool = False
     ) -> None:
         """Prepare to verify.
 
         Args:
             db: The store.
             conditions: What the query asks of parts.
-            session_condition: The SQL condition on a session ``s``.
-            values: Its parameters.
+            wanted: What it asks of sessions.
+            copies: Whether copies of hits are hits too.
         """
         self.sessions: dict[str, Session] = {}
         self._db = db
         self._asks = conditions
-        self._session_sql = (
-            "SELECT s.id, s.agent, s.workspace_root, s.created_at, s.archived_at,"
-            f" ({session_condition}) FROM json_each(?) j JOIN chat_sessions s ON s.id = j.value"
-        )
-        self._values = list(values)
+        self._wanted, self._copies = wanted, copies
         self._needles = [_needle_of(each) for each in conditions.terms]
         self._originals: dict[str, bool] = {}
 
@@ -149,7 +197,8 @@ class Verifier:
                 yield self._title(candidate.session_id, titles.get(candidate.session_id))
             elif message := messages.get(candidate.message_id):
                 hits = self._hits(message, parts.get(message.id, []))
-                yield hits if not hits or not self._is_copy_of_hit(message) else []
+                copied = hits and not self._copies and self._is_copy_of_hit(message)
+                yield [] if copied else hits
 
     def _is_wanted(self, session_id: str) -> bool:
         session = self.sessions.get(session_id)
@@ -161,14 +210,13 @@ class Verifier:
         missing = [each for each in ids if each not in self.sessions]
         if not missing:
             return
-        rows = self._db.connection.execute(
-            self._session_sql, [*self._values, orjson.dumps(missing).decode()]
-        )
-        for name, agent, workspace, created_at, archived_at, wanted in rows:
+        found = {row[1]: row for row in self._wanted.rows(missing)}
+        doing = self._wanted.doing([rowid for rowid, *_, fits in found.values() if fits])
+        for rowid, name, agent, workspace, created_at, archived_at, fits in found.values():
             session_id = text(name) or ""
             self.sessions[session_id] = Session(
                 session_id, text(agent) or "", text(workspace) or "", number(created_at),
-                archived_at is not None, bool(wanted),
+                archived_at is not None, bool(fits) and (doing is None or rowid in doing),
             )
 
     def _titles(self, ids: Sequence[str]) -> dict[str, str]:

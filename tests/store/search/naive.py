@@ -54,8 +54,10 @@ class Asked:
     places: list[str] = field(default_factory=list)
     role: str | None = None
     tool: str | None = None
+    agent: str | None = None
     hidden: bool = False
     failed: bool = False
+    archived: bool = False
 
     @property
     def text(self) -> str:
@@ -64,6 +66,8 @@ class Asked:
         pieces += [f"in:{','.join(self.places)}"] if self.places else []
         pieces += [f"role:{self.role}"] if self.role else []
         pieces += [f"tool:{self.tool}"] if self.tool else []
+        pieces += [f"agent:{self.agent}"] if self.agent else []
+        pieces += ["is:archived"] if self.archived else []
         pieces += ["is:hidden"] if self.hidden else []
         pieces += ["is:error"] if self.failed else []
         return " ".join(pieces)
@@ -176,7 +180,8 @@ def search(path: Path, asked: Asked) -> tuple[list[Key], list[Key]]:
     sessions = {
         row[0]: (row[1], row[2], json.loads(row[3]).get("title"))
         for row in connection.execute(
-            "SELECT id, created_at, archived_at, metadata_json FROM chat_sessions")
+            "SELECT id, created_at, archived_at, metadata_json, agent FROM chat_sessions")
+        if asked.agent in (None, row[4]) and (row[2] is not None or not asked.archived)
     }
     messages = {
         row[0]: _Message(row[0], row[1], row[2], json.loads(row[3]), row[4], [])
@@ -189,7 +194,8 @@ def search(path: Path, asked: Asked) -> tuple[list[Key], list[Key]]:
         messages[message].parts.append((index, json.loads(data)))
     connection.close()
     archived = {name for name, row in sessions.items() if row[1] is not None}
-    hits = {one.id: _hits(one, asked) for one in messages.values()}
+    hits = {one.id: _hits(one, asked) if one.session in sessions else []
+            for one in messages.values()}
     found: list[tuple[int, str, int, str]] = []
     for one in messages.values():
         if hits[one.id] and not _copied(one, messages, hits, archived):
@@ -199,8 +205,9 @@ def search(path: Path, asked: Asked) -> tuple[list[Key], list[Key]]:
             found.append((at, name, -1, name))
     found.sort(key=lambda hit: hit[2])
     found.sort(key=lambda hit: hit[:2], reverse=True)
-    return ([(hit[1], hit[2]) for hit in found if hit[3] not in archived],
-            [(hit[1], hit[2]) for hit in found if hit[3] in archived])
+    apart = set() if asked.archived else archived
+    return ([(hit[1], hit[2]) for hit in found if hit[3] not in apart],
+            [(hit[1], hit[2]) for hit in found if hit[3] in apart])
 
 
 def _copied(

@@ -11,7 +11,7 @@ import pytest
 from store.engine.database import Database, open_database
 from store.language.query import parse
 from store.search.hits import Hit, Update
-from store.search.running import Request, Run
+from store.search.running import Request, Run, sessions_with_hits
 from tests.store.search import naive
 from tests.store.search.naive import WORDS, Asked
 
@@ -52,7 +52,9 @@ def asked(seed: int) -> Iterator[Asked]:
             places=chosen.choice(([], [], [], ["output"], ["prompt", "title"], ["title"])),
             role=chosen.choice((None, None, None, "user", "assistant")),
             tool=chosen.choice((None, None, None, "bash", "github")),
+            agent=chosen.choice((None, None, None, "claude", "codex")),
             hidden=chosen.random() < 0.2, failed=chosen.random() < 0.15,
+            archived=chosen.random() < 0.15,
         )
 
 
@@ -86,6 +88,16 @@ def test_pages_are_one_big_page(store: Path, text: str, order: str) -> None:
             if cursor is None:
                 break
         assert pages == whole
+    db.close()
+
+
+def test_names_the_sessions_with_hits(store: Path) -> None:
+    db = open_database(store, write=False)
+    for text in ("retry", "tool:bash", "is:error agent:claude", "期 loop", "nothing_like_it"):
+        *_, found = (one for one in sessions_with_hits(db, parse(text, now=0)) if one is not None)
+        hits = last(db, text, limit=1000)
+        assert {one.row.id for one in hits.page.sessions} <= found
+        assert len(found) >= hits.counts.sessions + hits.counts.archived_sessions
     db.close()
 
 
