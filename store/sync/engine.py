@@ -14,6 +14,7 @@ from pathlib import Path
 
 from store.engine.database import Database
 from store.engine.server_url import Root
+from store.search.index import forgetting
 from store.sources.base.protocol import Problem, Unit
 from store.sync import depending, problems, units
 from store.sync.aliases import known_path
@@ -234,10 +235,17 @@ class Sync:
             problems.replace(database, kind, root, problems.LISTING, found, self.clock)
             for key in fixed:
                 problems.replace(database, kind, root, key, (), self.clock)
-            self._remove(kind, root, remove)
+            removed = self._remove(kind, root, remove)
+        if removed:
+            forgetting.forget(database.path, removed)
 
-    def _remove(self, kind: str, root: Root, gone: dict[str, str]) -> None:
-        """Delete units whose files are gone, and the sessions that no other file has."""
+    def _remove(self, kind: str, root: Root, gone: dict[str, str]) -> list[str]:
+        """Delete units whose files are gone, and the sessions that no other file has.
+
+        Returns:
+            The ids of those sessions.
+        """
+        removed: list[str] = []
         units.drop(self.database, kind, root, list(gone))
         for text in gone.values():
             state = units.UnitState.parse(text)
@@ -246,8 +254,10 @@ class Sync:
                     continue
                 if delete_sessions(self.database, [session_id]):
                     log_changes(self.database, session_id, (), self.clock)
+                    removed.append(session_id)
         if gone:
             trim_changes(self.database)
+        return removed
 
     def _is_elsewhere(self, session_id: str, files: set[str]) -> bool:
         """Return whether a session's file is another than the removed ones, and exists."""

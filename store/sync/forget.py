@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from store.engine.database import Database
 from store.errors import NotFound, Refused
+from store.search.index import forgetting
 from store.sync.links import relink_children
 from store.sync.locking import transaction
 from store.sync.writer import log_changes, trim_changes
@@ -18,8 +19,8 @@ def forget(
 ) -> list[str]:
     """Delete sessions and their subagents permanently and return their ids; forks stay.
 
-    Their text is overwritten in the file, and the write-ahead log is truncated unless a
-    reader uses it.
+    Their text is overwritten in the file and in its search index, and the write-ahead logs
+    are truncated unless a reader uses them.
 
     Args:
         database: The library.
@@ -32,7 +33,8 @@ def forget(
     Raises:
         NotFound: A session is not in the store; nothing is removed then.
         Refused: The file is not a library.
-        StoreError: The store cannot be written.
+        StoreError: The store cannot be written; or only its search index, which the message
+            names: the sessions are gone from the store then.
     """
     if database.form.name != "own":
         raise Refused(f"{database.path} belongs to another program: its sessions stay")
@@ -55,6 +57,7 @@ def forget(
             log_changes(database, session_id, (), clock)
         trim_changes(database)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    forgetting.forget(database.path, family)
     return family
 
 
@@ -72,7 +75,8 @@ def _delete_facts(connection: sqlite3.Connection, session_ids: Sequence[str]) ->
 def delete_sessions(database: Database, session_ids: Sequence[str]) -> int:
     """Delete sessions with their messages and parts, within the caller's transaction.
 
-    A later sync may import them again.
+    A later sync may import them again. The caller takes them out of the search index once the
+    transaction is committed (``store.search.index.forgetting``).
 
     Returns:
         How many of them existed.

@@ -1,0 +1,113 @@
+"""Runs an indexer in a child process and yields its events, for asyncio programs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from store.errors import StoreError
+from store.system.children import child_environment
+from store.system.programs import CommandLine, start_piped
+
+NICE = 10
+STOP_PATIENCE_S = 6.0
+_LINE_LIMIT = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """How far the index is.
+
+    Attributes:
+        messages: Messages and titles in the index.
+        total: Messages in the store.
+        whole: Whether everything is in the index.
+    """
+
+    messages: int
+    total: int
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStandby:
+    """Another process keeps the index; this one waits for it to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexTrouble:
+    """The indexer has to wait, for example for room on the disk."""
+
+    message: str
+
+
+IndexEvent = Indexed | IndexStandby | IndexTrouble
+_KINDS: dict[str, type[IndexEvent]] = {
+    "progress": Indexed, "standby": IndexStandby, "trouble": IndexTrouble,
+}  # fmt: skip
+
+
+class IndexProcess:
+    """A running indexer."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        """Wrap a child process of ``start_index``."""
+        self._process = process
+        self._stopping = False
+
+    @property
+    def pid(self) -> int:
+        """Process id of the child."""
+        return self._process.pid
+
+    async def events(self) -> AsyncIterator[IndexEvent]:
+        """Yield the child's events until it ends.
+
+        Raises:
+            StoreError: It failed; the message is the last line of its stderr.
+        """
+        assert self._process.stdout is not None and self._process.stderr is not None
+        errors = asyncio.ensure_future(self._process.stderr.read())
+        async for line in self._process.stdout:
+            values = orjson.loads(line)
+            yield _KINDS[values.pop("event")](**values)
+        said = (await errors).decode("utf-8", "replace").strip()
+        code = await self._process.wait()
+        if code and not self._stopping:
+            reason = said.splitlines()[-1] if said else f"it ended with code {code}"
+            raise StoreError(f"the search index could not be kept: {reason}")
+
+    async def stop(self) -> None:
+        """Stop the indexer; what it has indexed is kept."""
+        if self._process.returncode is not None:
+            return
+        self._stopping = True
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), STOP_PATIENCE_S)
+        except TimeoutError:
+            self._process.kill()
+            await self._process.wait()
+
+
+async def start_index(store: Path, *, once: bool = False) -> IndexProcess:
+    """Start an indexer in a child process and return it.
+
+    Args:
+        store: The store's file.
+        once: Whether to end when everything is indexed, instead of following changes.
+    """
+    command = CommandLine.python(
+        "store.search.index", "--json", "--until-stdin-closes"
+    ).option("--nice", str(NICE))  # fmt: skip
+    if once:
+        command = command.flag("--once")
+    process = await start_piped(
+        command.operand(str(store)), environment=child_environment(), limit=_LINE_LIMIT
+    )
+    return IndexProcess(process)
