@@ -314,8 +314,7 @@ class _Reader:
         meant = f" Did you mean `{like}:`?" if like else ""
         self.problem(
             (start, name.end()),
-            f"There is no field `{name[1]}:`; it is searched for as text.{meant}"
-            f" Fields are {NAMES}",
+            f"There is no field `{name[1]}:`.{meant} Fields are {NAMES}; quotes make it plain text",
         )
 
     def _field(self, start: int, at: int, field: Field, negated: bool) -> int:

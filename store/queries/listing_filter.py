@@ -64,13 +64,18 @@ class ListFilterTest:
         needs_parts: Whether no session matches by its title and fields alone.
     """
 
-    def __init__(self, query: Query) -> None:
-        """Prepare to test sessions."""
+    def __init__(self, query: Query, *, fuzzy: bool = True) -> None:
+        """Prepare to test sessions.
+
+        Args:
+            query: What is asked for.
+            fuzzy: Whether a short word also matches with letters left out.
+        """
         self.query = query
         self.conditions = list_conditions(query)
         self.needs_parts = len(self.conditions) < len(query.conditions)
         self.asks_for_parts = self.needs_parts or any(not each.negated for each in query.terms)
-        self._tests = [_term(each) for each in query.terms]
+        self._tests = [_term(each, fuzzy=fuzzy) for each in query.terms]
 
     def matching(self, db: Database, rowids: Sequence[int], now: int) -> set[int]:
         """Return which of some sessions match by their titles and fields.
@@ -130,19 +135,19 @@ def _words(
     return Words("\n".join(str(value) for value in fields if value))
 
 
-def _term(term: Term) -> Test:
+def _term(term: Term, *, fuzzy: bool) -> Test:
     exact = TermMatcher(term)
     needle = fold(term.text)
     if term.negated:
         return lambda words: not exact.found(words.mapped)
     if term.kind != "word":
         return lambda words: exact.found(words.mapped)
-    if not _SHORTEST_FUZZY <= len(needle) <= _LONGEST_FUZZY:
+    if not fuzzy or not _SHORTEST_FUZZY <= len(needle) <= _LONGEST_FUZZY:
         return lambda words: needle in words.folded or exact.found(words.mapped)
     gap = f"[^\\n]{{0,{_LONGEST_GAP}}}?"
-    fuzzy = re.compile(r"(?:^|[\W_])" + gap.join(map(re.escape, needle)), re.MULTILINE).search
+    loose = re.compile(r"(?:^|[\W_])" + gap.join(map(re.escape, needle)), re.MULTILINE).search
     return lambda words: (
-        needle in words.folded or fuzzy(words.folded) is not None or exact.found(words.mapped)
+        needle in words.folded or loose(words.folded) is not None or exact.found(words.mapped)
     )
 
 

@@ -16,7 +16,9 @@ from store.engine.database import Database
 from store.engine.reading import session_columns, session_row
 from store.engine.values import decoded, number
 from store.errors import MOST_CHOICES, Ambiguous, Choice, NotFound, no_session
+from store.language.query import Condition
 from store.queries.helpers import without_helpers
+from store.queries.matching_sessions import session_condition
 from store.queries.workspaces import names_of
 from store.rows import SessionRow
 
@@ -39,6 +41,7 @@ class SessionFilter:
         workspace: The folder, by any of its names; an empty string means sessions without a folder.
         source: The kind in ``metadata_json.source``.
         query: Text anywhere in the title (the user's own wins), without regard to case.
+        fields: Conditions of a query that all have to hold; what sessions do now is not tested.
         skip_empty: Leave out sessions that have neither messages nor children.
         helpers: Whether runs that agents started for themselves are among them.
     """
@@ -48,6 +51,7 @@ class SessionFilter:
     source: str | None = None
     archived: Archived = "exclude"
     query: str | None = None
+    fields: tuple[Condition, ...] = ()
     skip_empty: bool = False
     helpers: bool = True
 
@@ -237,6 +241,12 @@ def _conditions(db: Database, filter: SessionFilter) -> tuple[list[str], dict[st
         conditions.append(f"{title} LIKE $4 ESCAPE '\\'")
         escaped = re.sub(r"([%_\\])", r"\\\1", filter.query.casefold())
         parameters["4"] = f"%{escaped}%"
+    if filter.fields:
+        asked, values = session_condition(db, filter.fields)
+        for place, value in enumerate(values):
+            asked = asked.replace("?", f"$q{place}", 1)
+            parameters[f"q{place}"] = value
+        conditions.append(asked)
     if not filter.helpers and (condition := without_helpers(db)) is not None:
         conditions.append(condition)
     if filter.skip_empty:

@@ -18,7 +18,7 @@ Times are epoch ms.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -29,6 +29,7 @@ from store.rows import SessionRow
 from store.text.exact_json import column_value
 
 Summary = dict[str, Any]
+Keep = Callable[[Sequence[str]], Container[str]]
 _BATCH = 256
 _COLUMNS = tuple(field.name for field in fields(SessionRow) if field.name != "title")
 
@@ -40,6 +41,7 @@ def summaries(
     now: int,
     before: sessions.Cursor | None = None,
     limit: int | None = None,
+    keep: Keep | None = None,
 ) -> Iterator[Summary]:
     """Yield the summaries of a list, newest first, reading as it goes.
 
@@ -49,16 +51,19 @@ def summaries(
         now: The present, epoch ms; what runs is guessed by it.
         before: ``(updated_at, id)`` of the last row of the page before.
         limit: How many; None for all.
+        keep: Returns the ids of those that are wanted, of a batch; None for all.
     """
     left = limit
     while left is None or left > 0:
-        wanted = _BATCH if left is None else min(_BATCH, left)
+        wanted = _BATCH if left is None or keep is not None else min(_BATCH, left)
         rows = sessions.page(db, filter, before=before, limit=wanted)
-        yield from summaries_of(db, rows, now=now)
+        kept = keep([row.id for row in rows]) if keep is not None else None
+        found = [row for row in rows if kept is None or row.id in kept][:left]
+        yield from summaries_of(db, found, now=now)
         if len(rows) < wanted:
             return
         before = (rows[-1].updated_at, rows[-1].id)
-        left = None if left is None else left - wanted
+        left = None if left is None else left - len(found)
 
 
 def summaries_of(db: Database, rows: Sequence[SessionRow], *, now: int) -> list[Summary]:

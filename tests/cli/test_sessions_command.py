@@ -81,6 +81,45 @@ def test_filters(run: Run, demo: Path, arguments: list[str], expected: list[str]
     assert source_ids(run("sessions", "--json", *arguments).json) == expected
 
 
+@pytest.mark.parametrize(("query", "expected"), [
+    ("agent:pi", ["broken-anchors"]), ("is:archived", ["rate-limits"]),
+    ("workspace:notes agent:gemini", ["murajaa"]), ("title:anchors", ["broken-anchors"]),
+    ("before:1999", []), ("file:worker.py agent:claude", None), ("tool:bash -agent:claude", None),
+    ("is:idle agent:pi", ["broken-anchors"]), ("-is:idle agent:pi", []),
+])
+def test_query(run: Run, demo: Path, query: str, expected: list[str] | None) -> None:
+    result = run("sessions", "--json", "--query", query)
+    found = source_ids(result.json)
+    assert result.code == 0
+    if expected is None:
+        assert 0 < len(found) < len(source_ids(run("sessions", "--json").json))
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize(("query", "words"), [
+    ("agnt:pi", "There is no field `agnt:`"), ("after:someday", "someday is no date"),
+    ("is:runing", "did you mean `is:running`?"), ("agent:", "`agent:` needs a value"),
+    ("re:/(/", "The regular expression is wrong: missing ), unterminated subpattern"),
+    ('"open', "The quote is not closed"), ("cost:>much", "much is no number"),
+])
+def test_a_query_that_cannot_be_read(run: Run, demo: Path, query: str, words: str) -> None:
+    result = run("sessions", "--query", query)
+    assert (result.code, result.out) == (2, "")
+    assert words in result.err.splitlines()[-1]
+
+
+def test_pages_of_a_query(run: Run, demo: Path) -> None:
+    whole = source_ids(run("sessions", "--json", "--query", "workspace:api is:idle").json)
+    result = run("sessions", "--json", "--query", "workspace:api is:idle", "--limit", "1")
+    assert source_ids(result.json) == whole[:1] and "There are more" in result.err
+    cursor = result.err.split()[-1]
+    rest = run("sessions", "--json", "--query", "workspace:api is:idle", "--cursor", cursor)
+    assert source_ids(rest.json) == whole[1:]
+    last = run("sessions", "--json", "--query", "agent:pi", "--limit", "1")
+    assert "more" not in last.err
+
+
 def test_archived_sessions_are_excluded_by_default(run: Run, demo: Path) -> None:
     default = source_ids(run("sessions", "--json").json)
     every = source_ids(run("sessions", "--json", "--archived", "include").json)

@@ -5,6 +5,10 @@ that an agent started for itself (to suggest a prompt, to compact) are omitted u
 the setting ui.helpers is given. A line has: id, last change, messages, tokens, agent, folder,
 title.
 
+--query takes the language of the browser's filter (docs/search.md): words stand in titles, folders,
+models, branches or tags; fields such as agent:, after:3d or is:running select sessions, and
+tool:, file:, role: and in: those that have such a part.
+
 --json prints one array. Each element has the contract's columns of chat_sessions (JSON
 columns decoded: model, permissions, metadata) and: title, source {kind, id, path} or null,
 lineage {kind, parent_id, parent_message_id} or null, activity (idle, running,
@@ -19,17 +23,22 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, get_args
 
 from store.config import load_config
 from store.engine.database import Database
+from store.language.query import Query, parse
 from store.queries import sessions
-from store.queries.summaries import Summary, summaries
+from store.queries.listing import rowids_of
+from store.queries.listing_filter import ListFilterTest
+from store.queries.matching_sessions import asks_for_activity
+from store.queries.summaries import Keep, Summary, summaries
 from store.system.clock import system_clock
 from store.system.streams import Painted
-from tui.cli.output import Printer, home_path, local_time, note
+from tui.cli.output import Printer, UsageError, home_path, local_time, note
 from tui.cli.stores import store_for_reading
 from tui.kit import figures
 from tui.words.sessions import STATE_WORDS
@@ -51,13 +60,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--json", action="store_true", help="print a JSON array")
     parser.add_argument(
-        "--archived", choices=get_args(sessions.Archived), default="exclude",
-        help="archived sessions (default: exclude)",
+        "--archived", choices=get_args(sessions.Archived),
+        help="archived sessions (default: exclude, unless the query asks for them)",
     )  # fmt: skip
     parser.add_argument("--agent", help="only sessions of this agent")
     parser.add_argument("--workspace", metavar="FOLDER", help="only sessions of this folder")
     parser.add_argument("--source", metavar="KIND", help="only sessions of this source")
-    parser.add_argument("--query", metavar="TEXT", help="only titles that contain this text")
+    parser.add_argument(
+        "--query", metavar="QUERY",
+        help="only sessions that match, as in the browser's filter (docs/search.md)",
+    )  # fmt: skip
     parser.add_argument(
         "--helpers", action="store_true",
         help="also runs that agents started for themselves (setting: ui.helpers)",
@@ -71,9 +83,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the list."""
+    now = system_clock()
+    asked = _asked(options.query, now)
     filter = sessions.SessionFilter(
         agent=options.agent, workspace=_workspace(options.workspace), source=options.source,
-        archived=options.archived, query=options.query, skip_empty=True,
+        archived=options.archived or ("include" if _asks_for_archived(asked) else "exclude"),
+        fields=asked.conditions, skip_empty=True,
         helpers=options.helpers or load_config().ui.helpers,
     )  # fmt: skip
     with store_for_reading(options) as database:
@@ -81,18 +96,62 @@ def run(options: argparse.Namespace) -> int:
             note("The library is empty. Run `backscroll sync` first.")
             _print(options, iter(()))
             return 0
-        now = system_clock()
-        last = _print(
-            options,
-            summaries(database, filter, now=now, before=options.cursor, limit=options.limit),
-        )
+        found = partial(summaries, database, filter, now=now, keep=_keep(database, asked, now))
+        last = _print(options, found(before=options.cursor, limit=options.limit))
         if last is None and options.limit != 0:
             note(_nothing(options, database, filter))
         elif last is not None and options.limit is not None:
             cursor = (last["updated_at"], last["id"])
-            if sessions.page(database, filter, before=cursor, limit=1):
+            if next(found(before=cursor, limit=1), None):
                 note(f"There are more. Continue with --cursor {cursor[0]}:{cursor[1]}")
     return 0
+
+
+def _asked(text: str | None, now: int) -> ListFilterTest:
+    """Return what tests sessions against the query of the command line.
+
+    Raises:
+        UsageError: A piece of the query cannot be read.
+    """
+    query = parse(text or "", now=now)
+    if query.problems:
+        raise UsageError(" ".join(f"{each.message}." for each in query.problems))
+    return ListFilterTest(query, fuzzy=False)
+
+
+def _asks_for_archived(asked: ListFilterTest) -> bool:
+    return any(
+        filter.field == "is" and filter.value == "archived" for filter in asked.query.filters)
+
+
+def _keep(database: Database, asked: ListFilterTest, now: int) -> Keep | None:
+    """Return which sessions of a batch match what SQL does not test; None where it tests all."""
+    if asked.needs_parts:
+        return _with_hits(database, asked.query)
+    if not asked.query.terms and not any(map(asks_for_activity, asked.conditions)):
+        return None
+
+    def matching(ids: Sequence[str]) -> set[str]:
+        by_rowid = {rowid: id for id, rowid in rowids_of(database, ids).items()}
+        return {by_rowid[rowid] for rowid in asked.matching(database, list(by_rowid), now)}
+
+    return matching
+
+
+def _with_hits(database: Database, query: Query) -> Keep:
+    """Search for the parts that a query asks for, and return which sessions have them."""
+    from store.search.index.reading import open_index
+    from store.search.running import sessions_with_hits
+
+    index = open_index(database.path)
+    found: set[str] = set()
+    try:
+        for found_so_far in sessions_with_hits(database, query, index):
+            found = found if found_so_far is None else found_so_far
+    finally:
+        if index is not None:
+            index.close()
+    return lambda _: found
 
 
 def _nothing(
@@ -104,7 +163,7 @@ def _nothing(
         return "The store has no sessions. Run `backscroll sync` first."
     if options.cursor is not None:
         return "no more sessions"
-    empty = sessions.total(database, replace(filter, skip_empty=False))
+    empty = 0 if options.query else sessions.total(database, replace(filter, skip_empty=False))
     if empty:
         return f"No matching sessions with messages ({empty:,} are empty)"
     return f"No matching sessions ({every:,} in the store)"
