@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from tui.host import Host, host_of
+from tui.keys.declaration import AnyCommand
 from tui.keys.footer import BottomLine, Hint
 from tui.keys.pane import CommandPane
 from tui.kit.line_bar import LineBar
@@ -50,23 +51,36 @@ class StackedScreen(CommandPane, Screen[None]):
         table = self.host.commands
         hints = [
             Hint(command.id, keys[0], command.label)
-            for command in table.footer(self.SCOPE) if (keys := table.keys_of(command))
+            for command in table.footer(self.SCOPE)
+            if (keys := table.keys_of(command)) and self.offers(command)
         ]
         line = self.query_one(BottomLine)
         help_id = f"{self.SCOPE}.help"
         line.last = next((hint for hint in hints if hint.command == help_id), None)
         line.hints = tuple(hint for hint in hints if hint.command != help_id)
 
+    def offers(self, command: AnyCommand) -> bool:
+        """Return whether the line of keys shows a command; a screen with tabs overrides it."""
+        return True
+
     @on(BottomLine.Pressed)
     def _hint_pressed(self, event: BottomLine.Pressed) -> None:
         event.stop()
         self.request_command(event.command)
 
-    def open_in_transcript(self, session_id: str, message_id: str | None = None) -> None:
-        """Close, and show a session."""
+    def open_in_transcript(
+        self, session_id: str, message_id: str | None = None, part_id: str | None = None
+    ) -> None:
+        """Close, and show a session.
+
+        Args:
+            session_id: The session.
+            message_id: Where to place it.
+            part_id: The part to select.
+        """
         host = self.host
         self.dismiss()
-        host.open_session(session_id, message_id)
+        host.open_session(session_id, message_id, part_id)
 
     def close(self) -> None:
         """Go back to the screen below."""

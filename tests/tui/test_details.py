@@ -32,6 +32,7 @@ class DetailsApp(CommandApp):
     def __init__(self) -> None:
         super().__init__()
         self.opened: list[SessionOpened] = []
+        self.opened_parts: list[str | None] = []
         self.changed: dict[str, list[str]] = {}
         for theme in OWN_THEMES:
             self.register_theme(theme)
@@ -41,8 +42,11 @@ class DetailsApp(CommandApp):
     def commands(self) -> CommandTable:
         return CommandTable(registry.COMMANDS, self.changed)
 
-    def open_session(self, session_id: str, message_id: str | None = None) -> None:
+    def open_session(
+        self, session_id: str, message_id: str | None = None, part_id: str | None = None
+    ) -> None:
         self.opened.append(SessionOpened(session_id, message_id))
+        self.opened_parts.append(part_id)
 
     @property
     def lines(self) -> list[str]:
@@ -119,7 +123,7 @@ async def test_tabs_show_facts_prompts_and_tools(talk: Talk) -> None:
         await pilot.press("ctrl+right")
         shown = "\n".join(app.lines)
         assert "Called  1 call" in shown and "Bash" in shown
-        await pilot.press("ctrl+right")
+        await pilot.press("ctrl+right", "ctrl+right", "ctrl+right")
         assert screen.tab == "Turns"
 
 

@@ -24,6 +24,18 @@ def _has_measures(screen: DetailsScreen) -> str | None:
     return None if screen.tab == "Turns" else "Only the Turns tab has a chart"
 
 
+def _has_list(screen: DetailsScreen) -> str | None:
+    if screen.tab not in ("Files", "Commands") or screen.lists.diff is not None:
+        return "Only the tabs Files and Commands have a list"
+    return None
+
+
+def _has_edits(screen: DetailsScreen) -> str | None:
+    if screen.tab != "Files":
+        return "Only the Files tab has edits"
+    return "These are the edits; escape goes back to the list" if screen.lists.diff else None
+
+
 def _can_copy(screen: DetailsScreen) -> str | None:
     return None if screen.text_to_copy() else "There is nothing to copy on this line"
 
@@ -32,17 +44,25 @@ _command = CommandFactory["DetailsScreen"]("details")
 
 DETAILS_COMMANDS: tuple[Command[DetailsScreen], ...] = (
     *line_commands(_command),
-    _command("open", ("enter",), "open", "Go to the turn or session of the line, or fold", "View",
+    _command("open", ("enter",), "open",
+             "Go to the turn, call or session of the line, or fold", "View",
              lambda screen: screen.follow(), footer=10, available=_can_open),
     _command("measure", ("P",), "measure", "Plot the next measure in the chart", "View",
              lambda screen: screen.next_measure(), footer=20, available=_has_measures),
     _command("next-tab", ("ctrl+right", "]", "tab"), "tabs",
-             "Next tab: Turns, Session, Prompt, Tools", "View",
+             "Next tab: Turns, Session, Prompt, Tools, Files, Commands", "View",
              lambda screen: screen.step_tab(1), footer=30, meaning="next-section"),
     _command("previous-tab", ("ctrl+left", "[", "shift+tab"), "previous tab", "Previous tab",
              "View", lambda screen: screen.step_tab(-1), meaning="previous-section"),
-    _command("copy", ("y",), "copy", "Copy the value on the line, or the prompt of the turn",
+    _command("copy", ("y",), "copy", "Copy the value on the line: path, command, prompt",
              "View", lambda screen: screen.copy(), footer=40, available=_can_copy),
+    _command("edits", ("D",), "all edits", "Show all edits of the file as one diff", "View",
+             lambda screen: screen.show_edits(), footer=21, available=_has_edits,
+             meaning="compare"),
+    _command("filter", ("/",), "filter", "Filter the files or commands by words", "View",
+             lambda screen: screen.open_filter(), footer=22, available=_has_list, meaning="find"),
+    _command("sort", ("s",), "sort", "Sort by the newest touch or by name", "View",
+             lambda screen: screen.next_order(), footer=23, available=_has_list),
     _command("fold", ("o",), "fold", "Fold or unfold", "View",
              lambda screen: screen.fold(), footer=50, available=_can_fold),
     _command("help", ("?", "f1"), "keys", "Show the keys of the details", "General",

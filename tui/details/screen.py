@@ -1,4 +1,4 @@
-"""The details of a session: its timeline, its facts, its system prompts, its tools."""
+"""The details of a session: timeline, facts, system prompts, tools, files, commands."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from textual.containers import Horizontal, Vertical
 from store.errors import BackscrollError, NotFound
 from store.queries import details, originals
 from store.queries.details import Overview, Timeline
+from store.queries.touches import CommandUse, FileRow
 from store.text.stored_json import DamagedJson, loads
 from tui.details.catalogue import prompt_blocks, tool_blocks
 from tui.details.chart import Chart, chart_line
 from tui.details.facts import fact_blocks, title_of
 from tui.details.table import TurnTable, head_line, turn_line
+from tui.details.touched import COMMANDS, FILES, TouchedLists
+from tui.keys.declaration import AnyCommand
 from tui.keys.footer import BottomLine
 from tui.kit import clipboard
 from tui.kit.blocks import Block, Fixed
+from tui.kit.find_bar import FindBar
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
 from tui.kit.lines import BLANK, Line
@@ -34,7 +38,8 @@ CATALOGUE = "tool-catalogue.json"
 
 BATCH = 2_000
 """Messages whose parts are counted in one read."""
-TABS = ("Turns", "Session", "Prompt", "Tools")
+TABS = ("Turns", "Session", "Prompt", "Tools", FILES, COMMANDS)
+LISTS = (FILES, COMMANDS)
 FACTS_FROM = 150
 """From this width of the screen the facts are beside the turns."""
 
@@ -48,7 +53,7 @@ class DetailsScreen(StackedScreen):
     SCOPE = "details"
     AUTO_FOCUS = "#details-main"
     DEFAULT_CSS = """
-    DetailsScreen Horizontal { height: 1fr; }
+    DetailsScreen > #details-body { height: 1fr; }
     DetailsScreen #details-left { width: 1fr; }
     DetailsScreen #details-main { height: 1fr; }
     DetailsScreen #details-facts { width: 48; display: none; }
@@ -56,7 +61,11 @@ class DetailsScreen(StackedScreen):
     DetailsScreen Chart, DetailsScreen #details-turn, DetailsScreen #details-head,
     DetailsScreen #details-chart { display: none; }
     DetailsScreen.turns Chart, DetailsScreen.turns #details-turn,
-    DetailsScreen.turns #details-head, DetailsScreen.turns #details-chart { display: block; }
+    DetailsScreen.turns #details-head, DetailsScreen.turns #details-chart,
+    DetailsScreen.listed #details-head { display: block; }
+    DetailsScreen #details-edits { width: 5fr; display: none; }
+    DetailsScreen.wide.preview #details-edits { display: block; }
+    DetailsScreen.wide.preview #details-left { width: 6fr; }
     """
 
     def __init__(self, store: Store, session_id: str) -> None:
@@ -68,11 +77,14 @@ class DetailsScreen(StackedScreen):
         self._prompts: dict[str, str] = {}
         self._catalogue: Any = None
         self.tab = TABS[0]
+        self.lists = TouchedLists(store, session_id)
+        self._reads_lists = False
+        self._previewed: FileRow | None = None
 
     def compose(self) -> ComposeResult:
         """Compose head, chart, table, facts and keys."""
         yield Tabs(TABS, ground="background")
-        with Horizontal():
+        with Horizontal(id="details-body"):
             with Vertical(id="details-left"):
                 yield LineBar(id="details-chart", ground="background")
                 yield Chart()
@@ -82,6 +94,10 @@ class DetailsScreen(StackedScreen):
             facts = LineView(id="details-facts")
             facts.can_focus = False
             yield facts
+            edits = LineView(id="details-edits")
+            edits.can_focus = False
+            yield edits
+        yield FindBar("filter: words that a line holds")
         yield BottomLine()
 
     # Loading
@@ -131,7 +147,12 @@ class DetailsScreen(StackedScreen):
         if not self.is_attached or self._overview is None:
             return
         self.set_class(self.tab == "Turns", "turns")
+        self.set_class(self.tab in LISTS and self.lists.diff is None, "listed")
+        self.set_class(self.tab == FILES and self.lists.diff is None, "preview")
         self._show_head()
+        if self.tab in LISTS:
+            self._show_list(stay)
+            return
         timeline = self._timeline
         if timeline is None:
             self.view.show([_told("reading the turns…")])
@@ -158,6 +179,97 @@ class DetailsScreen(StackedScreen):
         self.view.show(blocks, stay=stay)
         self.call_after_refresh(self._show_bars)
 
+    # Files and commands
+
+    def _show_list(self, stay: bool) -> None:
+        if not self._reads_lists:
+            self._reads_lists = True
+            self.run_worker(self._read_lists(), group="touched")
+        at = self.lists.item_at(self.view.cursor) if stay and self.view.cursor else None
+        self.view.show(self.lists.blocks(self.tab), stay=stay)
+        if at is not None:
+            # What was read since may be above the line of the cursor.
+            self.view.move_to(self.lists.place_of(at))
+        self._show_list_head()
+
+    def _show_list_head(self) -> None:
+        bar = self.query_one("#details-head", LineBar)
+        bar.show(self.lists.head(self.tab, self.view.cells))
+
+    async def _read_lists(self) -> None:
+        try:
+            await self.lists.read(lambda: self.show_tab(stay=True) if self.tab in LISTS else None)
+        except BackscrollError as error:
+            self.view.show([_told(str(error))])
+
+    @property
+    def _item(self) -> FileRow | CommandUse | None:
+        """The file or command under the cursor."""
+        if self.tab not in LISTS or self.lists.diff is not None:
+            return None
+        return self.lists.item_at(self.view.cursor)
+
+    def _preview(self) -> None:
+        """Show the edits of the file under the cursor beside the list."""
+        row = self._item
+        if isinstance(row, FileRow) and self.has_class("wide") and row is not self._previewed:
+            self._previewed = row
+            self.run_worker(self._show_edits(row), exclusive=True, group="preview")
+
+    async def _show_edits(self, row: FileRow) -> None:
+        edits = await self.lists.edits_of(row)
+        self.query_one("#details-edits", LineView).show(self.lists.preview(row, edits))
+
+    async def show_edits(self) -> None:
+        """Show all edits of the file under the cursor as one diff."""
+        row = self._item
+        if isinstance(row, FileRow):
+            self.lists.diff = row, await self.lists.edits_of(row)
+            self.show_tab()
+
+    def next_order(self) -> None:
+        """Sort the list in the next way; the cursor stays on its line's item."""
+        self.lists.next_order(self.tab)
+        self.show_tab(stay=True)
+
+    def open_filter(self) -> None:
+        """Let a filter be typed."""
+        self.query_one(FindBar).open()
+
+    def on_find_bar_changed(self, message: FindBar.Changed) -> None:
+        """Filter the list as one types."""
+        message.stop()
+        self.lists.set_filter(self.tab, message.text)
+        self.show_tab()
+
+    def on_find_bar_accepted(self, message: FindBar.Accepted) -> None:
+        """Go on in the filtered list."""
+        message.stop()
+        self.query_one(FindBar).remove_class("open")
+        self.view.focus()
+
+    def on_find_bar_closed(self, message: FindBar.Closed) -> None:
+        """Show all again."""
+        message.stop()
+        self._end_filter()
+
+    def _end_filter(self) -> None:
+        self.query_one(FindBar).close()
+        self.lists.set_filter(self.tab, "")
+        self.view.focus()
+        self.show_tab(stay=True)
+
+    def close(self) -> None:
+        """Go back to the list from a file's edits, show all without the filter, or leave."""
+        if self.tab == FILES and self.lists.diff is not None:
+            row, self.lists.diff = self.lists.diff[0], None
+            self.show_tab()
+            self.view.move_to(self.lists.place_of(row))
+        elif self.lists.filter_of(self.tab):
+            self._end_filter()
+        else:
+            super().close()
+
     def _show_bars(self) -> None:
         timeline = self._timeline
         if timeline is None or not timeline.turns or not self.is_attached:
@@ -176,15 +288,27 @@ class DetailsScreen(StackedScreen):
         """Fit the chart and the facts to the screen."""
         self.set_class(event.size.width >= FACTS_FROM, "wide")
         self.query_one(Chart).styles.height = max(4, min(13, event.size.height // 4))
-        self.call_after_refresh(self._show_bars)
+        self.call_after_refresh(self._show_bars if self.tab == "Turns" else self._fit_list)
+
+    def _fit_list(self) -> None:
+        if self.tab in LISTS:
+            self._show_list_head()
+            self._preview()
 
     # Keys and mouse
+
+    def offers(self, command: AnyCommand) -> bool:
+        """Return whether a command works on the tab and line where the cursor is."""
+        return command.available(self) is None
 
     def on_line_view_cursor_moved(self, message: LineView.CursorMoved) -> None:
         """Show the turn under the cursor."""
         message.stop()
+        self.show_hints()
         if self.tab == "Turns":
             self._show_bars()
+        elif self.tab == FILES:
+            self._preview()
 
     def on_chart_chosen(self, message: Chart.Chosen) -> None:
         """Go to the turn of a column."""
@@ -196,6 +320,9 @@ class DetailsScreen(StackedScreen):
 
     def _choose(self, tab: str) -> None:
         self.tab = tab
+        bar = self.query_one(FindBar)
+        bar.close()
+        self.lists.diff = None
         self.query_one(Tabs).choose(tab)
         self.show_tab()
 
@@ -217,12 +344,19 @@ class DetailsScreen(StackedScreen):
         turns = self._timeline.turns if self._timeline is not None else []
         if self.tab == "Turns" and self.view.cursor < len(turns):
             return turns[self.view.cursor].prompt
+        item = self._item
+        if isinstance(item, CommandUse):
+            return item.text
         value = self.view.line.value
         return value.read() if value is not None else ""
 
     async def copy(self) -> None:
         """Copy the value on the line, or the prompt of the turn."""
-        await clipboard.copy(self.host, self.text_to_copy())
+        item = self._item
+        if isinstance(item, CommandUse):
+            await clipboard.copy(self.host, await self.lists.command_of(item), "the command")
+        else:
+            await clipboard.copy(self.host, self.text_to_copy())
 
     def follow(self) -> None:
         """Open what the line leads to, or fold."""
@@ -230,13 +364,13 @@ class DetailsScreen(StackedScreen):
         if link is None:
             self.fold()
         else:
-            self.open_in_transcript(link.target, link.message_id)
+            self.open_in_transcript(link.target, link.message_id, link.part_id)
 
     def on_line_view_activated(self, message: LineView.Activated) -> None:
-        """A click on a turn selects it; one on a link follows it."""
+        """A click on a turn or call selects it; one on another link follows it."""
         message.stop()
         link = message.line.link
-        if link is not None and link.kind != "turn":
+        if link is not None and link.kind not in ("turn", "call"):
             self.open_in_transcript(link.target, link.message_id)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Sequence
 from store.text.diffs import DiffLine
 from tui.kit.blocks import Block, Fixed
 from tui.kit.glyphs import glyphs
-from tui.kit.lines import Line, Run, Value, cut
+from tui.kit.lines import Line, Link, Run, Value, cut
 from tui.kit.text import clean
 from tui.kit.wrap import wrap_runs
 
@@ -42,7 +42,8 @@ def layout(lines: Sequence[DiffLine], width: int, *, full: bool = False) -> list
 
 
 def changes(
-    lines: Sequence[DiffLine], value: Value, fold: Hashable, limit: int | None
+    lines: Sequence[DiffLine], value: Value, fold: Hashable, limit: int | None,
+    link: Link | None = None,
 ) -> Block:
     """Return a diff as a block.
 
@@ -51,12 +52,13 @@ def changes(
         value: What copying its lines takes.
         fold: Names what unfolds the rest.
         limit: Lines to show at most; None shows all.
+        link: Where enter on its lines leads.
     """
 
     def build(width: int) -> list[Line]:
         made = layout(lines, width, full=True)
         for line in made:
-            line.value, line.fold = value, fold
+            line.value, line.fold, line.link = value, fold, link
         if limit is None or len(made) <= limit + 1:
             return made
         rest: Run = (f"… {len(made) - limit:,} more lines", "muted")

@@ -42,15 +42,17 @@ class Link(NamedTuple):
     """Where enter on a line leads.
 
     Attributes:
-        kind: ``session`` opens a session; ``attachment`` loads a side file; ``turn``
-            goes to a message of this session.
+        kind: ``session`` opens a session; ``attachment`` loads a side file; ``turn`` and
+            ``call`` go to a message of this session.
         target: The session's id, or the attachment's name.
         message_id: The message to place the session at.
+        part_id: The part of that message to select.
     """
 
     kind: str
     target: str
     message_id: str | None = None
+    part_id: str | None = None
 
 
 @dataclass(slots=True)
