@@ -7,10 +7,12 @@ from ``print``, argparse, a warning or a traceback. Escape sequences reach a ter
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TextIO, cast
 
 from store.text.masking import masked
@@ -109,6 +111,10 @@ class SafeStream(io.TextIOBase):
     def _named(self, error: OSError) -> OSError:
         return OSError(error.errno, error.strerror, self._name)
 
+    def raw(self) -> TextIO:
+        """Return the underlying stream; only for what no terminal reads (``protocol_output``)."""
+        return self._raw
+
     def writable(self) -> bool:
         """Return True."""
         return True
@@ -175,6 +181,24 @@ def guard_streams(plain: Callable[[str], str] | None = None) -> None:
         setattr(sys, name, cast(TextIO, SafeStream(stream, NAMES[name], translate)))
     if sys.stdin is None:
         sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+
+
+@contextmanager
+def protocol_output() -> Iterator[None]:
+    """Make ``sys.stdout`` the plain stream for a while, for a protocol between programs.
+
+    Raises:
+        OSError: Standard output is a terminal.
+    """
+    guarded = sys.stdout
+    if guarded.isatty():
+        raise OSError(errno.EINVAL, "is a terminal", NAMES["stdout"])
+    if isinstance(guarded, SafeStream):
+        sys.stdout = guarded.raw()
+    try:
+        yield
+    finally:
+        sys.stdout = guarded
 
 
 def _occupy_closed() -> None:

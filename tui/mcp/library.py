@@ -1,0 +1,198 @@
+"""The store that the tools read, opened when it is first needed."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from store.engine.database import Database
+from store.errors import NotFound, Refused
+from store.language.query import Query, parse
+from store.queries.sessions import Cursor, SessionFilter
+from store.queries.summaries import Summary, summaries
+from store.search.hits import Hit as FoundHit
+from store.search.hits import SessionHits, Update
+from store.search.searching import Searcher
+from store.store import Store
+from store.system.clock import system_clock
+from tui.mcp.answers import Hit, Hits, Sessions, Transcript, harmless
+from tui.mcp.reading import Amount, Shown, iso_time, session_of, shown_of, transcript
+
+LONGEST_SEARCH_S = 10.0
+"""A search that has not ended by then answers with what it has found."""
+
+
+class Library:
+    """A store, and a searcher on it."""
+
+    def __init__(self, path: Path, *, helpers: bool = False) -> None:
+        """Name the store.
+
+        Args:
+            path: Its file; it may not be there yet.
+            helpers: Whether runs that agents started for themselves are shown.
+        """
+        self._path = path
+        self._helpers = helpers
+        self._store: Store | None = None
+        self._searcher: Searcher | None = None
+
+    async def search(self, query: str, *, limit: int, cursor: str | None) -> Hits:
+        """Return a page of hits, newest first.
+
+        Args:
+            query: As it is typed; it has to ask for something.
+            limit: How many hits at most.
+            cursor: Of the page before; None for the first.
+
+        Raises:
+            Refused: The query asks for nothing, or cannot be read.
+            StoreError: The store cannot be read, or the cursor is none of this search.
+        """
+        store = await self._opened()
+        asked = _parsed(query, required=True)
+        if self._searcher is None:
+            self._searcher = await Searcher.open(self._path)
+        ends = time.monotonic() + LONGEST_SEARCH_S
+        last: Update | None = None
+        async for last in self._searcher.search(
+            asked, limit=limit, cursor=cursor, helpers=self._helpers
+        ):
+            if last.ready and time.monotonic() > ends:
+                break
+        if last is None:
+            raise Refused("another search was asked for meanwhile; ask again")
+        found = list[Hit]()
+        for session in last.page.sessions:
+            for hit in session.hits:
+                shown = await store.read(shown_of, hit, asked)
+                if shown is not None:
+                    found.append(_hit(session, hit, shown))
+        said = _found(last)
+        if hidden := len(last.page.hits) - len(found):
+            said += f". {hidden} on this page are left out, as they match in masked secrets"
+        return harmless(Hits(hits=found, found=said, cursor=last.page.cursor))
+
+    async def sessions(self, query: str, *, limit: int, cursor: str | None) -> Sessions:
+        """Return a page of sessions, newest first.
+
+        Args:
+            query: As it is typed; empty for all sessions that are not archived.
+            limit: How many at most.
+            cursor: Of the page before; None for the first.
+
+        Raises:
+            Refused: The query or the cursor cannot be read.
+            StoreError: The store cannot be read.
+        """
+        store = await self._opened()
+        filter = SessionFilter(query=query or None, skip_empty=True, helpers=self._helpers)
+        found = await store.read(_summaries, filter, _place(cursor), limit + 1)
+        page = found[:limit]
+        more = f"{page[-1]['updated_at']}:{page[-1]['id']}" if len(found) > limit else None
+        return harmless(Sessions(sessions=[session_of(one) for one in page], cursor=more))
+
+    async def show(
+        self,
+        session: str,
+        *,
+        message: str | None,
+        cursor: str | None,
+        limit: int,
+        part_chars: int,
+        hidden: bool,
+    ) -> Transcript:
+        """Return messages of a session.
+
+        Args:
+            session: Its id, or the beginning of it.
+            message: Read from this message on; None for the cursor's place.
+            cursor: Of a transcript before; None for the first messages.
+            limit: How many messages at most.
+            part_chars: How many characters of each text at most.
+            hidden: Whether hidden messages are read, too.
+
+        Raises:
+            NotFound: There is no such session or message.
+            Ambiguous: A name fits several.
+            Refused: The cursor is none of a transcript.
+            StoreError: The store cannot be read.
+        """
+        store = await self._opened()
+        return harmless(await store.read(
+            transcript, session, message=message, cursor=cursor, hidden=hidden,
+            amount=Amount(limit, part_chars), now=system_clock(),
+        ))  # fmt: skip
+
+    async def close(self) -> None:
+        """Close what is open."""
+        if self._searcher is not None:
+            await self._searcher.close()
+        if self._store is not None:
+            await self._store.close()
+
+    async def _opened(self) -> Store:
+        if self._store is None:
+            if not self._path.exists():
+                raise NotFound(
+                    f"There is no library yet ({self._path}). The user can make it with"
+                    " `backscroll sync`.")
+            self._store = await Store.open(self._path)
+        return self._store
+
+
+def _summaries(
+    db: Database, filter: SessionFilter, before: Cursor | None, limit: int
+) -> list[Summary]:
+    return list(summaries(db, filter, now=system_clock(), before=before, limit=limit))
+
+
+def _parsed(text: str, *, required: bool) -> Query:
+    query = parse(text, now=system_clock())
+    if query.problems:
+        raise Refused(" ".join(problem.message for problem in query.problems))
+    if required and not text.strip():
+        raise Refused("the query is empty; name words or fields, or list the sessions")
+    return query
+
+
+def _place(cursor: str | None) -> Cursor | None:
+    if cursor is None:
+        return None
+    updated_at, _, session_id = cursor.partition(":")
+    try:
+        place = int(updated_at), session_id
+    except ValueError:
+        place = 0, ""
+    if not place[1] or not -(2**63) <= place[0] < 2**63:
+        raise Refused(f"{cursor!r} is no cursor of a list; leave it out to start anew")
+    return place
+
+
+def _hit(session: SessionHits, hit: FoundHit, shown: Shown) -> Hit:
+    row = session.row
+    return Hit(
+        session_id=hit.session_id,
+        session_title=row.title,
+        agent=row.agent,
+        workspace=row.workspace,
+        message_id=hit.message_id,
+        time=iso_time(hit.created_at),
+        role=hit.role,
+        where=hit.where,
+        tool=hit.tool,
+        call=shown.call,
+        failed=hit.failed,
+        excerpt=shown.excerpt,
+        matches=hit.matches,
+    )
+
+
+def _found(update: Update) -> str:
+    """Return how much a search found and what it searched, as a sentence."""
+    counts, coverage = update.counts, update.coverage
+    least = "" if counts.whole else "at least "
+    said = f"{least}{counts.hits} hits in {counts.sessions} sessions"
+    if counts.archived_hits:
+        said += f"; {counts.archived_hits} more in archived ones (is:archived)"
+    return said if coverage.whole else f"{said}. Not all was searched: {coverage.why}"

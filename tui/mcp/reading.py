@@ -1,0 +1,270 @@
+"""Reads what the tools answer: functions over a ``Database`` for ``Store.read``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from store.engine.database import Database
+from store.engine.values import decoded
+from store.errors import Refused
+from store.language.matching import Folded, TermMatcher
+from store.language.query import Query
+from store.queries import messages, sessions
+from store.queries.messages import Cursor
+from store.queries.summaries import Summary, summaries_of
+from store.rows import MessageRow, PartRow
+from store.search.excerpts import excerpt
+from store.search.hits import Hit as FoundHit
+from store.search.text import Section, decode_part, is_call, sections, side_file_reader, tool_of
+from store.text.secrets import Masks
+from tui.mcp.answers import Message, Part, Session, Transcript
+from tui.words.calls import Call, describe
+
+LONGEST_READ = 400_000
+"""Characters of each text of a part that are read at most."""
+
+
+class Amount(NamedTuple):
+    """How much of a session is read.
+
+    Attributes:
+        messages: At most so many messages.
+        part_chars: At most so many characters of each text of a part.
+        chars: At most so many characters in all; the first message is there in any case.
+    """
+
+    messages: int
+    part_chars: int
+    chars: int = 60_000
+
+
+def session_of(summary: Summary) -> Session:
+    """Return a session as it is answered."""
+    metadata = summary["metadata"] if isinstance(summary["metadata"], dict) else {}
+    model = summary["model"] if isinstance(summary["model"], dict) else {}
+    return Session(
+        id=summary["id"],
+        title=summary["title"],
+        agent=summary["agent"],
+        model=_text(model.get("model_id")),
+        workspace=summary["workspace_root"],
+        branch=_text(metadata.get("git_branch")),
+        created_at=iso_time(summary["created_at"]),
+        updated_at=iso_time(summary["updated_at"]),
+        messages=summary["message_count"],
+        turns=summary["turn_count"],
+        activity=str(summary["activity"]),
+        parent_id=summary["parent_id"],
+        archived=summary["archived_at"] is not None,
+    )
+
+
+def iso_time(milliseconds: int) -> str:
+    """Return epoch ms as local time in ISO 8601, to the second; the number where that fails."""
+    try:
+        moment = datetime.fromtimestamp(milliseconds / 1000).astimezone()
+    except (OverflowError, ValueError, OSError):
+        return str(milliseconds)
+    return moment.isoformat(timespec="seconds")
+
+
+def transcript(
+    db: Database,
+    name: str,
+    *,
+    message: str | None,
+    cursor: str | None,
+    hidden: bool,
+    amount: Amount,
+    now: int,
+) -> Transcript:
+    """Return some messages of a session.
+
+    Args:
+        db: The store.
+        name: The session, by its id, its id at the agent, or the beginning of one.
+        message: Read from this message on, the one before it too; None for the cursor's place.
+        cursor: Of a transcript before; None for the first messages.
+        hidden: Whether hidden and queued messages are read, too.
+        amount: How much is read.
+        now: The present, epoch ms.
+
+    Raises:
+        NotFound: The store has no such session or message.
+        Ambiguous: The name fits several.
+        Refused: The cursor is none of a transcript.
+    """
+    row = sessions.resolve(db, name)
+    (summary,) = summaries_of(db, [row], now=now)
+    place, backwards = (None, False) if cursor is None else _place(cursor)
+    rows = _rows(db, row.id, message, place, backwards=backwards, shown_only=not hidden,
+                 limit=amount.messages)  # fmt: skip
+    found = list[Message]()
+    left = amount.chars
+    for each in rows[::-1] if backwards else rows:
+        made = _message(db, each, amount.part_chars)
+        left -= sum(len(part.text) + len(part.output or "") for part in made.parts)
+        if left < 0 and found:
+            break
+        found.append(made)
+    if backwards:
+        found.reverse()
+        rows = rows[len(rows) - len(found) :]
+    rows = rows[: len(found)]
+    return Transcript(
+        session=session_of(summary),
+        messages=found,
+        hidden_left_out=0 if hidden else int(summary["hidden_count"]),
+        previous=_further(db, rows, "<", shown_only=not hidden),
+        next=_further(db, rows, ">", shown_only=not hidden),
+    )
+
+
+class Shown(NamedTuple):
+    """What a hit shows of itself, with secrets masked.
+
+    Attributes:
+        excerpt: The text around the match.
+        call: What the tool was called with, in a line; None where the hit is no call.
+    """
+
+    excerpt: str
+    call: str | None
+
+
+def shown_of(db: Database, hit: FoundHit, query: Query) -> Shown | None:
+    """Return what a hit shows, made from its whole part with the secrets masked.
+
+    The excerpt of the search itself may hold the half of a secret, which nothing recognises.
+
+    Args:
+        db: The store.
+        hit: A hit of the query.
+        query: What was searched for.
+
+    Returns:
+        None where the match is in a secret, or the hit is no longer there.
+    """
+    texts, call = _texts_of(db, hit)
+    matchers = [TermMatcher(term) for term in query.terms if not term.negated]
+    for text in texts:
+        folded = Folded(text)
+        spans = [matcher.spans(folded) for matcher in matchers]
+        if any(spans) or not matchers:
+            return Shown(excerpt(text, spans).text, call)
+    return None
+
+
+def _texts_of(db: Database, hit: FoundHit) -> tuple[list[str], str | None]:
+    """Return the masked texts of a hit, those of the place of its excerpt first, and the call."""
+    if hit.message_id is None or hit.part_id is None:
+        row = sessions.get(db, hit.session_id)
+        return [Masks().mask(row.title)] if row is not None and row.title else [], None
+    message, part = messages.get(db, hit.message_id), messages.get_part(db, hit.part_id)
+    if message is None or part is None:
+        return [], None
+    read = _masked_part(db, part, message.role, decoded(message.metadata_json).get("origin"))
+    return [one.text for one in sorted(read[1], key=lambda one: one.where != hit.where)], (
+        None if (call := _call_of(part, read[0])) is None else call.what)
+
+
+def _rows(
+    db: Database, session_id: str, message: str | None, place: Cursor | None, *,
+    backwards: bool, shown_only: bool, limit: int,
+) -> list[MessageRow]:  # fmt: skip
+    if message is not None:
+        first = messages.resolve_message(db, session_id, message)
+        at = (first.created_at, first.id)
+        before = messages.keys_page(db, session_id, before=at, limit=1, shown_only=shown_only)
+        after = messages.keys_page(db, session_id, after=at, limit=limit, shown_only=shown_only)
+        return [*before, first, *after][:limit]
+    if backwards:
+        return messages.keys_page(
+            db, session_id, before=place, limit=limit, shown_only=shown_only)
+    return messages.keys_page(db, session_id, after=place, limit=limit, shown_only=shown_only)
+
+
+def _further(
+    db: Database, rows: Sequence[MessageRow], direction: str, *, shown_only: bool
+) -> str | None:
+    """Return the cursor for what comes before or after some messages; None at an end."""
+    if not rows:
+        return None
+    edge = rows[0] if direction == "<" else rows[-1]
+    at = (edge.created_at, edge.id)
+    if direction == "<":
+        more = messages.keys_page(
+            db, edge.session_id, before=at, limit=1, shown_only=shown_only)
+    else:
+        more = messages.keys_page(db, edge.session_id, after=at, limit=1, shown_only=shown_only)
+    return f"{direction}{edge.created_at}:{edge.id}" if more else None
+
+
+def _place(cursor: str) -> tuple[Cursor, bool]:
+    created_at, _, message_id = cursor[1:].partition(":")
+    try:
+        place = int(created_at), message_id
+    except ValueError:
+        place = 0, ""
+    if cursor[:1] not in ("<", ">") or not place[1] or not -(2**63) <= place[0] < 2**63:
+        raise Refused(f"{cursor!r} is no cursor of a transcript; leave it out to start anew")
+    return place, cursor[0] == "<"
+
+
+def _message(db: Database, row: MessageRow, part_chars: int) -> Message:
+    origin = decoded(row.metadata_json).get("origin")
+    parts = messages.parts_of(db, [row.id])[row.id]
+    made = (_part(db, part, row.role, origin, part_chars) for part in parts)
+    return Message(
+        id=row.id, role=row.role, time=iso_time(row.created_at),
+        hidden=row.hidden_at is not None,
+        parts=[part for part in made if part.text or part.output or part.tool],
+    )  # fmt: skip
+
+
+def _part(db: Database, row: PartRow, role: str, origin: object, chars: int) -> Part:
+    data, found = _masked_part(db, row, role, origin)
+    output, output_cut = _cut(_joined(found, output=True), chars)
+    if (call := _call_of(row, data)) is not None:
+        given, cut = _cut(_joined(found, output=False) or call.what, chars)
+        state = call.word or (call.status if call.status != "ok" else None)
+        return Part(type="tool", text=given, output=output or None, tool=tool_of(data),
+                    state=state, cut=cut + output_cut)  # fmt: skip
+    text, cut = _cut(_joined(found, output=None), chars)
+    kind = row.type if row.type in ("text", "reasoning") else "other"
+    return Part.model_validate({"type": kind, "text": text, "cut": cut})
+
+
+def _masked_part(
+    db: Database, row: PartRow, role: str, origin: object
+) -> tuple[dict[str, Any], list[Section]]:
+    """Return a part, decoded, and its texts, each up to its longest, with secrets masked.
+
+    The JSON is masked before its texts are taken out: the names of its members tell passwords.
+    """
+    data = Masks().mask_json(dict(decode_part(row.type, row.data_json)))
+    found = sections(data, role, origin, side_file_reader(db, row.session_id))
+    return data, [Section(each.where, Masks().mask(each.text[:LONGEST_READ])) for each in found]
+
+
+def _call_of(row: PartRow, data: dict[str, Any]) -> Call | None:
+    """Return what a call did; None where the part is no call."""
+    return describe(data, times=(row.created_at, row.updated_at)) if is_call(row.type) else None
+
+
+def _joined(found: Sequence[Section], *, output: bool | None) -> str:
+    return "\n".join(
+        section.text for section in found
+        if output is None or (section.where == "output") == output
+    )
+
+
+def _cut(text: str, chars: int) -> tuple[str, int]:
+    """Return the beginning of a text, and how many characters are left out."""
+    return text[:chars], max(len(text) - chars, 0)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
