@@ -178,6 +178,13 @@ async def test_a_selection_that_moves_while_the_list_is_read_stays(tmp_path: Pat
         assert view.selected == 2
 
 
+async def test_a_selection_that_was_not_told_of_yet_stays(tmp_path: Path) -> None:
+    async with contents_of(tmp_path / "s.db") as (contents, view, _read):
+        view.selected = 2
+        await contents.arrange(None)
+        assert view.selected == 2
+
+
 async def test_the_last_session_that_is_asked_for_is_selected(tmp_path: Path) -> None:
     async with contents_of(tmp_path / "s.db") as (contents, view, read):
         contents.select_next("ses_b")

@@ -270,10 +270,12 @@ class ListContents:
     async def _wanted_rowid(self, model: ListModel, wanted: str | None) -> int | None:
         """Return the session to select: the one that was asked for, else the same as before."""
         here = self._view.selected
-        if wanted is None and here is not None and here not in self._view.rows:
+        row = self._view.rows.get(here) if here is not None else None
+        if wanted is None and here is not None and row is None:
             # The cursor has just moved here: the id of the session is not read yet.
             return here
-        for session_id in (wanted, self._selection.id):
+        # The selection follows the cursor by a message, which may still be on its way.
+        for session_id in (wanted, row.id if row is not None else self._selection.id):
             if session_id is not None:
                 rowid = await self._library.read(listing.rowid_of, session_id)
                 if rowid is not None and model.find_shown(rowid) is not None:
