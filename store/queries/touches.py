@@ -2,7 +2,7 @@
 
 A session's own calls count; each of its subagents is a session of its own. Messages that a
 rewind hid and messages that a fork copied are read too, and marked. ``places`` is one pass over
-the messages; ``read`` then takes them in batches, between which other reads go.
+the messages; ``read`` then takes them in batches, the newest first, between which other reads go.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class Touches:
     """What was read so far of a session.
 
     Attributes:
-        files: By resolved path, in the order of the first touch.
+        files: By resolved path.
         commands: Oldest first.
         done: How many of the messages were read.
     """
@@ -209,17 +209,28 @@ class Touches:
         """Whether all messages were read."""
         return self.done >= len(self.places.messages)
 
+    @property
+    def next_batch(self) -> tuple[int, int]:
+        """Start and end of the messages to read next: a session is read from its end."""
+        end = len(self.places.messages) - self.done
+        return max(0, end - BATCH), end
+
     def add(self, found: Iterable[FileUse | CommandUse]) -> None:
-        """Add what the next messages touched."""
+        """Add what the messages of ``next_batch`` touched."""
+        uses: dict[str, list[FileUse]] = {}
+        commands: list[CommandUse] = []
         for use in found:
             if isinstance(use, CommandUse):
-                self.commands.append(use)
-                continue
-            row = self.files.get(use.key)
+                commands.append(use)
+            else:
+                uses.setdefault(use.key, []).append(use)
+        self.commands[:0] = commands
+        for key, older in uses.items():
+            row = self.files.get(key)
             if row is None:
-                shown = _from_root(use.key, self.places.root)
-                row = self.files[use.key] = FileRow(use.key, shown)
-            row.uses.append(use)
+                row = self.files[key] = FileRow(key, _from_root(key, self.places.root))
+            row.uses[:0] = older
+        self.done += min(BATCH, len(self.places.messages) - self.done)
 
 
 def _from_root(key: str, root: str) -> str:
@@ -267,7 +278,7 @@ def _subagents(db: Database, session_id: str) -> int:
 
 
 def read(
-    db: Database, of: Places, start: int, count: int = BATCH, *, whole: bool = False
+    db: Database, of: Places, start: int, end: int, *, whole: bool = False
 ) -> list[FileUse | CommandUse]:
     """Return what some of a session's messages touched, in order.
 
@@ -275,13 +286,13 @@ def read(
         db: The store.
         of: The session's messages.
         start: The first of them to read, from 0.
-        count: How many.
+        end: The first of them not to read.
         whole: Keep all of a long command.
     """
     if of.prose:
         # An answer's edits are confirmed by a later message, so all messages are one batch.
-        start, count = (0, len(of.messages)) if not start else (len(of.messages), 0)
-    batch = of.messages[start : start + count]
+        start, end = 0, len(of.messages) if end == len(of.messages) else 0
+    batch = of.messages[start:end]
     if not batch:
         return []
     longest = None if whole else COMMAND_CHARACTERS
@@ -453,6 +464,5 @@ def touches(db: Database, session_id: str, *, whole: bool = False) -> Touches:
     """
     found = Touches(places(db, session_id))
     while not found.is_whole:
-        found.add(read(db, found.places, found.done, whole=whole))
-        found.done += BATCH
+        found.add(read(db, found.places, *found.next_batch, whole=whole))
     return found

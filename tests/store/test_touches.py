@@ -182,15 +182,19 @@ def test_all_edits_of_a_file_as_diffs_in_order(talk: Talk) -> None:
     assert row.lines == (5, 2)
 
 
-def test_batches_give_what_one_read_gives(talk: Talk) -> None:
+def test_batches_from_the_end_give_what_one_read_gives(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(30):
         talk.message("user", text(f"Turn {number}"))
         talk.message("assistant", edit(f"f{number % 4}"), bash(f"echo {number}", ""))
     whole = touches(talk.db, talk.session_id)
+    monkeypatch.setattr("store.queries.touches.BATCH", 7)
     found = Touches(places(talk.db, talk.session_id))
+    found.add(read(talk.db, found.places, *found.next_batch))
+    assert [use.text for use in found.commands] == [f"echo {n}" for n in range(26, 30)]
     while not found.is_whole:
-        found.add(read(talk.db, found.places, found.done, 7))
-        found.done += 7
+        found.add(read(talk.db, found.places, *found.next_batch))
     assert found.files == whole.files and found.commands == whole.commands
     assert len(found.commands) == 30 and found.files["/home/x/api/f0"].changes == 8
 

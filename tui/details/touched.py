@@ -30,6 +30,9 @@ FILES, COMMANDS = "Files", "Commands"
 SHOWN_EVERY_S = 0.2
 """While a long session is read, how often what was read so far is shown."""
 
+SHARE = 5
+"""Showing takes at most one part in so many of the time of reading."""
+
 Item = TypeVar("Item", FileRow, CommandUse)
 
 
@@ -49,6 +52,7 @@ class TouchedLists:
         self._filters = {FILES: "", COMMANDS: ""}
         self._orders = {FILES: 0, COMMANDS: 0}
         self._shown: list[FileRow] | list[CommandUse] = []
+        self._texts: dict[int, str] = {}
 
     # Reading
 
@@ -60,14 +64,16 @@ class TouchedLists:
         """
         places = await self._store.read(touches.places, self._session_id)
         self.found = found = Touches(places)
+        wait = 0.0
         shown_at = time.monotonic()
-        show()
         while not found.is_whole:
-            found.add(await self._store.read(touches.read, places, found.done))
-            found.done += touches.BATCH
-            if found.done == touches.BATCH or time.monotonic() - shown_at > SHOWN_EVERY_S:
-                shown_at = time.monotonic()
+            found.add(await self._store.read(touches.read, places, *found.next_batch))
+            self._texts.clear()
+            began = time.monotonic()
+            if began - shown_at >= wait:
                 show()
+                shown_at = time.monotonic()
+                wait = max(SHOWN_EVERY_S, SHARE * (shown_at - began))
         show()
 
     async def edits_of(self, row: FileRow) -> Edits:
@@ -126,7 +132,11 @@ class TouchedLists:
         words = self._filters[tab].casefold().split()
         if not words:
             return items
-        return [item for item in items if _holds(text(item), words)]
+        known = self._texts
+        for item in items:
+            if id(item) not in known:
+                known[id(item)] = text(item)
+        return [item for item in items if _holds(known[id(item)], words)]
 
     def _nothing(self, tab: str) -> Block:
         found = self.found
