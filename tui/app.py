@@ -29,6 +29,7 @@ from tui.keys.pane import CommandPane
 from tui.kit.guard import Guard
 from tui.kit.text import clean
 from tui.kit.theme import OWN_THEMES, default_theme, palette_of, selection_variables
+from tui.live.indexing import Indexing
 from tui.live.syncing import Syncing
 from tui.messages import ProblemOccurred
 from tui.start import problems
@@ -103,6 +104,7 @@ class BackscrollApp(CommandApp):
         self.failure = ""
         self._toast = "", 0.0
         self._syncing = Syncing(library.path, self._show_sync, self.report)
+        self._indexing = Indexing(library.path, self.report)
         self.view_state: ViewState = load_state(
             state_path(library.path), sort=settings.ui.sort, group=settings.ui.group
         )
@@ -218,6 +220,8 @@ class BackscrollApp(CommandApp):
         await self.main.load_panes()
         if self.first_place is not None:
             self.open_session(*self.first_place)
+        if not self.is_headless:
+            self.run_worker(self._indexing.run(), exit_on_error=False)
         sources = (await self._report_config()).sources
         targets = self.library.sync_targets
         if targets or (targets is not None and sources.sync_on_start):
@@ -370,6 +374,7 @@ class BackscrollApp(CommandApp):
         self.inputs.stop()
         self.save_place()
         await self._syncing.stop()
+        await self._indexing.stop()
         await self.library.close()
 
     def save_place(self) -> None:

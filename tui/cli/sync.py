@@ -7,6 +7,9 @@ Sources are never written. Ctrl+C stops it; what was read is kept.
 --watch keeps reading what agents write, until Ctrl+C. A store has one watcher at a time: a second
 one waits and takes over when the first ends.
 
+At the end the search index is brought up to date, with --watch after each change; this may be
+stopped at any time too, and the browser goes on with it.
+
 The exit code is 1 if a place exists and nothing could be read from it.
 
 --json prints one object: {"units", "read", "new", "updated", "problems", "stopped",
@@ -32,6 +35,8 @@ from pathlib import Path
 from store.engine.opening import NO_SERVER_STORE, as_path
 from store.engine.server_url import Root, as_root
 from store.errors import StoreError
+from store.search.index.process import Indexed, IndexStandby, IndexTrouble, start_index
+from store.search.index.sidecar import index_path
 from store.sync.process import (
     Activity,
     Event,
@@ -113,14 +118,51 @@ async def _sync(path: Path, roots: list[Root], kinds: list[str]) -> Summary | No
         # On Ctrl+C asyncio cancels this task once and waits for it.
         await process.stop()
         raise
-    return process.summary
+    summary = process.summary
+    if summary and (summary.new or summary.updated or not index_path(path).exists()):
+        await _index(path)
+    return summary
+
+
+async def _index(path: Path) -> None:
+    """Bring the search index up to date, unless another process does it."""
+    process = await start_index(path, once=True)
+    on_terminal, printer = sys.stderr.isatty(), Printer(sys.stderr)
+    try:
+        async for event in process.events():
+            if isinstance(event, IndexStandby):
+                break
+            if isinstance(event, Indexed) and on_terminal:
+                printer.status(f"indexing {event.messages:,} of {event.total:,} messages")
+    except StoreError as error:
+        note(str(error))
+    finally:
+        await process.stop()
+        if on_terminal:
+            with contextlib.suppress(OSError):
+                printer.status("")
+
+
+async def _keep_index(path: Path) -> None:
+    """Keep the search index up to date until cancelled; reports trouble on stderr."""
+    process = await start_index(path)
+    try:
+        async for event in process.events():
+            if isinstance(event, IndexTrouble):
+                note(f"the search index waits: {event.message}")
+    except StoreError as error:
+        note(str(error))
+    finally:
+        await process.stop()
 
 
 async def _watch(path: Path, roots: list[Root], kinds: list[str], *, as_json: bool) -> None:
     process = await start_sync(path, roots, kinds=kinds, watch=True)
-    printer = Printer()
+    printer, indexing = Printer(), None
     try:
         async for event in process.events():
+            if indexing is None and path.exists():
+                indexing = asyncio.ensure_future(_keep_index(path))
             if isinstance(event, Progress):
                 continue
             if as_json:
@@ -134,6 +176,10 @@ async def _watch(path: Path, roots: list[Root], kinds: list[str], *, as_json: bo
     except asyncio.CancelledError:
         await process.stop()
         raise
+    finally:
+        if indexing is not None:
+            indexing.cancel()
+            await asyncio.wait([indexing])
 
 
 def _watch_words(event: Event) -> str:

@@ -77,8 +77,9 @@ class IndexProcess:
             yield _KINDS[values.pop("event")](**values)
         said = (await errors).decode("utf-8", "replace").strip()
         code = await self._process.wait()
-        if code and not self._stopping:
-            reason = said.splitlines()[-1] if said else f"it ended with code {code}"
+        reason = said.splitlines()[-1] if said else f"it ended with code {code}"
+        # Ctrl+C reaches a child too, maybe before it handles it.
+        if code and not self._stopping and reason != "KeyboardInterrupt":
             raise StoreError(f"the search index could not be kept: {reason}")
 
     async def stop(self) -> None:
