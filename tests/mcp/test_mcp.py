@@ -109,6 +109,16 @@ async def test_sessions_are_listed_in_pages(store: Path) -> None:
         assert session["archived"] is False
 
 
+async def test_a_query_narrows_the_list(store: Path) -> None:
+    async with talking(store) as client:
+        page = await ask(client, "sessions", query="is:archived")
+        assert [one["id"] for one in page["sessions"]] == [OTHER]
+        assert (await ask(client, "sessions", query="agent:codex"))["sessions"] == []
+        page = await ask(client, "sessions", query="tool:login")
+        assert [one["id"] for one in page["sessions"]] == [SESSION]
+        assert "no field" in await refusal(client, "sessions", query="foo:bar")
+
+
 async def test_pages_of_sessions_hold_each_once(tmp_path: Path) -> None:
     make_demo(tmp_path / "demo.db")
     async with talking(tmp_path / "demo.db") as client:

@@ -23,19 +23,16 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any, get_args
 
 from store.config import load_config
 from store.engine.database import Database
 from store.language.query import Query, parse
 from store.queries import sessions
-from store.queries.listing import rowids_of
-from store.queries.listing_filter import ListFilterTest
-from store.queries.matching_sessions import asks_for_activity
-from store.queries.summaries import Keep, Summary, summaries
+from store.queries.summaries import Summary
+from store.search.listed import Listed
 from store.system.clock import system_clock
 from store.system.streams import Painted
 from tui.cli.output import Printer, UsageError, home_path, local_time, note
@@ -87,8 +84,7 @@ def run(options: argparse.Namespace) -> int:
     asked = _asked(options.query, now)
     filter = sessions.SessionFilter(
         agent=options.agent, workspace=_workspace(options.workspace), source=options.source,
-        archived=options.archived or ("include" if _asks_for_archived(asked) else "exclude"),
-        fields=asked.conditions, skip_empty=True,
+        archived=options.archived or "exclude", skip_empty=True,
         helpers=options.helpers or load_config().ui.helpers,
     )  # fmt: skip
     with store_for_reading(options) as database:
@@ -96,62 +92,28 @@ def run(options: argparse.Namespace) -> int:
             note("The library is empty. Run `backscroll sync` first.")
             _print(options, iter(()))
             return 0
-        found = partial(summaries, database, filter, now=now, keep=_keep(database, asked, now))
-        last = _print(options, found(before=options.cursor, limit=options.limit))
+        listed = Listed(
+            database, asked, filter, now, is_archived_chosen=options.archived is not None)
+        last = _print(options, listed.page(options.cursor, options.limit))
         if last is None and options.limit != 0:
-            note(_nothing(options, database, filter))
+            note(_nothing(options, database, listed.filter))
         elif last is not None and options.limit is not None:
             cursor = (last["updated_at"], last["id"])
-            if next(found(before=cursor, limit=1), None):
+            if next(listed.page(cursor, 1), None):
                 note(f"There are more. Continue with --cursor {cursor[0]}:{cursor[1]}")
     return 0
 
 
-def _asked(text: str | None, now: int) -> ListFilterTest:
-    """Return what tests sessions against the query of the command line.
+def _asked(text: str | None, now: int) -> Query:
+    """Return the query of the command line.
 
     Raises:
-        UsageError: A piece of the query cannot be read.
+        UsageError: A piece of it cannot be read.
     """
     query = parse(text or "", now=now)
     if query.problems:
         raise UsageError(" ".join(f"{each.message}." for each in query.problems))
-    return ListFilterTest(query, fuzzy=False)
-
-
-def _asks_for_archived(asked: ListFilterTest) -> bool:
-    return any(
-        filter.field == "is" and filter.value == "archived" for filter in asked.query.filters)
-
-
-def _keep(database: Database, asked: ListFilterTest, now: int) -> Keep | None:
-    """Return which sessions of a batch match what SQL does not test; None where it tests all."""
-    if asked.needs_parts:
-        return _with_hits(database, asked.query)
-    if not asked.query.terms and not any(map(asks_for_activity, asked.conditions)):
-        return None
-
-    def matching(ids: Sequence[str]) -> set[str]:
-        by_rowid = {rowid: id for id, rowid in rowids_of(database, ids).items()}
-        return {by_rowid[rowid] for rowid in asked.matching(database, list(by_rowid), now)}
-
-    return matching
-
-
-def _with_hits(database: Database, query: Query) -> Keep:
-    """Search for the parts that a query asks for, and return which sessions have them."""
-    from store.search.index.reading import open_index
-    from store.search.running import sessions_with_hits
-
-    index = open_index(database.path)
-    found: set[str] = set()
-    try:
-        for found_so_far in sessions_with_hits(database, query, index):
-            found = found if found_so_far is None else found_so_far
-    finally:
-        if index is not None:
-            index.close()
-    return lambda _: found
+    return query
 
 
 def _nothing(

@@ -9,9 +9,10 @@ from store.engine.database import Database
 from store.errors import NotFound, Refused
 from store.language.query import Query, parse
 from store.queries.sessions import Cursor, SessionFilter
-from store.queries.summaries import Summary, summaries
+from store.queries.summaries import Summary
 from store.search.hits import Hit as FoundHit
 from store.search.hits import SessionHits, Update
+from store.search.listed import Listed
 from store.search.searching import Searcher
 from store.store import Store
 from store.system.clock import system_clock
@@ -86,8 +87,9 @@ class Library:
             StoreError: The store cannot be read.
         """
         store = await self._opened()
-        filter = SessionFilter(query=query or None, skip_empty=True, helpers=self._helpers)
-        found = await store.read(_summaries, filter, _place(cursor), limit + 1)
+        filter = SessionFilter(skip_empty=True, helpers=self._helpers)
+        asked = _parsed(query, required=False)
+        found = await store.read(_summaries, asked, filter, _place(cursor), limit + 1)
         page = found[:limit]
         more = f"{page[-1]['updated_at']}:{page[-1]['id']}" if len(found) > limit else None
         return harmless(Sessions(sessions=[session_of(one) for one in page], cursor=more))
@@ -142,9 +144,9 @@ class Library:
 
 
 def _summaries(
-    db: Database, filter: SessionFilter, before: Cursor | None, limit: int
+    db: Database, query: Query, filter: SessionFilter, before: Cursor | None, limit: int
 ) -> list[Summary]:
-    return list(summaries(db, filter, now=system_clock(), before=before, limit=limit))
+    return list(Listed(db, query, filter, system_clock()).page(before, limit))
 
 
 def _parsed(text: str, *, required: bool) -> Query:

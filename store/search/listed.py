@@ -1,0 +1,87 @@
+"""The sessions that a query asks for, as summaries: for the command line and coding agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from store.engine.database import Database
+from store.language.query import Query
+from store.queries.listing import rowids_of
+from store.queries.listing_filter import ListFilterTest
+from store.queries.matching_sessions import asks_for_activity
+from store.queries.sessions import Cursor, SessionFilter
+from store.queries.summaries import Keep, Summary, summaries
+
+
+class Listed:
+    """A list of sessions that a query narrows.
+
+    Attributes:
+        filter: Which sessions, the conditions of the query among them; archived ones too where
+            the query asks for these and the filter says nothing of them.
+    """
+
+    def __init__(
+        self, db: Database, query: Query, filter: SessionFilter, now: int,
+        *, is_archived_chosen: bool = False,
+    ) -> None:  # fmt: skip
+        """Prepare a list; a query that asks for parts of sessions is searched for at once.
+
+        Args:
+            db: The store.
+            query: What is asked for; without problems.
+            filter: Which sessions otherwise.
+            now: The present, epoch ms.
+            is_archived_chosen: Whether ``filter.archived`` counts whatever the query asks for.
+        """
+        asked = ListFilterTest(query, fuzzy=False)
+        self.filter = replace(filter, fields=asked.conditions)
+        if not is_archived_chosen and _asks_for_archived(query):
+            self.filter = replace(self.filter, archived="include")
+        self._db, self._now = db, now
+        self._keep = _keep(db, asked, now)
+
+    def page(self, before: Cursor | None = None, limit: int | None = None) -> Iterator[Summary]:
+        """Yield sessions, newest first, reading as it goes.
+
+        Args:
+            before: ``(updated_at, id)`` of the last row of the page before.
+            limit: How many; None for all.
+        """
+        return summaries(
+            self._db, self.filter, now=self._now, before=before, limit=limit, keep=self._keep)
+
+
+def _asks_for_archived(query: Query) -> bool:
+    return any(one.field == "is" and one.value == "archived" for one in query.filters)
+
+
+def _keep(db: Database, asked: ListFilterTest, now: int) -> Keep | None:
+    """Return which sessions of a batch match what SQL does not test; None where it tests all."""
+    if asked.needs_parts:
+        return _with_hits(db, asked.query)
+    if not asked.query.terms and not any(map(asks_for_activity, asked.conditions)):
+        return None
+
+    def matching(ids: Sequence[str]) -> set[str]:
+        by_rowid = {rowid: id for id, rowid in rowids_of(db, ids).items()}
+        return {by_rowid[rowid] for rowid in asked.matching(db, list(by_rowid), now)}
+
+    return matching
+
+
+def _with_hits(db: Database, query: Query) -> Callable[[Sequence[str]], set[str]]:
+    """Search for the parts that a query asks for, and return which sessions have them."""
+    from store.search.index.reading import open_index
+    from store.search.running import sessions_with_hits
+
+    index = open_index(db.path)
+    found: set[str] = set()
+    try:
+        for found_so_far in sessions_with_hits(db, query, index):
+            found = found if found_so_far is None else found_so_far
+    finally:
+        if index is not None:
+            index.close()
+    return lambda _: found
