@@ -7,9 +7,9 @@ import contextlib
 import gc
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import App, SystemCommand
@@ -43,8 +43,11 @@ if TYPE_CHECKING:
     from tui.host import Host, Rewound, WayBack
     from tui.keys.table import CommandTable
     from tui.main.screen import MainScreen
+    from tui.search.model import SearchModel
+    from tui.search.tour import Tour
     from tui.start.making import Making
     from tui.start.wanted import Place
+    from tui.transcript.shown_hit import ShownHit
 
 SYNC_WAIT_S = 20
 """How long a single session that an agent went on with may take to be read."""
@@ -99,6 +102,7 @@ class BackscrollApp(CommandApp):
         self.settings = settings
         self._commands: CommandTable | None = None
         self.first_place: Place | None = None
+        self._search: tuple[SearchModel, Tour] | None = None
         self.rewinds: dict[str, Rewound] = {}
         self._uncaught = 0
         self.failure = ""
@@ -152,7 +156,7 @@ class BackscrollApp(CommandApp):
 
     def open_session(
         self, session_id: str, message_id: str | None = None, part_id: str | None = None, *,
-        focus: bool = True, back: WayBack | None = None,
+        focus: bool = True, back: WayBack | None = None, hit: ShownHit | None = None,
     ) -> None:
         """Show a session in the transcript, and select it in the list; see ``Host``.
 
@@ -162,8 +166,35 @@ class BackscrollApp(CommandApp):
             part_id: The part of it to unfold and select.
             focus: Whether the transcript gets the focus.
             back: Where escape leads from it; None for the list.
+            hit: The hit of a search that it is opened at.
         """
-        self.main.open_session(session_id, message_id, part_id, focus=focus, back=back)
+        self.main.open_session(session_id, message_id, part_id, focus=focus, back=back, hit=hit)
+
+    def open_search(self, text: str | None = None) -> None:
+        """Show the search screen.
+
+        Args:
+            text: What to search for; None for what was searched for last.
+        """
+        from tui.search.screen import SearchScreen
+
+        model, tour = self._made_search()
+        self.push_screen(SearchScreen(model, tour, text))
+
+    def _made_search(self) -> tuple[SearchModel, Tour]:
+        if self._search is None:
+            from tui.search.model import SearchModel
+            from tui.search.tour import Tour
+
+            model = SearchModel(
+                self.library, self._start_search, self.report,
+                helpers=self.settings.ui.helpers)
+            self._search = model, Tour(self, model, self.open_search)
+        return self._search
+
+    def _start_search(self, work: Callable[[], Awaitable[None]], group: str) -> None:
+        made: Any = work  # A coroutine only when it is its turn; another may take its place.
+        self.run_worker(made, group=group, exclusive=True, exit_on_error=False)
 
     async def show_written(self) -> None:
         """Show what the app itself has written; returns when the panes show it."""
@@ -375,6 +406,8 @@ class BackscrollApp(CommandApp):
         self.save_place()
         await self._syncing.stop()
         await self._indexing.stop()
+        if self._search is not None:
+            await self._search[0].close()
         await self.library.close()
 
     def save_place(self) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from store.config import Settings
     from tui.keys.table import CommandTable
     from tui.state.library import Library
+    from tui.transcript.shown_hit import ShownHit
 
 T = TypeVar("T")
 
@@ -144,7 +145,7 @@ class Host(Terminal, Protocol):
 
     def open_session(
         self, session_id: str, message_id: str | None = None, part_id: str | None = None, *,
-        focus: bool = True, back: WayBack | None = None,
+        focus: bool = True, back: WayBack | None = None, hit: ShownHit | None = None,
     ) -> None:
         """Show a session in the transcript, and select it in the list.
 
@@ -158,6 +159,15 @@ class Host(Terminal, Protocol):
             part_id: A part of that message to select; it is unfolded.
             focus: Give the transcript the focus.
             back: Where escape leads from it; None for the list.
+            hit: The hit of a search that it is opened at.
+        """
+        ...
+
+    def open_search(self, text: str | None = None) -> None:
+        """Show the search screen.
+
+        Args:
+            text: What to search for; None for what was searched for last.
         """
         ...
 

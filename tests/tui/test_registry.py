@@ -18,6 +18,7 @@ from tui.keys.names import key_label, key_name
 from tui.keys.pane import CommandPane
 from tui.keys.table import CommandTable
 from tui.main.screen import MainScreen
+from tui.search.screen import SearchScreen
 from tui.sessions.pane import SessionsPane
 from tui.transcript.pane import TranscriptPane
 from tui.tree.screen import TreeScreen
@@ -25,7 +26,7 @@ from tui.tree.screen import TreeScreen
 OWNERS: dict[Scope, type[CommandPane]] = {
     "app": MainScreen, "list": SessionsPane, "transcript": TranscriptPane,
     "inspector": InspectorPane, "tree": TreeScreen, "compare": CompareScreen,
-    "details": DetailsScreen,
+    "details": DetailsScreen, "search": SearchScreen,
 }
 
 
@@ -56,6 +57,7 @@ SECOND_MEANINGS = {
     ("details.previous-tab", "shift+tab"): "the details have tabs where the main screen has panes",
     ("details.close", "d"): "the key that opened a screen closes it",
     ("tree.close", "T"): "the key that opened a screen closes it",
+    ("search.narrow", "space"): "pages in the hits, and takes the value in the facets",
 }
 """Keys that mean something else in one scope, and why."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-Scope = Literal["app", "list", "transcript", "inspector", "tree", "compare", "details"]
+Scope = Literal[
+    "app", "list", "transcript", "inspector", "tree", "compare", "details", "search",
+]
 
 SCOPE_NAMES: dict[Scope, str] = {
     "app": "Everywhere",
@@ -15,9 +17,10 @@ SCOPE_NAMES: dict[Scope, str] = {
     "tree": "Tree",
     "compare": "Compare",
     "details": "Details",
+    "search": "Search",
 }
 
-SCREENS: tuple[Scope, ...] = ("tree", "compare", "details")
+SCREENS: tuple[Scope, ...] = ("tree", "compare", "details", "search")
 """Scopes of screens above the main one; the keys of the whole app do not work there."""
 
 Owner = TypeVar("Owner")

@@ -8,6 +8,7 @@ from tui.inspector.commands import INSPECTOR_COMMANDS
 from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Scope
 from tui.keys.names import key_label, key_name
 from tui.main.commands import APP_COMMANDS
+from tui.search.commands import SEARCH_COMMANDS
 from tui.sessions.commands import SESSION_COMMANDS
 from tui.transcript.commands import TRANSCRIPT_COMMANDS
 from tui.tree.commands import TREE_COMMANDS
@@ -20,6 +21,7 @@ COMMANDS: tuple[AnyCommand, ...] = (
     *TREE_COMMANDS,
     *COMPARE_COMMANDS,
     *DETAILS_COMMANDS,
+    *SEARCH_COMMANDS,
 )
 
 BY_ID: dict[str, AnyCommand] = {command.id: command for command in COMMANDS}

@@ -7,7 +7,6 @@ hold a value of megabytes. Write a new one by ``height`` and ``line``; give ``fi
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Sequence
@@ -15,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
-from tui.kit.lines import BLANK, Hits, Line, Run, Value, arrange, heading, hits_in
+from tui.kit.lines import BLANK, Finds, Hits, Line, Run, Value, arrange, heading, hits_in
 from tui.kit.wrap import WrappedText
 
 Spot = Any
@@ -59,7 +58,7 @@ class Laid(Block):
 
     lines: list[Line]
     width: int = 0
-    _found: tuple[re.Pattern[str], Hits] | None = field(default=None, init=False, repr=False)
+    _found: tuple[Finds, Hits] | None = field(default=None, init=False, repr=False)
 
     def height(self, width: int) -> int:
         """Return the number of lines."""
@@ -69,7 +68,7 @@ class Laid(Block):
         """Return one of them."""
         return self.lines[number]
 
-    def hits(self, pattern: re.Pattern[str]) -> Hits:
+    def hits(self, pattern: Finds) -> Hits:
         """Return where a pattern matches, across soft wraps as well."""
         if self._found is None or self._found[0] is not pattern:
             self._found = (pattern, hits_in(self.lines, pattern))

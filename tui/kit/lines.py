@@ -11,10 +11,9 @@ Text in a run is drawable: it went through ``tui.kit.text`` and holds no newline
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from tui.kit.text import Span, cells, fit, one_line
 
@@ -297,6 +296,26 @@ def joined(group: Sequence[Line]) -> tuple[str, list[tuple[int, int, int]]]:
     return "".join(pieces), places
 
 
+class Match(Protocol):
+    """A place in a text, as regular expressions give it."""
+
+    def start(self) -> int:
+        """Return its first character."""
+        ...
+
+    def end(self) -> int:
+        """Return the character after its last."""
+        ...
+
+
+class Finds(Protocol):
+    """What finds places in a text: a regular expression, or the words of a search."""
+
+    def finditer(self, text: str, /) -> Iterable[Match]:
+        """Return the places in order; they do not overlap."""
+        ...
+
+
 @dataclass(slots=True)
 class Hits:
     """Where a pattern matches in lines.
@@ -312,7 +331,7 @@ class Hits:
     pieces: list[dict[int, Span]]
 
 
-def hits_in(lines: Sequence[Line], pattern: re.Pattern[str]) -> Hits:
+def hits_in(lines: Sequence[Line], pattern: Finds) -> Hits:
     """Return where a pattern matches, across soft wraps as well."""
     found: dict[int, list[Span]] = {}
     starts: list[int] = []

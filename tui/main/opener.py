@@ -16,6 +16,7 @@ from tui.state.view_state import ViewState
 if TYPE_CHECKING:
     from tui.host import WayBack
     from tui.transcript.pane import TranscriptPane
+    from tui.transcript.shown_hit import ShownHit
 
 PREVIEW_AFTER_S = 0.12
 """The list's cursor rests this long before its session is opened beside the list."""
@@ -70,7 +71,7 @@ class SessionOpener:
 
     def open(
         self, session_id: str, message_id: str | None = None, part_id: str | None = None, *,
-        back: WayBack | None = None,
+        back: WayBack | None = None, hit: ShownHit | None = None,
     ) -> None:
         """Show a session; one that is shown already stays as it is.
 
@@ -79,25 +80,30 @@ class SessionOpener:
             message_id: Where to place it; None for the remembered place or the end.
             part_id: The part of that message to unfold and select.
             back: Where escape leads from it; None for the list.
+            hit: The hit of a search that it is opened at.
         """
         self.stop_preview()
         same = session_id == self.shown and message_id is None and back is None
         if self.transcript is None or same:
             return
-        self.keep_place()
+        if hit is None or session_id != self.shown:
+            self.keep_place()
         self.shown, self.way_back = session_id, back
         self._screen.run_worker(
             # A coroutine is made only when it runs: another may take its place.
             partial(  # type: ignore[arg-type]
-                self._open, self.transcript, session_id, message_id, part_id),
+                self._open, self.transcript, session_id, message_id, part_id, hit),
             group="open", exclusive=True, exit_on_error=False,
         )
 
     async def _open(
         self, transcript: TranscriptPane, session_id: str, message_id: str | None,
-        part_id: str | None,
+        part_id: str | None, hit: ShownHit | None,
     ) -> None:
         try:
+            if hit is not None and transcript.shows(session_id):
+                await transcript.show_hit(hit)
+                return
             from store.queries.sessions import get
 
             store = await self._library.ready()
@@ -108,6 +114,8 @@ class SessionOpener:
             await transcript.open_session(
                 store, row, message_id=message_id, part_id=part_id, place=place,
                 back=self.way_back.title if self.way_back is not None else "")
+            if hit is not None:
+                await transcript.show_hit(hit)
         except Exception as error:
             if self.shown == session_id:
                 self.shown = None

@@ -42,6 +42,7 @@ from tui.verbs.undo import redo, report_undone_rewind, undo
 if TYPE_CHECKING:
     from tui.inspector.pane import InspectorPane
     from tui.transcript.pane import TranscriptPane
+    from tui.transcript.shown_hit import ShownHit
 
 AGES_EVERY_S = 5.0
 """Pace at which ages are repainted."""
@@ -171,7 +172,7 @@ class MainScreen(CommandPane, Screen[None]):
 
     def open_session(
         self, session_id: str, message_id: str | None = None, part_id: str | None = None, *,
-        focus: bool = True, back: WayBack | None = None,
+        focus: bool = True, back: WayBack | None = None, hit: ShownHit | None = None,
     ) -> None:
         """Show a session in the transcript, and select it in the list; see ``Host``.
 
@@ -181,10 +182,11 @@ class MainScreen(CommandPane, Screen[None]):
             part_id: The part of it to unfold and select.
             focus: Whether the transcript gets the focus.
             back: Where escape leads from it; None for the list.
+            hit: The hit of a search that it is opened at.
         """
         if focus:
             self.panes.focus("transcript")
-        self.opener.open(session_id, message_id, part_id, back=back)
+        self.opener.open(session_id, message_id, part_id, back=back, hit=hit)
         self.sessions.show_session(session_id)
 
     def select_session(self, session_id: str) -> None:
@@ -317,6 +319,10 @@ class MainScreen(CommandPane, Screen[None]):
         """Switch between the dark and the light theme."""
         dark = self.app.current_theme.dark
         self.app.theme = "backscroll-light" if dark else "backscroll-dark"
+
+    def search(self) -> None:
+        """Show the search over all sessions."""
+        self.host.open_search()
 
     async def undo(self) -> None:
         """Undo the last change of the store."""

@@ -21,8 +21,8 @@ from textual.widget import Widget
 from tui.host import host_of
 from tui.kit.lines import Line
 from tui.kit.paint import blank, paint_of, strip_of
-from tui.kit.text import cells, one_line, wrap
-from tui.kit.text_line import TextLine
+from tui.kit.text import cells, fit, one_line, wrap
+from tui.kit.text_line import TextLine, post_to_parent
 
 if TYPE_CHECKING:
     from store.language.completion import Completion, KnownValues
@@ -65,10 +65,13 @@ class QueryInput(TextLine, inherit_css=False):
     }
     """
 
+    class Below(Message):
+        """Down was pressed to go to the hits below the line."""
+
     def __init__(
         self, notes: QueryNotes, *, id: str | None = None, placeholder: str = "",
         known: Callable[[], KnownValues] | None = None,
-        history: Callable[[], Sequence[str]] | None = None,
+        history: Callable[[], Sequence[str]] | None = None, hits_below: bool = False,
     ) -> None:
         """Make an empty line.
 
@@ -78,10 +81,12 @@ class QueryInput(TextLine, inherit_css=False):
             placeholder: Shown while the line is empty.
             known: Returns the values of the store.
             history: Returns the queries of before.
+            hits_below: Whether down goes from a word to what was found, below the line, and
+                escape closes completions that are only offered.
         """
         super().__init__(id=id, placeholder=placeholder, compact=True, select_on_focus=False)
         self.notes = notes
-        self.known, self.history = known, history
+        self.known, self.history, self._hits_below = known, history, hits_below
         self._back = -1  # The entry of the history that is shown.
         self._set_by_history: str | None = None
         notes.line = self
@@ -112,7 +117,11 @@ class QueryInput(TextLine, inherit_css=False):
         if self.has_focus and not finished and not of_history:
             known = self.known() if self.known is not None else None
             offered = complete(self.value, self.cursor_position, known, asked=asked)
+        if self._hits_below and not asked and offered and self._is_word(offered[0]):
+            # The words of a search are seldom meant as the state that they begin.
+            offered = [each for each in offered if each.text.endswith(":")]
         at = self.cursor_position if offered else -1
+        self.notes.set_class(bool(offered) and self._is_word(offered[0]), "of-word")
         self.notes.show(offered, [
             problem for problem in self.parsed.problems
             if (finished or not problem.unfinished) and not _touches(problem, at)
@@ -134,16 +143,22 @@ class QueryInput(TextLine, inherit_css=False):
         notes = self.notes
         if key in OPEN_KEYS:
             self._show(asked=True)
-        elif notes.offered and key == "down":
+        elif notes.offered and key == "down" and not self._leaves_word():
             notes.choose(1)
         elif notes.chosen is not None and key == "up":
             notes.choose(-1)
-        elif notes.chosen is not None and key == "escape":
+        elif key == "escape" and (
+            notes.chosen is not None or (notes.offered and self._hits_below)
+        ):
             notes.show((), notes.shown_problems)
         elif notes.offered and (key == "tab" or (key == "enter" and notes.chosen is not None)):
             self.take(notes.chosen or notes.offered[0])
         elif key in ("up", "down"):
-            return self._go_back(1 if key == "up" else -1)
+            used = self._go_back(1 if key == "up" else -1)
+            if key == "down" and self._hits_below and not used:
+                post_to_parent(self, self.Below())
+                return True
+            return used
         else:
             if key == "enter":
                 self._show(asked=False, finished=True)
@@ -151,6 +166,17 @@ class QueryInput(TextLine, inherit_css=False):
                 notes.show((), notes.shown_problems)
             return False
         return True
+
+    def _leaves_word(self) -> bool:
+        """Return whether down goes to the hits rather than to the first completion."""
+        notes = self.notes
+        return self._hits_below and notes.chosen is None and self._is_word(notes.offered[0])
+
+    def _is_word(self, offered: Completion) -> bool:
+        """Return whether a completion is for a word, not for the value of a field."""
+        start, end = offered.span
+        word = self.value[start:end]
+        return bool(word) and ":" not in self.value[:start].rpartition(" ")[2] + word
 
     def take(self, completion: Completion) -> None:
         """Put a completion into the line."""
@@ -271,7 +297,7 @@ class _Completions(Widget):
         found = self._offered[at]
         label = one_line(found.label)
         room = width - cells(label) - 4
-        about = one_line(found.help) if room > 8 else ""
+        about = fit(one_line(found.help), room) if room > 8 else ""
         return strip_of(
             Line(((f" {label} ", "text bold"),), ((f" {about} ", "muted"),) if about else ()),
             width, paint, ground="focus" if at == self._number else "raised",

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from functools import partial
 
+from store.search.hits import Hit
 from tui.messages import ProblemOccurred
 from tui.transcript.anchors import Anchor
 from tui.transcript.document import Document, Key
@@ -15,6 +16,7 @@ from tui.transcript.prompt import Prompt, place_named
 from tui.transcript.reader import SessionReader
 from tui.transcript.search import Search, compiled
 from tui.transcript.shown import PaneServices, ShownSession
+from tui.transcript.shown_hit import ShownHit, open_for_hit
 from tui.transcript.snapshot import ViewportSnapshot
 
 SHOWN_EVERY_S = 0.1
@@ -80,7 +82,8 @@ class Finder:
     @property
     def has_needle(self) -> bool:
         """Whether there is a search to step through, or one to repeat."""
-        return self._shown.search is not None or bool(self._last_needle)
+        shown = self._shown
+        return bool(shown.search is not None or shown.hit is not None or self._last_needle)
 
     # The line
 
@@ -185,7 +188,7 @@ class Finder:
         if shown.reader is None:
             return
         shown.forget_search()
-        shown.view.pattern = shown.view.hit = None
+        shown.mark_hit()
         if needle:
             origin = self._here
             start = origin.part if origin is not None else None
@@ -204,7 +207,7 @@ class Finder:
             return False
         self._close_opened()
         shown.forget_search()
-        shown.view.pattern = shown.view.hit = None
+        shown.mark_hit()
         shown.view.changed()
         self._pane.update_headings()
         return True
@@ -278,8 +281,15 @@ class Finder:
             await self._placement.arrive(partial(self._step_back, origin), sure=False)
 
     async def step(self, step: int) -> None:
-        """Go to the next (1) or previous (-1) hit; without a search, repeat the last one."""
+        """Go to the next (1) or previous (-1) hit; without a search, repeat the last one.
+
+        Where the session was opened at a hit of a search over all sessions, go on to the next
+        hit of that one.
+        """
         search = self._shown.search
+        if search is None and self._shown.hit is not None:
+            await self._shown.hit.tour.step(step)
+            return
         if search is None:
             if self._last_needle:
                 self.start(self._last_needle)
@@ -294,6 +304,45 @@ class Finder:
                     return
                 progress = search.progress
             await progress.wait()
+
+    async def show_hit(self, shown_hit: ShownHit) -> None:
+        """Go to a hit of a search over all sessions, and open what it is folded into.
+
+        Args:
+            shown_hit: The hit; it is in this session.
+        """
+        self.end()
+        shown, hit = self._shown, shown_hit.hit
+        shown.hit = shown_hit
+        shown.mark_hit()
+        async with self._placement.in_order() as same:
+            if not same or not len(shown.document) or hit.message_id is None:
+                self._pane.update_headings()
+                return
+            place = partial(self._place_of, hit)
+            if place() not in shown.document.sure():
+                await self._placement.until_whole()
+            part = await self._placement.loaded(place)
+            if part is None:
+                self._pane.toast("This hit is no longer in the session", "warning")
+                return
+            document, view = shown.document, shown.view
+            line = open_for_hit(document, part, hit, shown_hit.marks)
+            block = document.block(part)
+            if block is not None and shown_hit.marks is not None:
+                starts = block.hits(shown_hit.marks).starts
+                view.hit = (part, starts.index(line)) if line in starts else None
+            anchor = Anchor.of(document, part)
+            await self._placement.arrive(
+                lambda: view.step_to(anchor.part_in(view.document), line, lines=2))
+            self._pane.update_headings()
+
+    def _place_of(self, hit: Hit) -> int | None:
+        """Return the part of a hit; None where that is not known or gone."""
+        skeleton = self._shown.document.skeleton
+        part = skeleton.locate(hit.message_id or "", hit.index)
+        known = part is not None and skeleton.key(part) == (hit.message_id, hit.index)
+        return part if known else None
 
     async def _step(self, search: Search, step: int) -> None:
         found = self._next_hit(search, step)

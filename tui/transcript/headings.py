@@ -281,6 +281,8 @@ class Headings:
         shown, document = self._shown, self._shown.document
         if shown.search is not None:
             return _search_runs(shown.search, document)
+        if shown.hit is not None and shown.hit.tour.words:
+            return [(shown.hit.tour.words, "text bold"), ("  n N", "faint")]
         if not len(document):
             return [("This session has no messages", "muted")]
         label = document.setting.labels.get(shown.message_id)

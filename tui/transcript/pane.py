@@ -40,6 +40,7 @@ from tui.transcript.prompt import Prompt
 from tui.transcript.running import RunningCalls
 from tui.transcript.selected import SelectedPart
 from tui.transcript.shown import ShownSession
+from tui.transcript.shown_hit import ShownHit
 from tui.transcript.verbs import SessionVerbs
 from tui.transcript.view import TranscriptView
 from tui.verbs.doing import opened, still_opening
@@ -137,11 +138,19 @@ class TranscriptPane(CommandPane, Vertical):
             place: What ``place`` returned for this session, or None for its end.
             back: The title of what escape leads back to; "" for the list.
         """
-        self.shown.back = back
+        self.shown.back, self.shown.hit = back, None
         await self.opener.open(store, row, message_id=message_id, place=place)
         if message_id is not None:
             found = await store.read(index_of, part_id) if part_id is not None else None
             await self.folds.reveal(message_id, found)
+
+    def shows(self, session_id: str) -> bool:
+        """Return whether a session is the one that is shown."""
+        return self.session is not None and self.session.id == session_id
+
+    async def show_hit(self, hit: ShownHit) -> None:
+        """Go to a hit of a search in the session that is shown."""
+        await self.finder.show_hit(hit)
 
     def show_nothing(self, text: str) -> None:
         """Show why there is no session."""

@@ -16,6 +16,7 @@ from tui.transcript.document import Document
 from tui.transcript.item import Level, Setting
 from tui.transcript.reader import SessionReader
 from tui.transcript.search import Search
+from tui.transcript.shown_hit import ShownHit
 from tui.transcript.view import TranscriptView
 from tui.words.plain import decode
 
@@ -69,6 +70,7 @@ class ShownSession:
         reader: Reads the session; None while there is none.
         activity: What the session does.
         search: The search in it, if any.
+        hit: The hit of a search over all sessions that it was opened at, if any.
         back: The title of what escape leads back to; "" for the list.
         context_size: Tokens in its context now, 0 where unknown.
         tools: How far tool calls are open that the user has not folded one by one.
@@ -79,6 +81,7 @@ class ShownSession:
     reader: SessionReader | None = None
     activity: Activity | None = None
     search: Search | None = None
+    hit: ShownHit | None = None
     back: str = ""
     context_size: int = 0
     tools: Level = "short"
@@ -128,6 +131,11 @@ class ShownSession:
         if not number:
             return None, False
         return skeleton.message_ids[skeleton.turns[number - 1]], number == len(skeleton.turns)
+
+    def mark_hit(self) -> None:
+        """Mark the words of the hit that was opened, in place of those of a search."""
+        self.view.pattern = self.hit.marks if self.hit is not None else None
+        self.view.hit = None
 
     def forget_search(self) -> None:
         """End the search, and wake those that wait for what it finds."""

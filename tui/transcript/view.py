@@ -6,7 +6,6 @@ and maps the mouse with ``render_line``, which carries offsets.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,7 +20,7 @@ from textual.widget import Widget
 from tui.kit.cache import WeightedCache
 from tui.kit.guard import filtered
 from tui.kit.jumping import coded
-from tui.kit.lines import Hits, Line
+from tui.kit.lines import Finds, Hits, Line
 from tui.kit.paint import Paint, paint_of
 from tui.kit.selection import offset_y, selected_strip, selected_text
 from tui.kit.text import Span
@@ -89,7 +88,7 @@ class TranscriptView(Widget, can_focus=True):
         self.document = Document(setting_for(80))
         self.scroller = Scroller(self.document)
         self.cursor = 0
-        self.pattern: re.Pattern[str] | None = None
+        self.pattern: Finds | None = None
         self.hit: tuple[int, int] | None = None
         self.at_end = False
         self._rows: list[Row] | None = None

@@ -1,0 +1,200 @@
+"""The widget that shows the results: sessions and hits, one of them selected."""
+
+from __future__ import annotations
+
+from textual import events
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from tui.kit.glyphs import glyphs
+from tui.kit.lines import BLANK, Line, Run
+from tui.kit.paint import paint_of, strip_of
+from tui.kit.scrollbar import ThinScrollBar
+from tui.search.results import Entry, Results
+
+NEAR_THE_END = 20
+"""So many lines before the last one more hits are asked for."""
+
+
+class HitsView(ScrollView, can_focus=True):
+    """Shows results; nothing moves under the selection while more arrive.
+
+    Attributes:
+        results: What is shown.
+        words: Lines that are shown where nothing was found.
+    """
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = """
+    HitsView {
+        width: 1fr; height: 1fr; background: $surface; overflow-x: hidden; overflow-y: scroll;
+        scrollbar-size-vertical: 1;
+    }
+    """
+
+    class Moved(Message):
+        """Another entry is selected."""
+
+    class Opened(Message):
+        """The selected entry was clicked again."""
+
+    class EndNear(Message):
+        """The end of what is known is close."""
+
+    def __init__(self, results: Results) -> None:
+        """Take the results."""
+        super().__init__(id="search-hits")
+        self.results = results
+        self.words: list[Line] = []
+
+    @property
+    def cells(self) -> int:
+        """The cells that a line has."""
+        return max(20, self.scrollable_content_region.width)
+
+    @property
+    def page(self) -> int:
+        """The lines that page keys move by."""
+        return max(1, self.scrollable_content_region.height - 2)
+
+    def on_mount(self) -> None:
+        """Draw a thin scroll bar, and repaint with the colours of a new theme."""
+        self.vertical_scrollbar.renderer = ThinScrollBar  # type: ignore[misc]
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.refresh())
+
+    # What is shown
+
+    def changed(self, before: Entry | None) -> None:
+        """Show results that have changed; the selected entry stays on its row.
+
+        Args:
+            before: The selected entry, as it was laid out before the change.
+        """
+        now, top = self.results.entry, self.scroll_offset.y
+        if before is not None and now is not None:
+            top = max(0, top + now.start - before.start)
+        self._measure(top)
+        if top != self.scroll_offset.y:
+            self.scroll_to(y=top, animate=False, force=True, immediate=True)
+        self.refresh()
+
+    def start(self) -> None:
+        """Show other results from their first line."""
+        self._measure()
+        self.scroll_to(y=0, animate=False, force=True, immediate=True)
+        self.refresh()
+
+    def tell(self, words: list[Line]) -> None:
+        """Show lines in place of results, as long as there are none."""
+        if words != self.words:
+            self.words = words
+            self._measure()
+            self.refresh()
+
+    def _measure(self, top: int = 0) -> None:
+        """Give the list its height, and empty lines below where another top line needs them."""
+        height = self.results.height or len(self.words)
+        if self.results.height and top:
+            height = max(height, top + self.scrollable_content_region.height)
+        self.virtual_size = Size(0, height)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay out for the new width."""
+        before = self.results.entry
+        self.results.set_width(self.cells)
+        self.changed(before)
+        self.reveal()
+
+    # The selection
+
+    def move(self, by: int) -> None:
+        """Select another entry by its distance."""
+        self.results.move(by)
+        self._moved(by)
+
+    def move_session(self, by: int) -> None:
+        """Select the first hit of another session."""
+        self.results.move_session(by)
+        self._moved(by)
+
+    def move_page(self, by: int) -> None:
+        """Select the entry a page further down or up."""
+        self.results.move_lines(by * self.page)
+        self._moved(by)
+
+    def _moved(self, by: int) -> None:
+        self._measure()
+        self.reveal()
+        self.refresh()
+        self.post_message(self.Moved())
+        entry = self.results.entry
+        if by > 0 and entry is not None and entry.start > self.results.height - NEAR_THE_END:
+            self.post_message(self.EndNear())
+
+    def reveal(self) -> None:
+        """Bring the selected entry onto the screen, with the heading above it where it fits."""
+        entry = self.results.entry
+        if entry is None:
+            return
+        top, height = self.scroll_offset.y, max(1, self.scrollable_content_region.height)
+        first = self.results.top_of(entry)
+        if first < top:
+            self.scroll_to(y=max(0, first), animate=False, force=True, immediate=True)
+        elif entry.start + entry.lines > top + height:
+            bottom = entry.start + entry.lines - height
+            self.scroll_to(y=bottom, animate=False, force=True, immediate=True)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Ask for more where the end comes into sight."""
+        super().watch_scroll_y(old_value, new_value)
+        bottom = new_value + self.scrollable_content_region.height
+        if new_value > old_value and bottom > self.results.height - NEAR_THE_END:
+            self.post_message(self.EndNear())
+
+    # Painting
+
+    def render_line(self, y: int) -> Strip:
+        """Paint one row: the mark of the selection, the bar of the hit, its words."""
+        paint, width = paint_of(self.app), self.size.width
+        number = y + self.scroll_offset.y
+        if not self.results.height:
+            line = self.words[number] if number < len(self.words) else BLANK
+            return strip_of(Line([(" ", "blank"), *line.runs], line.right), width, paint)
+        line, bar = self.results.line(number)
+        entry, chosen = self.results.entry_at(number), self.results.entry
+        selected = entry is not None and entry == chosen
+        marks = glyphs()
+        gutter: list[Run] = [
+            (marks.thick_bar if selected else " ", "user"),
+            *([(" ", "blank"), (marks.bar, bar), (" ", "blank")] if bar else []),
+        ]
+        if entry is not None and entry.kind == "more":
+            gutter.append(("   ", "blank"))
+        right = [*line.right, (" ", "blank")] if line.right else []
+        ground = ("focus" if self.has_focus else "raised") if selected else "panel"
+        return strip_of(Line([*gutter, *line.runs], right), width, paint, ground=ground)
+
+    def on_focus(self) -> None:
+        """The selected entry is brighter while the keys act here."""
+        self.refresh()
+
+    def on_blur(self) -> None:
+        """See ``on_focus``."""
+        self.refresh()
+
+    # Mouse
+
+    def on_click(self, event: events.Click) -> None:
+        """Select what is clicked; a click on what is selected opens it."""
+        entry = self.results.entry_at(event.y + self.scroll_offset.y)
+        if entry is None or not entry.selectable:
+            return
+        key = self.results.key_at(entry)
+        if key == self.results.selected:
+            self.post_message(self.Opened())
+            return
+        self.results.selected = key
+        self.refresh()
+        self.post_message(self.Moved())

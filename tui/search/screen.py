@@ -1,0 +1,596 @@
+"""The search screen: a query, facets, what it found by session, and the transcript at a hit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input
+
+from store.language.completion import Known, KnownValues
+from store.language.fields import FIELDS
+from store.language.query import without
+from tui.keys.footer import BottomLine, Hint
+from tui.keys.names import key_label, key_name
+from tui.kit.blocks import Fixed
+from tui.kit.figures import count_of
+from tui.kit.line_bar import LineBar
+from tui.kit.line_view import LineView
+from tui.kit.lines import Line, Link, width_of
+from tui.kit.text import one_line
+from tui.query.line import QueryInput, QueryNotes
+from tui.search.chips import FacetChips
+from tui.search.facets import MORE, RECENT, SAVED, Facet, chips, column, facets_of
+from tui.search.hits_view import HitsView
+from tui.search.model import SearchModel
+from tui.search.preview import Preview
+from tui.search.words import count_runs, nothing_lines, start_lines
+from tui.stacked import StackedScreen
+from tui.state.layout import THREE_PANES, TWO_PANES
+from tui.verbs.doing import asking
+
+if TYPE_CHECKING:
+    from tui.search.tour import Tour
+
+PREVIEW_AFTER_S = 0.08
+"""The selection rests this long before its transcript is shown beside it."""
+FACETS_WIDTH = 30
+COUNTS_BESIDE = 120
+"""From this width of the screen the counts are in the line of the query."""
+RECENT_SHOWN = 5
+
+
+_NOT_TYPED = re.compile(r"(?:ctrl|alt)\+.+|f\d+|enter|tab|shift\+tab|escape|page(?:up|down)")
+
+
+def _acts_while_typing(key: str) -> bool:
+    """Return whether a key acts on the screen while the query has the focus."""
+    return _NOT_TYPED.fullmatch(key) is not None
+
+
+class FacetsView(LineView):
+    """The column of facets; the cursor goes from value to value."""
+
+    def move_by(self, lines: int) -> None:
+        """Go some values down, or up where it is negative."""
+        height = self.stack.height(self.cells)
+        step, number, left = (1 if lines > 0 else -1), self.cursor, abs(lines)
+        while left and 0 <= number + step < height:
+            number += step
+            left -= self.line_at(number).link is not None
+        if self.line_at(number).link is not None:
+            self.move_to(number)
+
+    def to_value(self) -> None:
+        """Put the cursor on a value, where it is on none."""
+        if self.line.link is None:
+            self.move_by(1)
+
+
+class SearchScreen(StackedScreen):
+    """Shows a search; the model goes on without it."""
+
+    SCOPE = "search"
+    AUTO_FOCUS = "#search-query"
+    DEFAULT_CSS = f"""
+    SearchScreen #search-line {{ height: 1; background: $panel; }}
+    SearchScreen #search-mark {{ width: 3; }}
+    SearchScreen #search-query {{ background: $panel; }}
+    SearchScreen.middle QueryNotes.of-word > _Completions,
+    SearchScreen.wide QueryNotes.of-word > _Completions {{ max-width: {FACETS_WIDTH}; }}
+    SearchScreen #search-counts {{ width: auto; }}
+    SearchScreen #search-below {{ height: 1; display: none; }}
+    SearchScreen #search-facets {{ width: {FACETS_WIDTH}; background: $background;
+        display: none; }}
+    SearchScreen #search-body {{ height: 1fr; }}
+    SearchScreen.middle #search-facets, SearchScreen.wide #search-facets {{ display: block; }}
+    SearchScreen.wide Preview {{ display: block; }}
+    SearchScreen.narrow FacetChips {{ display: block; }}
+    SearchScreen.below #search-below {{ display: block; }}
+    SearchScreen.below #search-counts {{ display: none; }}
+    """
+
+    def __init__(self, model: SearchModel, tour: Tour, text: str | None = None) -> None:
+        """Take the search.
+
+        Args:
+            model: What was searched for last, and what was found.
+            tour: Opens hits in the transcript.
+            text: What to search for; None for what was searched for last.
+        """
+        self.facets = FacetsView(id="search-facets", ground="background")
+        super().__init__(self.facets)
+        self.model, self._tour, self._text = model, tour, text
+        self.hits = HitsView(model.results)
+        self.chips = FacetChips()
+        self.preview = Preview()
+        self.notes = QueryNotes()
+        self.query_line = QueryInput(
+            self.notes, id="search-query", placeholder="search everything", known=self._known,
+            history=lambda: model.keeper.kept.recent, hits_below=True,
+        )
+        self._groups: list[tuple[str, list[Facet]]] = []
+        self._opened: set[str] = set()
+        self._preview_due: Timer | None = None
+        self._unfiltered: tuple[str, bool] | None = None
+
+    def compose(self) -> ComposeResult:
+        """Compose title, query, counts, the three columns and the keys."""
+        yield LineBar(id="stacked-title", ground="raised")
+        with Horizontal(id="search-line"):
+            yield LineBar(id="search-mark", ground="raised")
+            yield self.query_line
+            yield LineBar(id="search-counts", ground="raised")
+        yield self.notes
+        yield LineBar(id="search-below", ground="background")
+        yield self.chips
+        with Horizontal(id="search-body"):
+            yield self.facets
+            yield self.hits
+            yield self.preview
+        yield BottomLine()
+
+    def on_mount(self) -> None:
+        """Show what was found last, and search for something else where that is wanted."""
+        self.query_one("#search-mark", LineBar).show(Line([("S", "user bold")]))
+        self.model.changed = self._changed
+        if self._text is not None:
+            self.query_line.value = self._text
+            self.model.ask(self._text)
+        else:
+            self.query_line.value = self.model.text
+            self.query_line.action_select_all()
+        self.show_hints()
+        self._changed(False)
+        self.call_after_refresh(self.hits.reveal)
+        self._preview_soon()
+
+    def on_unmount(self) -> None:
+        """Let the search go on without a screen."""
+        if self.model.changed == self._changed:
+            self.model.detach()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Choose the columns for the width."""
+        width = event.size.width
+        self.set_class(width >= THREE_PANES, "wide")
+        self.set_class(TWO_PANES <= width < THREE_PANES, "middle")
+        self.set_class(width < TWO_PANES, "narrow")
+        self.set_class(width < COUNTS_BESIDE, "below")
+        self.preview.styles.width = min(84, max(48, int((width - FACETS_WIDTH) * 0.4)))
+        self.call_after_refresh(self._resized)
+
+    def _resized(self) -> None:
+        if self.is_attached:
+            self._show_counts()
+            self._show_facets()
+            self._show_nothing()
+            self._preview_soon()
+
+    # What is shown
+
+    def _changed(self, fresh: bool) -> None:
+        """Show what has changed of the search.
+
+        Args:
+            fresh: Whether the results are those of another query.
+        """
+        if not self.is_attached:
+            return
+        if fresh:
+            self.hits.start()
+            self._unfiltered = None
+        else:
+            self.hits.changed(self._before)
+        self._before = self.model.results.entry
+        self._show_counts()
+        self._show_facets()
+        self._show_nothing()
+        self._show_place()
+        if fresh or self._previewed != self.model.results.selected:
+            self._preview_soon()
+
+    _before = None
+    _previewed: object = None
+
+    def _show_counts(self) -> None:
+        model, width = self.model, self.size.width
+        total = model.counts.all_sessions
+        self.query_one("#stacked-title", LineBar).show(Line(
+            [("backscroll", "text bold"), ("  search", "text")],
+            [(count_of(total, "session"), "muted")] if total else [],
+        ))
+        below = width < COUNTS_BESIDE
+        typed = len(self.query_line.value)
+        room = width - 2 if below else max(24, min(width * 6 // 10, width - typed - 8))
+        runs = count_runs(
+            model.counts, model.coverage, room, counting=model.counting,
+        ) if model.has_query and not model.failure else []
+        counts = self.query_one("#search-counts", LineBar)
+        counts.styles.width = width_of(runs) + 2 if runs else 1
+        counts.show(Line(runs))
+        order = "best first" if model.order == "best" else "newest first"
+        self.query_one("#search-below", LineBar).show(Line(runs, [(order, "faint")]))
+
+    def _show_facets(self) -> None:
+        model = self.model
+        self._groups = facets_of(model.facets, model.query)
+        kept, now = model.keeper.kept, self.host.library.clock()
+        self.facets.show([Fixed(partial(
+            column, self._groups, now=now, opened=self._opened, saved=kept.saved,
+            recent=() if model.has_query else kept.recent[:RECENT_SHOWN], text=model.text,
+        ))], stay=True)
+        self.chips.show(chips(self._groups, now))
+
+    def _show_nothing(self) -> None:
+        model, width = self.model, self.hits.cells
+        if model.results.height:
+            return
+        if not model.has_query and not model.failure:
+            fields = [(field.name, field.help) for field in FIELDS.values()]
+            self.hits.tell(start_lines(width, fields))
+            return
+        known = self._unfiltered
+        self.hits.tell(nothing_lines(
+            model.query, model.counts, model.coverage, width, running=model.running,
+            unfiltered=known[1] if known and known[0] == model.text else None,
+            failure=model.failure, reset=self._key_of("search.reset"),
+        ))
+        both = model.query.terms and model.query.filters
+        if both and not model.running and not model.failure and (
+            known is None or known[0] != model.text
+        ):
+            self.run_worker(self._look_without_filters(), group="unfiltered", exclusive=True,
+                            exit_on_error=False)
+
+    async def _look_without_filters(self) -> None:
+        text = self.model.text
+        found = await self.model.finds_without_filters()
+        if text == self.model.text:
+            self._unfiltered = text, found
+            self._show_nothing()
+
+    def _key_of(self, command_id: str) -> str:
+        table = self.host.commands
+        keys = table.keys_of(table.by_id[command_id])
+        return key_label(key_name(keys[0])) if keys else ""
+
+    def _show_place(self) -> None:
+        self.preview.place(self._tour.words_of(self.model.results.hit))
+
+    # The preview
+
+    def _preview_soon(self) -> None:
+        if self._preview_due is not None:
+            self._preview_due.stop()
+        self._preview_due = self.set_timer(PREVIEW_AFTER_S, self._show_preview)
+
+    def _show_preview(self) -> None:
+        self._preview_due = None
+        self._previewed = self.model.results.selected
+        if not self.has_class("wide"):
+            return
+        hit = self.model.results.hit
+        if hit is None:
+            self.preview.clear()
+        else:
+            self.run_worker(  # Its overloads hide the result type of a function.
+                partial(self._read_preview, hit), group="preview",  # type: ignore[arg-type]
+                exclusive=True, exit_on_error=False,
+            )
+
+    async def _read_preview(self, hit: object) -> None:
+        store = await self.host.library.ready()
+        chosen = self.model.results.hit
+        if chosen is not None and chosen is hit:
+            await self.preview.show(store, chosen, self.model.marks)
+
+    @on(Preview.Opened)
+    def _preview_clicked(self, event: Preview.Opened) -> None:
+        event.stop()
+        self._open_hit()
+
+    # The query
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.model.ask(event.value)
+
+    @on(QueryInput.Below)
+    def _below(self, event: QueryInput.Below) -> None:
+        event.stop()
+        self.set_focus(self.hits)
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.model.ask(event.value)
+        self._open_hit()
+
+    def _known(self) -> KnownValues:
+        """Return the values that the hits have, for completion."""
+        return {
+            name: [Known(value, count_of(hits, "hit")) for value, hits in values.items() if value]
+            for name, values in self.model.facets.items()
+        }
+
+    def ask(self, text: str) -> None:
+        """Search for something else."""
+        self.query_line.value = text
+        self.query_line.cursor_position = len(text)
+        self.model.ask(text)
+
+    def edit(self, *, fresh: bool = False) -> None:
+        """Put the cursor into the query.
+
+        Args:
+            fresh: Select it whole, so that what is typed replaces it.
+        """
+        self.set_focus(self.query_line)
+        if fresh:
+            self.query_line.action_select_all()
+        else:
+            self.query_line.cursor_position = len(self.query_line.value)
+
+    def without_filters(self) -> None:
+        """Take all filters out of the query."""
+        query = self.model.query
+        self.ask(without(query, [each.span for each in query.filters]))
+
+    def sort(self) -> None:
+        """Search in the other order."""
+        self.model.sort()
+        order = "The best hits first" if self.model.order == "best" else "The newest hits first"
+        self.host.notify(order, timeout=2, markup=False)
+
+    # Focus
+
+    def show_hints(self) -> None:
+        """Show the keys that act now: letters go into the query while that has the focus."""
+        super().show_hints()
+        if not self.query_line.has_focus:
+            return
+        table, line = self.host.commands, self.query_one(BottomLine)
+        shown = [Hint("search.down", "down", "to the hits")]
+        for command in table.footer(self.SCOPE):
+            key = next(filter(_acts_while_typing, table.keys_of(command)), None)
+            if key is not None:
+                shown.append(Hint(command.id, key, command.label))
+        shown.sort(key=lambda hint: hint.command != "search.open")
+        help_id = f"{self.SCOPE}.help"
+        line.last = next((hint for hint in shown if hint.command == help_id), None)
+        line.hints = tuple(hint for hint in shown if hint.command != help_id)
+
+    def on_descendant_focus(self) -> None:
+        """Show the keys of what has the focus now."""
+        self.show_hints()
+
+    @property
+    def in_facets(self) -> bool:
+        """Whether the keys act on the facets."""
+        return self.facets.has_focus or self.chips.has_focus
+
+    @property
+    def has_facets(self) -> bool:
+        """Whether there is anything to narrow the search by."""
+        kept = self.model.keeper.kept
+        return bool(self._groups or (not self.has_class("narrow") and (kept.saved or kept.recent)))
+
+    def focus_beside(self, by: int) -> None:
+        """Go to the query, the hits and the facets in turn."""
+        places: list[Widget] = [self.query_line, self.hits]
+        if self.has_facets:
+            places.append(self.chips if self.has_class("narrow") else self.facets)
+        now = next((at for at, widget in enumerate(places) if widget.has_focus), 0)
+        self._focus(places[(now + by) % len(places)])
+
+    def _focus(self, widget: Widget) -> None:
+        if widget is self.query_line:
+            self.edit()
+        elif widget is self.hits:
+            self.set_focus(self.hits)
+        elif widget is self.chips:
+            self.set_focus(self.chips)
+        else:
+            self.set_focus(self.facets)
+            self.facets.to_value()
+
+    def sideways(self, by: int) -> None:
+        """Go to what is at the left or right."""
+        if self.chips.has_focus:
+            self.chips.move(by)
+        elif by < 0 and self.hits.has_focus and self.has_facets and not self.has_class("narrow"):
+            self._focus(self.facets)
+        elif by > 0 and self.facets.has_focus:
+            self.set_focus(self.hits)
+
+    # Moving
+
+    def move(self, by: int) -> None:
+        """Go some hits or values down, or up where it is negative; from the query to the hits."""
+        if self.facets.has_focus:
+            self.facets.move_by(by)
+        elif self.hits.has_focus:
+            self.hits.move(by)
+        elif by > 0:
+            self.set_focus(self.hits)
+        elif self.chips.has_focus:
+            self.edit()
+
+    def move_page(self, by: int) -> None:
+        """Go a page down or up."""
+        if self.facets.has_focus:
+            self.facets.move_by(by * self.facets.page)
+        else:
+            self.hits.move_page(by)
+
+    def top(self) -> None:
+        """Go to the first hit or value."""
+        (self.facets.move_by if self.facets.has_focus else self.hits.move)(-1_000_000)
+
+    def end(self) -> None:
+        """Go to the last hit or value that is known."""
+        (self.facets.move_by if self.facets.has_focus else self.hits.move)(1_000_000)
+
+    def step(self, by: int) -> None:
+        """Go to the next or previous hit, whatever has the focus."""
+        self.hits.move(by)
+
+    def move_session(self, by: int) -> None:
+        """Go to the first hit of another session."""
+        self.hits.move_session(by)
+
+    @on(HitsView.Moved)
+    def _moved(self, event: HitsView.Moved) -> None:
+        event.stop()
+        self._before = self.model.results.entry
+        self._show_place()
+        self._preview_soon()
+
+    @on(HitsView.EndNear)
+    def _end_near(self, event: HitsView.EndNear) -> None:
+        event.stop()
+        self.model.want_more()
+
+    # Narrowing
+
+    async def narrow(self) -> None:
+        """Narrow the search by the value under the cursor; in the hits, page down."""
+        if not self.in_facets:
+            self.move_page(1)
+            return
+        link = self.chips.link if self.chips.has_focus else self.facets.line.link
+        if link is not None:
+            self._choose(link)
+
+    def _choose(self, link: Link) -> None:
+        if link.kind == MORE:
+            self._opened ^= {link.target}
+            self._show_facets()
+        elif link.kind == SAVED:
+            self.ask(self.model.keeper.kept.saved.get(link.target, ""))
+        elif link.kind == RECENT:
+            self.ask(link.target)
+        else:
+            self.ask(self.model.toggle(link.kind, link.target))
+
+    def on_line_view_activated(self, event: LineView.Activated) -> None:
+        """Narrow the search by the value that was clicked."""
+        event.stop()
+        if event.line.link is not None:
+            self._choose(event.line.link)
+
+    @on(FacetChips.Chosen)
+    def _chip_chosen(self, event: FacetChips.Chosen) -> None:
+        event.stop()
+        self._choose(event.link)
+
+    # Hits
+
+    async def open(self) -> None:
+        """Open the transcript at the hit; in the facets, narrow the search."""
+        if self.in_facets:
+            await self.narrow()
+            return
+        entry = self.model.results.entry
+        if entry is not None and entry.kind == "more":
+            await self.toggle_session()
+        else:
+            self._open_hit()
+
+    @on(HitsView.Opened)
+    async def _hit_clicked(self, event: HitsView.Opened) -> None:
+        event.stop()
+        await self.open()
+
+    def _open_hit(self) -> None:
+        hit = self.model.results.hit
+        if hit is None:
+            return
+        self.model.remember()
+        self.dismiss()
+        self._tour.show(hit)
+
+    async def toggle_session(self) -> None:
+        """Show all hits of the selected session, or only the first ones again."""
+        found = self.model.results.session
+        if found is None:
+            return
+        before = self.model.results.entry
+        if found.row.id not in self.model.results.opened:
+            await self.model.open_session(found.row.id)
+        self.model.results.open(found.row.id)
+        self.hits.changed(before)
+        self._before = self.model.results.entry
+        self.hits.reveal()
+        self._preview_soon()
+
+    async def copy(self) -> None:
+        """Copy what is selected with the mouse, else the line of the hit."""
+        from tui.kit import clipboard
+
+        selected = self.get_selected_text()
+        hit = self.model.results.hit
+        if selected:
+            await clipboard.copy(self.host, selected, "the selected text")
+        elif hit is not None:
+            await clipboard.copy(self.host, hit.excerpt.text, "the line of the hit")
+
+    async def show_details(self) -> None:
+        """Show the details of the session of the hit."""
+        from tui.details.screen import DetailsScreen
+
+        found = self.model.results.session
+        if found is not None:
+            self.app.push_screen(DetailsScreen(await self.host.library.ready(), found.row.id))
+
+    # Saved searches
+
+    async def save(self) -> None:
+        """Save the search by a name; one that is saved is removed after a question."""
+        from tui.search.saving import forget_search, save_search
+
+        kept = self.model.keeper.kept
+        text = self.model.text.strip()
+        name = next((name for name, query in kept.saved.items() if query == text), None)
+        work = save_search(self.host, self.model.keeper, text) if name is None else (
+            forget_search(self.host, self.model.keeper, name))
+        await asking(self, work)
+        self._show_facets()
+
+    async def choose_saved(self) -> None:
+        """Choose a saved search, or one that was used before."""
+        await asking(self, self._take_chosen())
+
+    async def _take_chosen(self) -> None:
+        from tui.search.saving import choose_search
+
+        text = await choose_search(self.host, self.model.keeper)
+        if text is not None:
+            self.ask(text)
+
+    def close(self) -> None:
+        """Go back to the main screen; the search stays as it is."""
+        if self.model.results.hits:
+            self.model.remember()
+        self.dismiss()
+
+    def store_changed(self) -> None:
+        """Leave what was found as it is: it is searched again when it is asked for."""
+
+    def on_screen_resume(self) -> None:
+        """Bring the keys up to date after a dialog."""
+        self.query_one(BottomLine).refresh()
+
+    def texts(self) -> Sequence[str]:
+        """Return the lines of the results, for tests."""
+        return [one_line(self.model.results.line(n)[0].text)
+                for n in range(self.model.results.height)]
