@@ -79,6 +79,14 @@ class Conditions:
             return True
         return all(_holds(each, lambda one: _names(name or "", one)) for each in self.tools)
 
+    def kind_fits(self, kind: str) -> bool:
+        """Return whether parts of this type may be wanted, as far as the type tells."""
+        if any(not each.negated for each in self.calls) and not (
+            is_call(kind) or kind in ("data-error", "data-event")
+        ):
+            return False
+        return self.tool_fits(kind)
+
     def call_fits(self, data: Mapping[str, Any], workspace: str | None) -> bool:
         """Return whether a part is wanted by its state and the files that it touched.
 

@@ -40,8 +40,9 @@ PAGE = 50
 """Hits on a page."""
 MOST_COUNTED = 20_000
 """Hits after which the counting stops; ``best`` orders as many of the newest."""
-SLICE_S = 0.004
-"""How long a step runs before it lets others run."""
+SLICE_S = 0.002
+"""How long a step runs before it lets others run. A count beside the screen then adds some
+milliseconds to a key; a process of its own would add its start to the first search."""
 SCAN_S = 10.0
 """Seconds of work after which a search ends that no index helps."""
 INDEXED_S = 60.0
@@ -113,6 +114,7 @@ class Run:
         self._ranked: list[_Rank] = []
         self._looked_at = 0
         self._stopped = ""
+        self._covered = index is not None and index.coverage().whole
         self._more_to_count = False
 
     def steps(self) -> Iterator[Update | None]:
@@ -169,7 +171,7 @@ class Run:
         if not self._request.counting and self._request.order == "newest" and self._more:
             self._more_to_count = True
             return True
-        helped = self._index is not None and bool(self._texts) and self._index.coverage().whole
+        helped = self._covered and bool(self._texts)
         if working > (INDEXED_S if helped else self._request.scan_s):
             self._stopped = "it took too long" if helped else (
                 "there is no index yet" if self._index is None else
@@ -249,11 +251,10 @@ class Run:
         why = self._stopped if done else ""
         if gave_up and not why:
             why = "the regular expression took too long on some texts"
-        indexed = self._index is not None and self._index.coverage().whole
         searched = total = self._looked_at
         if done and self._stopped:
             (total,) = self._db.connection.execute("SELECT count(*) FROM chat_messages").fetchone()
-        return Coverage(searched, total, indexed, why)
+        return Coverage(searched, total, self._covered, why)
 
 
 class _Rank(NamedTuple):

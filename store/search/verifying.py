@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -178,6 +179,12 @@ class Verifier:
         self._db = db
         self._asks = conditions
         self._wanted, self._copies = wanted, copies
+        self._kind = ""
+        if conditions.tools or conditions.calls:
+            # Rows of other kinds are left before their JSON is read.
+            test = lru_cache(maxsize=1000)(lambda kind: conditions.kind_fits(text(kind) or ""))
+            db.connection.create_function("search_kind", 1, test, deterministic=True)
+            self._kind = " AND search_kind(p.type)"
         self._needles = [_needle_of(each) for each in conditions.terms]
         self._originals: dict[str, bool] = {}
 
@@ -271,8 +278,8 @@ class Verifier:
     ) -> None:
         rows = self._db.connection.execute(
             'SELECT p.message_id, p.id, p."index", p.type, p.data_json, p.tool_state,'
-            f" p.created_at, p.updated_at FROM chat_parts p WHERE {condition}", values,
-        )
+            f" p.created_at, p.updated_at FROM chat_parts p WHERE {condition}{self._kind}", values,
+        ).fetchall()
         for message_id, name, index, kind, data_json, state, created_at, updated_at in rows:
             found.setdefault(text(message_id) or "", []).append(Part(
                 text(name) or "", number(index), text(kind) or "", text(data_json) or "{}",
@@ -315,7 +322,7 @@ class Verifier:
     ) -> tuple[set[int], Found | None]:
         """Return which terms match in a part, and it as a hit; None where it is not eligible."""
         asks, session = self._asks, self.sessions[message.session_id]
-        if not asks.tool_fits(part.kind) or not self._may_match(part):
+        if not self._may_match(part):
             return set(), None
         data = decode_part(part.kind, part.data_json)
         if not asks.tool_fits(part.kind, data) or not asks.call_fits(data, session.workspace):
