@@ -20,7 +20,7 @@ fork where the original is hidden, gone, archived, or outside of what the filter
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -185,7 +185,9 @@ class Verifier:
             test = lru_cache(maxsize=1000)(lambda kind: conditions.kind_fits(text(kind) or ""))
             db.connection.create_function("search_kind", 1, test, deterministic=True)
             self._kind = " AND search_kind(p.type)"
-        self._needles = [_needle_of(each) for each in conditions.terms]
+        tests = [_stored_test(each) for each in conditions.terms]
+        # Empty where some term says nothing of the JSON.
+        self._tests = [test for test in tests if test is not None] if all(tests) else []
         self._originals: dict[str, bool] = {}
 
     def found(self, batch: Sequence[Candidate]) -> Iterator[list[Found]]:
@@ -354,13 +356,13 @@ class Verifier:
 
     def _may_match(self, part: Part) -> bool:
         """Return whether a term may match, as the stored JSON tells without decoding it."""
-        if not self._needles or None in self._needles:
+        if not self._tests:
             return True
         stored = part.data_json
-        if '\\u' in stored or '"attachment"' in stored:
+        if "\\u" in stored or '"attachment"' in stored:
             return True
         stored = fold(stored).replace("-", "").replace("_", "")
-        return any(needle in stored for needle in self._needles if needle is not None)
+        return any(test(stored) for test in self._tests)
 
     def _is_copy_of_hit(self, message: Message) -> bool:
         """Return whether a message is a copy of one that is a hit in its own session."""
@@ -392,10 +394,15 @@ class Verifier:
         return self._originals[message_id]
 
 
-def _needle_of(matcher: TermMatcher) -> str | None:
-    """Return a text that the stored JSON of each part with the term holds; None without one.
+def _stored_test(matcher: TermMatcher) -> Callable[[str], object] | None:
+    """Return a test of stored JSON that passes for each part with a term; None without one.
 
-    What JSON may escape is left out of it.
+    The JSON is folded, without ``-`` and ``_``. What JSON may escape is left out of the test,
+    but for the white space between the words of a phrase.
     """
-    found = _PLAIN.findall(index_needle(matcher.term) or "")
-    return max(found, key=len) if found else None
+    needle = index_needle(matcher.term) or ""
+    words = needle.split()
+    if len(words) > 1 and all(_PLAIN.fullmatch(word) for word in words):
+        return re.compile(r"(?:\s|\\[nrtf])+".join(map(re.escape, words))).search
+    found = max(_PLAIN.findall(needle), key=len, default=None)
+    return None if found is None else lambda stored: found in stored
