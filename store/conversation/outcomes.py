@@ -20,6 +20,8 @@ _HEAD = re.compile(
     r"(?:Original token count: [^\n]*\n)?Output:\n"
 )
 """What Codex puts before a command's output; duration and exit code are shown beside it."""
+HEAD_CHARACTERS = 4_000
+"""Characters of an output in which exit code and duration are."""
 MOST_MS = 1e13
 """Longer durations, and those that are no number, count as unknown."""
 _UNSETTLED = frozenset({"input-streaming", "input-available", "approval-responded"})
@@ -86,6 +88,20 @@ def outcome(data: Mapping[str, Any], output: str, times: tuple[int, int] = (0, 0
         status, word, code if type(code) is int else None,
         took if isinstance(took, int | float) and 0 <= took < MOST_MS else None, head,
     )
+
+
+def outcome_of(data: Mapping[str, Any], times: tuple[int, int] = (0, 0)) -> Outcome:
+    """Return how a call ended, by the start of its output as it is in the part.
+
+    Args:
+        data: The part.
+        times: As in ``outcome``.
+    """
+    output = data.get("errorText") or data.get("output")
+    if isinstance(output, list) and output:
+        output = as_dict(output[0]).get("text")
+    start = output[:HEAD_CHARACTERS].lstrip() if isinstance(output, str) else ""
+    return outcome(data, start, times)
 
 
 def _status(data: Mapping[str, Any], details: dict[str, Any], code: Any) -> tuple[Status, str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from store.conversation.outcomes import Outcome, details_of, outcome, tool_name
+from store.conversation.outcomes import Outcome, details_of, outcome_of, tool_name
 from store.text.diffs import (
     DiffLine,
     FileDiff,
@@ -25,7 +25,8 @@ from store.text.diffs import (
 )
 from store.text.stored_json import as_dict, as_list
 
-Kind = Literal["read", "search", "write", "edit", "delete", "move"]
+Kind = Literal["read", "search", "write", "edit", "delete", "move", "change"]
+"""``change``: in an agent's own list of what differs after a step, however it was changed."""
 
 PATHS = (
     "file_path", "filePath", "path", "absolute_path", "notebook_path", "target_file", "filepath",
@@ -131,13 +132,13 @@ def touched(data: Mapping[str, Any], times: tuple[int, int] = (0, 0)) -> Touched
     """Return what a part touched; None for one that touches neither a file nor a shell.
 
     Args:
-        data: The decoded part, as the AI SDK has it (or ``data-event`` of files that aider
-            edited).
+        data: The decoded part: a tool call, or a list of files as aider and opencode have
+            it (``data-event``, ``data-patch``).
         times: ``created_at`` and ``updated_at`` of the part, epoch ms.
     """
     kind = data.get("type")
-    if kind == "data-event":
-        return _event(as_dict(data.get("data")))
+    if kind in _LISTS:
+        return _listed(str(kind), as_dict(data.get("data")))
     if not isinstance(kind, str) or not (kind.startswith("tool-") or kind == "dynamic-tool"):
         return None
     name = tool_name(data)
@@ -151,8 +152,8 @@ def touched(data: Mapping[str, Any], times: tuple[int, int] = (0, 0)) -> Touched
     files = tuple(_files(plain, arguments, structured, command))
     if command is None and not files:
         return None
-    ended = outcome(data, _said(data), times)
-    return Touched(name, ended, files, command, _folder(arguments, structured, command))
+    folder = _folder(arguments, structured, command)
+    return Touched(name, outcome_of(data, times), files, command, folder)
 
 
 def plain_name(name: str) -> str:
@@ -163,14 +164,6 @@ def plain_name(name: str) -> str:
 def may_touch(plain: str) -> bool:
     """Return whether a tool with this plain name touches files or runs commands."""
     return plain in SHELLS or any(plain in names for names, _kind in _KINDS)
-
-
-def _said(data: Mapping[str, Any]) -> str:
-    """Return the text that a result starts with."""
-    output = data.get("errorText") or data.get("output")
-    if isinstance(output, list) and output:
-        output = as_dict(output[0]).get("text")
-    return output.lstrip() if isinstance(output, str) else ""
 
 
 # Commands
@@ -430,7 +423,7 @@ def _changed_lines(
     return added(text)
 
 
-# Aider, whose edits are no tool calls
+# Lists of files that are no tool calls
 
 
 _START, _MIDDLE, _END = (
@@ -441,8 +434,15 @@ _FENCE = re.compile(r"^(?:```|~~~)\S*[ \t]*$")
 _ADDED = re.compile(r"^Added (.+) to the chat\.?[ \t]*$", re.M)
 
 
-def _event(event: dict[str, Any]) -> Touched | None:
-    """Return the files of what aider printed: edited, or added to the chat."""
+_LISTS = ("data-event", "data-patch")
+
+
+def _listed(kind: str, event: dict[str, Any]) -> Touched | None:
+    """Return the files of a list: changed by a step, or what aider edited or was given."""
+    if kind == "data-patch":
+        names = (name for name in as_list(event.get("files")) if isinstance(name, str) and name)
+        changed = tuple(FileTouch(name, "change") for name in names)
+        return Touched("patch", Outcome("ok"), changed) if changed else None
     edited = [name for name in as_list(event.get("files")) if isinstance(name, str) and name]
     text = event.get("details")
     known = event.get("name") in ("edited", "committed")

@@ -35,6 +35,9 @@ BATCH = 400
 COMMAND_CHARACTERS = 2_000
 """Characters of a command that a list of them keeps."""
 
+LISTED = "change"
+"""The kind of a file in an agent's own list of what differs after a step."""
+
 By = Literal["agent", "user"]
 
 
@@ -303,12 +306,25 @@ def read(
         return list(_uses_in_prose(of, batch, parts, longest))
     found: list[FileUse | CommandUse] = []
     for place in batch:
-        found += _typed(of, place, longest)
+        uses: list[FileUse | CommandUse] = [*_typed(of, place, longest)]
         for part in parts[place.message_id]:
             touch = touched(part.data, (part.at, part.updated_at))
             if touch is not None:
-                found += _uses(of, place, part, touch, longest)
+                uses += _uses(of, place, part, touch, longest)
+        found += _without_repeats(uses)
     return found
+
+
+def _without_repeats(uses: list[FileUse | CommandUse]) -> Iterator[FileUse | CommandUse]:
+    """Yield a message's uses without the listed changes that one of its calls made."""
+    files = [use for use in uses if isinstance(use, FileUse)]
+    known = {use.key for use in files if use.is_change and use.kind != LISTED and use.call.counts}
+    for use in uses:
+        if not isinstance(use, FileUse) or use.kind != LISTED:
+            yield use
+        elif use.key not in known:
+            known.add(use.key)
+            yield use
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,11 +339,11 @@ class _Part:
 def _parts(db: Database, message_ids: Sequence[str], *, prose: bool) -> Iterator[_Part]:
     """Yield the parts that may touch something, in order within each message."""
     marks = ", ".join(f"${place}" for place in range(1, len(message_ids) + 1))
-    more = " OR type IN ('data-event', 'text')" if prose else ""
+    more = ", 'data-event', 'text'" if prose else ", 'data-patch'"
     rows = db.connection.execute(
         "SELECT id, message_id, created_at, updated_at, type, data_json FROM chat_parts"
         f" WHERE message_id IN ({marks})"
-        f" AND (type LIKE 'tool-%' OR type = 'dynamic-tool'{more})"
+        f" AND (type LIKE 'tool-%' OR type IN ('dynamic-tool'{more}))"
         ' ORDER BY message_id, "index", id',
         {str(place): value for place, value in enumerate(message_ids, 1)},
     )

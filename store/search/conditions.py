@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from store.conversation.outcomes import Outcome, outcome
+from store.conversation.outcomes import outcome_of
 from store.conversation.touched import SHELLS, is_absolute, plain_name, resolved, touched
 from store.language.matching import TermMatcher
 from store.language.query import Condition, Filter, Query
@@ -158,14 +158,6 @@ def _call_test(data: Mapping[str, Any], workspace: str | None, wanted: Filter) -
     if not isinstance(kind, str) or not is_call(kind):
         return False
     return outcome_of(data).status == {"error": "failed"}.get(str(wanted.value), wanted.value)
-
-
-def outcome_of(data: Mapping[str, Any]) -> Outcome:
-    """Return how a call ended."""
-    output = data.get("errorText") or data.get("output")
-    if isinstance(output, list) and output and isinstance(output[0], dict):
-        output = output[0].get("text")
-    return outcome(data, output[:4000] if isinstance(output, str) else "")
 
 
 def files_of(data: Mapping[str, Any], workspace: str | None) -> Iterator[str]:

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from store.conversation.outcomes import outcome_of
 from store.engine.database import Database
 from store.errors import StoreError
 from store.language.matching import Folded, TermMatcher, index_needle
 from store.language.query import Query
 from store.queries.list_keys import LAST_SECOND
 from store.queries.listing import ListRow, rowids_of, rows_of
-from store.search.conditions import Conditions, conditions_of, outcome_of
+from store.search.conditions import Conditions, conditions_of
 from store.search.excerpts import excerpt
 from store.search.hits import (
     FACETS,

@@ -197,6 +197,11 @@ def test_aider_says_what_it_edited_and_read() -> None:
     ]  # fmt: skip
 
 
+def test_opencode_lists_what_differs_after_a_step() -> None:
+    listed = {"type": "data-patch", "data": {"hash": "1", "files": ["/p/a", 3, "", "/p/b"]}}
+    assert facts(listed) == [("/p/a", "change", None), ("/p/b", "change", None)]
+
+
 @pytest.mark.parametrize(
     "data",
     [

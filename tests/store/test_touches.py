@@ -111,7 +111,11 @@ def test_the_hub_reads_edits_and_runs(samples: Database) -> None:
         if decoded(metadata)["source"]["kind"] == "hub"
     ]  # fmt: skip
     file = "timetable/summer.csv"
-    assert ([(file, 1, 0, 0, NO_LINES, 0)], [("make check", "failed", 2)]) in found
+    # Two files are in its list of what differs after a step, and no call changed them.
+    assert (
+        [(file, 1, 0, 0, None, 0), ("timetable/übersicht.md", 0, 0, 0, None, 0)],
+        [("make check", "failed", 2)],
+    ) in found
     assert ([(file, 0, 1, 0, (1, 1), 0)], [("make check", "pending", None)]) in found
 
 
@@ -166,6 +170,17 @@ def test_hidden_and_copied_calls_are_marked(talk: Talk) -> None:
     marks = [(use.text, use.call.place.turn, use.call.place.hidden, use.call.place.copied)
              for use in found.commands]
     assert marks == [("ls", 1, False, True), ("pwd", 1, True, False), ("id", 2, False, False)]
+
+
+def test_a_listed_change_counts_where_no_call_made_it(talk: Talk) -> None:
+    talk.message("user", text("One"))
+    listed = {"type": "data-patch", "data": {"hash": "h", "files": [
+        "/home/x/api/a", "/home/x/api/b", "/home/x/api/c", "/home/x/api/b"]}}
+    refused = edit("c", state="output-denied", output=None)
+    talk.message("assistant", edit("a"), bash("make format", ""), refused, listed)
+    files = touches(talk.db, talk.session_id).files.values()
+    counts = {row.shown: (row.count("edit"), row.count("change"), row.changes) for row in files}
+    assert counts == {"a": (1, 0, 1), "c": (0, 1, 1), "b": (0, 1, 1)}
 
 
 def test_all_edits_of_a_file_as_diffs_in_order(talk: Talk) -> None:

@@ -14,9 +14,10 @@ writes are not known. Calls of subagents are not included: each is a session of 
 failed, were denied or have no result do not count as edits.
 
 --files --json prints {"session", "view", "files": [{"path": resolved, "shown": from the session's
-folder on, "reads", "writes", "edits", "moves", "deletes", "added", "removed", "lines_known": false
-if the lines of an edit are not recorded, "not_done": calls that did nothing, "last_at", "calls":
-[{"kind": "read"|"write"|"edit"|"move"|"delete", "path": as written, "moved_to", "added",
+folder on, "reads", "writes", "edits", "moves", "deletes", "changes": in the agent's list of what
+differs after a step, but by no call, "added", "removed", "lines_known": false if the lines of an
+edit are not recorded, "not_done": calls that did nothing, "last_at", "calls":
+[{"kind": "read"|"write"|"edit"|"move"|"delete"|"change", "path": as written, "moved_to", "added",
 "removed", "message_id", "part_id", "turn", "at", "tool", "status", "hidden", "copied"}, ...]},
 ...], "left_out": calls outside of the view}. --commands --json prints {"session", "view",
 "commands": [{"command", "folder", "by": "agent"|"user", "exit_code", "duration_ms", "word",

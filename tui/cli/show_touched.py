@@ -152,7 +152,8 @@ def _call_json(call: Call) -> dict[str, Any]:
 
 def _file_json(row: FileRow) -> dict[str, Any]:
     plus, minus = row.lines
-    kinds = {f"{kind}s": row.count(kind) for kind in ("read", "write", "edit", "move", "delete")}
+    names = ("read", "write", "edit", "move", "delete", "change")
+    kinds = {f"{kind}s": row.count(kind) for kind in names}
     return {
         "path": row.key, "shown": row.shown, **kinds, "added": plus, "removed": minus,
         "lines_known": row.lines_known, "not_done": len(row.uses) - sum(

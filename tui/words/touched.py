@@ -13,6 +13,7 @@ _ENDS = (
     (("failed",), "failed"), (("denied",), "denied"), (("interrupted",), "interrupted"),
     (("pending", "waiting", "running"), "without a result"),
 )
+_OTHER_CHANGES = (("move", "moved"), ("delete", "deleted"), ("change", "changed"))
 
 
 def changed_words(row: FileRow) -> str:
@@ -23,7 +24,7 @@ def changed_words(row: FileRow) -> str:
         words.append("written" if writes == 1 else f"written {writes}×")
     if edits:
         words.append(count_of(edits, "edit"))
-    words += [word for kind, word in (("move", "moved"), ("delete", "deleted")) if row.count(kind)]
+    words += [word for kind, word in _OTHER_CHANGES if row.count(kind)]
     return ", ".join(words)
 
 
@@ -60,6 +61,7 @@ def files_words(rows: Collection[FileRow]) -> tuple[str, str]:
         (sum(bool(row.count("write")) for row in rows), "written"),
         (sum(bool(row.count("move")) for row in rows), "moved"),
         (sum(bool(row.count("delete")) for row in rows), "deleted"),
+        (sum(bool(row.count("change")) for row in rows), "changed by a command"),
         (sum(bool(row.count("read")) for row in rows), "read"),
     ]
     return count_of(len(rows), "file"), _listed(counts)
