@@ -53,7 +53,12 @@ class Conditions:
     def parts(self) -> bool:
         """Whether parts are searched; a search by filters of sessions alone finds sessions."""
         asked = self.terms or self.roles or self.tools or self.calls or self.hidden
-        return bool(asked or len(self.places) < len(PLACES)) and self.places != {"title"}
+        return bool(asked or self.limited) and self.places != {"title"}
+
+    @property
+    def limited(self) -> bool:
+        """Whether only some places are searched."""
+        return len(self.places) < len(PLACES)
 
     def in_time(self, at: int) -> bool:
         """Return whether a hit of this time is wanted."""

@@ -8,9 +8,9 @@ left out. The hits of a message are
 - the eligible part in which most terms match (the first of them), if every term matches in
   some eligible part of the message.
 
-A search without words finds every eligible part; a search with nothing but filters on sessions
-finds the sessions. Messages that a rewind hid, and those cancelled before they were sent, are
-found with ``is:hidden`` alone.
+A search without words finds every eligible part that has text or is a call; a search with nothing
+but filters on sessions finds the sessions, also those without a title. Messages that a rewind hid,
+and those cancelled before they were sent, are found with ``is:hidden`` alone.
 
 Forks carry the messages of their parent. A copy is left out where what it was copied from is a
 hit itself, so that a text is found once, in the session that said it first. It is found in the
@@ -292,6 +292,8 @@ class Verifier:
     def _title(self, session_id: str, title: str | None) -> list[Found]:
         session = self.sessions[session_id]
         if title is None or not self._asks.titles or not self._asks.in_time(session.created_at):
+            return []
+        if not title and (self._asks.terms or self._asks.limited):
             return []
         folded = Folded(title)
         if not all(each.found(folded) for each in self._asks.terms) or any(

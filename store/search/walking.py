@@ -41,11 +41,11 @@ def from_index(
     """
     covered = index.coverage()
     changed = _changed(db, index, NEWEST if before is None else before.created_at)
-    stale = {each.message_id for each in changed}
+    stale = {(each.session_id, each.message_id) for each in changed}
     since = -(2**63) if covered.whole else covered.since
     named = (
         each for each in index.candidates(texts, before=before and before.created_at)
-        if each.created_at > since and (each.message_id is None or each.message_id not in stale)
+        if each.created_at > since and (each.session_id, each.message_id) not in stale
     )
     yield from heapq.merge(
         named, (each for each in changed if each.created_at > since),
@@ -57,17 +57,24 @@ def from_index(
 
 
 def _changed(db: Database, index: Index, newest: int) -> list[Candidate]:
+    """Return the messages that changed since the index was written, and their sessions' titles."""
     ids = index.changed(db)
-    found = []
+    messages, titles = [], {}
     for start in range(0, len(ids), _IDS_PER_QUERY):
         some = ids[start : start + _IDS_PER_QUERY]
-        rows = db.connection.execute(
-            "SELECT m.session_id, m.id, m.created_at FROM chat_messages m"
-            f" WHERE m.id IN ({','.join('?' * len(some))})", some,
-        )
-        found += [Candidate(text(row[0]) or "", text(row[1]) or "", number(row[2])) for row in rows]
-    return sorted((each for each in found if each.created_at <= newest),
-                  key=lambda each: -each.created_at)
+        for session_id, message_id, created_at, session_created_at in db.connection.execute(
+            "SELECT m.session_id, m.id, m.created_at, s.created_at FROM chat_messages m"
+            f" JOIN chat_sessions s ON s.id = m.session_id WHERE m.id IN ({_marks(some)})", some,
+        ).fetchall():
+            name = text(session_id) or ""
+            messages.append(Candidate(name, text(message_id) or "", number(created_at)))
+            titles[name] = Candidate(name, None, number(session_created_at))
+    found = [each for each in (*messages, *titles.values()) if each.created_at <= newest]
+    return sorted(found, key=lambda each: -each.created_at)
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ",".join("?" * len(values))
 
 
 def scan(

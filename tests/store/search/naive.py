@@ -214,7 +214,7 @@ def _copied(
     one: _Message, messages: dict[str, _Message], hits: dict[str, list[int]], archived: set[str]
 ) -> bool:
     original = one.metadata.get("inherited_from")
-    while original is not None:
+    while original in messages:
         parent = messages[original]
         if hits[parent.id] and (parent.session not in archived or one.session in archived):
             return True
@@ -226,6 +226,8 @@ def _is_title_hit(title: str | None, asked: Asked) -> bool:
     if title is None or asked.role or asked.tool or asked.hidden or asked.failed:
         return False
     if asked.places and "title" not in asked.places:
+        return False
+    if not title and (asked.terms or asked.places):
         return False
     return asked.terms_in(title) == asked.terms and not any(
         holds(title, word) for word in asked.without)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import shutil
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,11 @@ import pytest
 from store.engine.database import Database, open_database
 from store.language.query import parse
 from store.search.hits import Hit, Update
+from store.search.index import building
+from store.search.index.building import Indexer
+from store.search.index.reading import Index, open_index
 from store.search.running import Request, Run, sessions_with_hits
+from tests.store.making import add_message, add_part, add_session
 from tests.store.search import naive
 from tests.store.search.naive import WORDS, Asked
 
@@ -24,12 +30,32 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return naive.fill(path, request.param)
 
 
-def last(db: Database, text: str, **more: object) -> Update:
+@pytest.fixture(scope="module")
+def indexed(store: Path) -> Iterator[Index]:
+    """The index of the store, complete."""
+    yield from built(store)
+
+
+def built(store: Path, steps: int = 10_000) -> Iterator[Index]:
+    """Yield the index of a store after so many steps of its indexer, or all."""
+    indexer = Indexer(store)
+    for _ in range(steps):
+        indexer.look()
+        if not indexer.step() and indexer.idle:
+            break
+    indexer.close()
+    index = open_index(store)
+    assert index is not None
+    yield index
+    index.close()
+
+
+def last(db: Database, text: str, index: Index | None = None, **more: object) -> Update:
     """Return the last update of a search."""
     query = parse(text, now=10**12)
     assert not query.problems, query.problems
-    updates = [one for one in Run(db, Request(query, **more), None).steps()  # type: ignore[arg-type]
-               if one is not None]
+    request = Request(query, **more)  # type: ignore[arg-type]
+    updates = [one for one in Run(db, request, index).steps() if one is not None]
     assert updates[-1].done and not any(one.done for one in updates[:-1])
     return updates[-1]
 
@@ -58,12 +84,13 @@ def asked(seed: int) -> Iterator[Asked]:
         )
 
 
-def test_finds_what_a_naive_search_finds(store: Path) -> None:
+def finds_all(store: Path, index: Index | None, seed: int) -> None:
+    """Compare a search with the naive one, for many queries."""
     db = open_database(store, write=False)
-    for one in asked(1):
+    for one in asked(seed):
         if not one.text:
             continue
-        found = last(db, one.text, limit=1000)
+        found = last(db, one.text, index, limit=1000)
         expected, archived = naive.search(store, one)
         assert keys(found.page.in_order) == expected, one
         assert found.counts.hits == len(expected), one
@@ -72,16 +99,67 @@ def test_finds_what_a_naive_search_finds(store: Path) -> None:
     db.close()
 
 
+def test_finds_what_a_naive_search_finds(store: Path) -> None:
+    finds_all(store, None, 1)
+
+
+def test_finds_the_same_with_an_index(store: Path, indexed: Index) -> None:
+    assert indexed.coverage().whole
+    finds_all(store, indexed, 1)
+
+
+def test_finds_the_same_with_a_stale_index(store: Path, tmp_path: Path) -> None:
+    """Rows that are deleted, hidden, written anew and added after the index was built."""
+    path = tmp_path / "store.db"
+    shutil.copy(store, path)
+    for index in built(path):
+        connection = sqlite3.connect(path)
+        connection.execute("PRAGMA foreign_keys = ON")
+        hidden = "json_set(metadata_json, '$.hidden_at', 9)"
+        connection.execute(f"UPDATE chat_messages SET metadata_json = {hidden} WHERE id LIKE '%m1'")
+        connection.execute("DELETE FROM chat_messages WHERE id LIKE '%m2'")
+        text = '{"type": "text", "text": "retry 期 x"}'
+        connection.execute(
+            "UPDATE chat_parts SET type = 'text', data_json = ? WHERE id LIKE '%m3_p0'", (text,))
+        add_session(connection, "ses_new", at=60, metadata={"title": "retry loop"})
+        add_message(connection, "ses_new", "ses_new_m0", 61, role="assistant")
+        add_part(connection, "ses_new", "ses_new_m0", "new", 0,
+                 data={"type": "text", "text": "uber loop ERROR"})
+        for (name,) in connection.execute("SELECT id FROM chat_sessions").fetchall():
+            connection.execute(
+                "INSERT INTO changes(session_id, changed_at) VALUES (?, 0)", (name,))
+        connection.commit()
+        connection.close()
+        finds_all(path, index, 2)
+
+
+def test_finds_the_same_with_an_index_that_is_half_made(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "FIRST_DOCUMENTS", 4)
+    monkeypatch.setattr(building, "BLOCK_CHARACTERS", 60)
+    path = tmp_path / "store.db"
+    shutil.copy(store, path)
+    for steps in (1, 2):
+        for index in built(path, steps):
+            finds_all(path, index, 3)
+
+
+@pytest.mark.parametrize("with_index", [False, True])
 @pytest.mark.parametrize("order", ["newest", "best"])
 @pytest.mark.parametrize("text", ["retry", "x", "in:prompt,output,text", "retry loop", "期"])
-def test_pages_are_one_big_page(store: Path, text: str, order: str) -> None:
+def test_pages_are_one_big_page(
+    store: Path, indexed: Index, text: str, order: str, with_index: bool
+) -> None:
+    index = indexed if with_index else None
     db = open_database(store, write=False)
-    whole = keys(last(db, text, limit=1000, order=order).page.in_order)
+    whole = keys(last(db, text, index, limit=1000, order=order).page.in_order)
     for limit in (1, 2, 3, 7):
         pages: list[naive.Key] = []
         cursor: str | None = None
         for _ in range(len(whole) + 1):
-            page = last(db, text, limit=limit, order=order, cursor=cursor, counting=False).page
+            page = last(db, text, index, limit=limit, order=order, cursor=cursor,
+                        counting=False).page
             assert len(page.hits) <= limit
             pages += keys(page.in_order)
             cursor = page.cursor
