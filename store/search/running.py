@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from store.conversation.outcomes import outcome_of
 from store.engine.database import Database
@@ -31,11 +32,13 @@ from store.search.hits import (
     Update,
     order_of,
 )
-from store.search.index.reading import Candidate, Index
+from store.search.index.reading import Candidate, Index, IndexUnusable, open_index
 from store.search.text import Section, Where, is_call, tool_of
 from store.search.verifying import Found, Verifier, WantedSessions
 from store.search.walking import NEWEST, batches, from_index, scan
 from store.system.clock import system_clock
+
+T = TypeVar("T")
 
 PAGE = 50
 """Hits on a page."""
@@ -473,6 +476,25 @@ def _candidates(
 def _asks_for_archived(query: Query) -> bool:
     return any(one.field == "is" and one.value == "archived" and not one.negated
                for one in query.filters)
+
+
+def with_index(
+    path: Path, begin: Callable[[Index | None], Iterator[T | None]]
+) -> Iterator[T | None]:
+    """Yield what a search yields with a store's index; without it where that is unusable.
+
+    Args:
+        path: The store's file.
+        begin: Begins the search with an index, or with None.
+    """
+    index = open_index(path)
+    try:
+        yield from begin(index)
+    except IndexUnusable:
+        yield from begin(None)
+    finally:
+        if index is not None:
+            index.close()
 
 
 def sessions_with_hits(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -14,7 +14,7 @@ from store.engine.database import Database
 from store.engine.transactions import for_user
 from store.language.query import Query
 from store.search.hits import Order, Update
-from store.search.index.reading import Index, open_index
+from store.search.index.reading import Index, IndexUnusable, open_index
 from store.search.running import PAGE, SCAN_S, Request, Run, sessions_with_hits
 
 __all__ = ["PAGE", "Request", "Searcher"]
@@ -129,18 +129,20 @@ class Searcher:
         async with self._running:
             await self._renew()
             steps = self._begun(begin)
-            while self._current is mine and not self._closed:
-                try:
+            try:
+                while self._current is mine and not self._closed:
                     step = await self._thread.run(lambda: next(steps, _END))
-                except sqlite3.Error as error:
-                    if self._current is not mine or self._closed:
+                    if isinstance(step, _End):
                         return
+                    if step is not None and self._current is mine:
+                        yield step
+                    await asyncio.sleep(_PAUSE_S)
+            except sqlite3.Error as error:
+                if self._current is mine and not self._closed:
                     raise for_user(error, self.path) from error
-                if isinstance(step, _End):
-                    return
-                if step is not None and self._current is mine:
-                    yield step
-                await asyncio.sleep(_PAUSE_S)
+            finally:
+                # What the index reads is released where it was begun.
+                await self._thread.run(steps.close)
 
     async def _renew(self) -> None:
         """Open the file again where that is needed to see what others wrote to it."""
@@ -151,10 +153,16 @@ class Searcher:
 
     def _begun(
         self, begin: Callable[[Database, Index | None], Iterator[T | None]]
-    ) -> Iterator[T | None]:
+    ) -> Generator[T | None, None, None]:
+        """Run a search with the index, or without it where it turns out to be damaged."""
         if self._index is None:
             self._index = open_index(self.path)
-        yield from begin(self._thread.database, self._index)
+        try:
+            yield from begin(self._thread.database, self._index)
+        except IndexUnusable:
+            # Its own process makes a new one.
+            self._close_index()
+            yield from begin(self._thread.database, None)
 
     async def close(self) -> None:
         """End the search that runs, and close the connection."""
@@ -170,6 +178,7 @@ class Searcher:
     def _close_index(self) -> None:
         if self._index is not None:
             self._index.close()
+            self._index = None
 
     async def __aenter__(self) -> Self:
         """Return the searcher."""

@@ -36,8 +36,7 @@ from store.errors import NotFound, StoreError
 from store.language.query import Query, parse
 from store.queries.listing import ListRow
 from store.search.hits import Excerpt, Hit, Order, SessionHits, Update
-from store.search.index.reading import open_index
-from store.search.running import PAGE, Request, Run, read_cursor
+from store.search.running import PAGE, Request, Run, read_cursor, with_index
 from store.system.clock import system_clock
 from store.system.streams import Painted
 from tui.cli.output import Printer, UsageError, home_path, local_time, note, print_json
@@ -133,14 +132,9 @@ def _refuse_problems(query: Query) -> None:
 
 def _found(database: Database, request: Request) -> Update:
     """Return the last update of a search."""
-    index = open_index(database.path)
     last: Update | None = None
-    try:
-        for update in Run(database, request, index).steps():
-            last = update or last
-    finally:
-        if index is not None:
-            index.close()
+    for update in with_index(database.path, lambda index: Run(database, request, index).steps()):
+        last = update or last
     assert last is not None
     return last
 

@@ -13,6 +13,8 @@ from store.errors import StoreError
 from store.language.query import Query, parse
 from store.search import running
 from store.search.hits import Update
+from store.search.index.building import Indexer
+from store.search.index.sidecar import index_path
 from store.search.searching import Searcher
 from tests.hostile import CORPUS
 from tests.store.making import add_message, add_part, add_session, contract, own
@@ -189,3 +191,29 @@ async def test_rows_of_any_kind_do_no_harm(tmp_path: Path) -> None:
         assert {hit.index for hit in last.page.hits} == {0, 2, 5, 8, 10}
         for words in ("tool:x", "is:error", "file:x", "role:user", "-needle in:text"):
             assert (await all_of(searcher.search(ask(words))))[-1].done
+
+
+@pytest.mark.parametrize("damage", ["cut", "garbage", "gone"])
+async def test_a_damaged_index_does_no_harm(store: Path, damage: str) -> None:
+    indexer = Indexer(store)
+    while indexer.step() or not indexer.idle:
+        indexer.look()
+    indexer.close()
+    path = index_path(store)
+    async with await Searcher.open(store) as searcher:
+        last = (await all_of(searcher.search(ask("needle"))))[-1]
+        assert last.coverage.indexed
+        size = path.stat().st_size
+        if damage == "gone":
+            path.unlink()
+        else:
+            with path.open("r+b") as file:
+                if damage == "cut":
+                    file.truncate(size // 2)
+                else:
+                    file.seek(4096)
+                    file.write(b"x" * (size - 4096))
+        for words in ("needle", "needle 7"):
+            assert (await all_of(searcher.search(ask(words))))[-1].counts.hits > 0
+    async with await Searcher.open(store) as searcher:
+        assert (await all_of(searcher.search(ask("needle"))))[-1].counts.hits == 300
