@@ -41,7 +41,7 @@ async def test_groups_threads_and_facts(tmp_path: Path) -> None:
         drawn = lines(pane)
         assert drawn[1].split() == ["/w/api", "3", "sessions"]
         assert drawn[2].split() == ["▌○", "Retry", "loop", "5m"]
-        assert drawn[3].split()[:3] == ["▌", "claude", "·"]
+        assert drawn[3].split()[:2] == ["▌", "claude"] and "…" not in drawn[3]
         assert drawn[4].split() == ["├─↱", "fork", "of", "it", "2m"]
         assert drawn[6].split() == ["└─↳", "explore", "3m"]
         assert drawn[7].split()[0] == "subagent"

@@ -10,6 +10,7 @@ from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line
 from tui.kit.paint import blank, paint_of, strip_of
 from tui.kit.text import cells
+from tui.sessions.facts import Variety
 from tui.sessions.first_page import FirstPage
 from tui.sessions.painter import Entry, RowPainter, row_height
 from tui.state.layout import arrange
@@ -42,6 +43,9 @@ class FirstScreen(Screen[None]):
         self._library = library
         self._state = state
         self._page = page
+        variety = Variety()
+        variety.add(page.rows.values())
+        self._differing = variety.differing
         self._now = library.clock()
 
     def render_line(self, y: int) -> Strip:
@@ -81,7 +85,8 @@ class FirstScreen(Screen[None]):
         page, height = self._page, self.size.height - ABOVE - BELOW
         tall = row_height(width, height)
         painter = RowPainter(
-            width, tall, paint_of(self.app), glyphs(), page.query, focused=True, now=self._now)
+            width, tall, paint_of(self.app), glyphs(), page.query, focused=True, now=self._now,
+            differing=self._differing)
         # As far down as the selection needs.
         cursor = page.cursor or 0
         line = y + max(0, page.model.top(cursor, tall) + tall - height)

@@ -16,17 +16,18 @@ from tui.kit.lines import Line, Run
 from tui.kit.paint import Paint, blank, strip_of
 from tui.kit.text import cells, fit, fit_path, one_line
 from tui.sessions.columns import ONE_LINE_FROM, figures_of, shown_columns
+from tui.sessions.facts import facts_of
 from tui.sessions.model import GroupSpan, ListModel
-from tui.words.sessions import STATE_WORDS, age, folder, heading, model_name, short_kind
+from tui.words.sessions import STATE_WORDS, age, heading
 
 GUTTER = 3
 """Columns of the bar, the state's glyph and a space."""
 TALL_FROM = 14
 """From this height of the list on a row has two lines."""
 
-LEAST_ORIGIN = 5
-"""Columns below which the origin is left out beside a state's word."""
-ORIGIN_COLUMNS = 26
+LEAST_FACTS = 5
+"""Columns below which facts are left out beside a state's word."""
+FACTS_COLUMNS = 26
 
 
 class Entry(NamedTuple):
@@ -75,6 +76,7 @@ class RowPainter(NamedTuple):
         height: Lines of a row, 1 or 2.
         focused: Whether the list has the focus.
         now: Epoch ms.
+        differing: Fields of the facts by which the sessions of the list differ.
     """
 
     width: int
@@ -84,6 +86,7 @@ class RowPainter(NamedTuple):
     query: ListQuery
     focused: bool
     now: int
+    differing: frozenset[str] = frozenset()
 
     def heading(self, span: GroupSpan, line: int) -> Strip:
         """Draw a line of a group's heading; its last line has the name."""
@@ -229,22 +232,11 @@ class RowPainter(NamedTuple):
         head.append(("  ", "text"))
         words, figures_width = self._word(row, entry), cells(self._figures(row, entry)[0])
         room = self.width - figures_width - 2 - sum(cells(text) for text, _ in (*head, *words))
-        if words and room < LEAST_ORIGIN:
-            return [*head, *words[:-1]]
-        origin = self._origin(row, room), "faint"
-        return [*head, *words, origin]
+        facts = self._told(row, room) if not words or room >= LEAST_FACTS else ""
+        return [*head, *words, (facts, "faint")] if facts else [*head, *words[:-1]]
 
-    def _origin(self, row: ListRow, room: int) -> str:
-        """Return folder, source and model of a session, with a shorter source on few cells."""
-        kind = "subagent" if row.lineage == "subagent" else one_line(row.source or row.agent, 60)
-        place = ""
-        if GROUPS[self.query.group].field != "workspace" and row.workspace:
-            place = folder(row.workspace).rstrip("/").rpartition("/")[2]
-        long, short = (
-            f" {self.glyphs.dot} ".join(filter(None, (place, name, model_name(row.model))))
-            for name in (kind, short_kind(kind))
-        )
-        return long if cells(long) <= room else fit(short, room)
+    def _told(self, row: ListRow, room: int) -> str:
+        return facts_of(row, self.differing, GROUPS[self.query.group], room)
 
     def _figures(self, row: ListRow, entry: Entry) -> Run:
         columns = shown_columns(self.width, self.height, SORTS[self.query.sort])
@@ -256,7 +248,10 @@ class RowPainter(NamedTuple):
             shown, ink = self._figures(row, entry)
             return [(f"{shown} ", ink), (f"{when:>4}", when_ink)]
         words = self._word(row, entry)
-        room = ORIGIN_COLUMNS - sum(cells(text) for text, _ in words)
-        origin = self._origin(row, max(0, room - 1))
-        return [*words, (origin + " " * (room - cells(origin)), "faint"),
+        room = FACTS_COLUMNS - sum(cells(text) for text, _ in words)
+        facts = self._told(row, max(0, room - 1))
+        if words and not facts:
+            dot, _ink = words.pop()
+            room += cells(dot)
+        return [*words, (facts + " " * (room - cells(facts)), "faint"),
                 self._figures(row, entry), (f"{when:>5}", when_ink)]

@@ -19,6 +19,7 @@ from tui.kit.jumping import coded
 from tui.kit.paint import blank, paint_of
 from tui.kit.scrollbar import ThinScrollBar
 from tui.sessions.empty import message
+from tui.sessions.facts import Variety
 from tui.sessions.first_page import FirstPage
 from tui.sessions.model import HEADING_LINES, ListModel
 from tui.sessions.painter import Entry, RowPainter, row_height
@@ -96,12 +97,28 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self._drawn: dict[tuple[int, int, int | None, Entry], tuple[ListRow, Strip]] = {}
         self._drawn_by: RowPainter | None = None
         self._requested: set[int] = set()
+        self._variety, self._variety_of = Variety(), self._list_asked_for()
         self._codes: Mapping[int, str] = {}
 
     def take_first_page(self, page: FirstPage) -> None:
         """Take what was read before the first paint."""
         self.model, self.list_query, self.cursor = page.model, page.query, page.cursor
         self.rows.update(page.rows)
+        self._variety_of = self._list_asked_for()
+        self._variety.add(page.rows.values())
+
+    def _list_asked_for(self) -> tuple[ListQuery, int | None]:
+        """Return what decides which sessions are listed: the query, and what a filter leaves."""
+        model = self.model
+        return self.list_query, model.matched if model.matched < model.total else None
+
+    def _see(self) -> None:
+        """Note by which facts the sessions around those on the screen differ."""
+        asked_for = self._list_asked_for()
+        if asked_for != self._variety_of:
+            self._variety, self._variety_of = Variety(), asked_for
+        seen = (self.rows.get(rowid) for rowid in self.seen_rowids(PREFETCH))
+        self._variety.add(row for row in seen if row is not None)
 
     def show(self, model: ListModel, query: ListQuery, selected: int | None) -> None:
         """Show another arrangement, with the selection on the same session.
@@ -122,6 +139,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         self._measure()
         self._restore_line(was)
         self._read_ahead()
+        self._see()
         self.refresh()
         if self.selected != before:
             self.post_message(self.Moved(self.selected))
@@ -137,6 +155,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         while len(self.rows) > CACHED_ROWS:
             self.rows.popitem(last=False)
         if changed:
+            self._see()
             self.refresh()
 
     def rows_changed(self, rowids: Iterable[int]) -> None:
@@ -367,7 +386,7 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         moment = self._clock() // DRAWN_FOR_MS * DRAWN_FOR_MS
         painter = RowPainter(
             self.size.width, self.row_height, paint_of(self.app), glyphs(), self.list_query,
-            self._has_focus(), moment,
+            self._has_focus(), moment, self._variety.differing,
         )
         if painter != self._drawn_by or len(self._drawn) > CACHED_ROWS:
             self._drawn_by = painter
