@@ -47,6 +47,8 @@ def test_the_heading_and_what_all_share_are_left_out() -> None:
     variety.add([row(), row(branch=None, model="claude-sonnet-4-5-20250929")])
     assert variety.differing == frozenset()
     variety.add([row(source="codex", branch="main")])
+    assert variety.differing == {"source"}
+    variety.add([row(branch="docs")])
     assert variety.differing == {"source", "branch"}
 
 

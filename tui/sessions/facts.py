@@ -16,6 +16,8 @@ from tui.kit.text import cells, fit, one_line
 from tui.words.sessions import folder, model_name, short_kind
 
 MOST_CELLS = 60
+USUAL_BRANCHES = ("main", "master")
+"""Branches that are not shown: most sessions are on one of them."""
 
 
 class Fact(NamedTuple):
@@ -37,7 +39,7 @@ def _place(row: ListRow) -> str:
 
 
 def _branch(row: ListRow) -> str:
-    return one_line(row.branch or "", MOST_CELLS)
+    return "" if row.branch in USUAL_BRANCHES else one_line(row.branch or "", MOST_CELLS)
 
 
 def _source(row: ListRow) -> str:
