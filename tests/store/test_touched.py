@@ -5,8 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from store.conversation.touched import Touched, edit_blocks, resolved, touched
+from store.conversation.touched import (
+    DELETERS,
+    EDITORS,
+    MOVERS,
+    PATHS,
+    READERS,
+    SHELLS,
+    WRITERS,
+    Touched,
+    edit_blocks,
+    resolved,
+    touched,
+)
 from store.text.diffs import as_text, between, files_in, from_unified, tally
 
 Facts = list[tuple[str, str, tuple[int, int] | None]]
@@ -291,3 +305,41 @@ def test_a_megabyte_is_read_in_no_time_that_grows() -> None:
     assert found(part("Bash", {"command": body})).command == body
     assert facts(part("Read", {"file_path": body})) == [(body, "read", None)]
     assert list(edit_blocks("<<<<<<< SEARCH\n" * 20_000)) == []
+
+
+TOOLS = sorted(SHELLS | READERS | EDITORS | WRITERS | MOVERS | DELETERS | {"Task", "data"})
+NAMES = st.sampled_from([
+    *PATHS, "command", "cmd", "input", "patch", "edits", "old_string", "new_string", "content",
+    "structuredPatch", "lines", "oldStart", "files", "fileEdits", "diff", "filediff", "additions",
+    "deletions", "diffStat", "workdir", "cwd", "source", "type", "moved_to", "paths", "change",
+])  # fmt: skip
+TEXTS = st.one_of(
+    st.text(max_size=20),
+    st.sampled_from([PATCH, "@@ -1,2 +1,2 @@\n-a\n+b", "--- a/x\n+++ b/y\n@@ -9 @@\n+", "cd '", "/",
+                     "*** Begin Patch\n*** Update File: a\n@@ -99999999999 +1\n", "\ud800", "~"]),
+)  # fmt: skip
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXTS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner, max_size=6),
+    max_leaves=12,
+)
+
+
+@given(tool=st.sampled_from(TOOLS), given_=VALUES, structured=VALUES, output=VALUES, own=VALUES)
+@settings(max_examples=100, deadline=None)
+def test_any_values_are_read(
+    tool: str, given_: object, structured: object, output: object, own: object
+) -> None:
+    details = {"structured": structured, "duration_ms": own, "exit_code": own, "status": own}
+    data = {
+        "type": f"tool-{tool}", "input": given_, "output": output,
+        "resultProviderMetadata": {"backscroll": details},
+    }  # fmt: skip
+    for each in (data, {"type": "data-event", "data": given_}, {"type": "data-patch", "data": own}):
+        found = touched(each)
+        for file in found.files if found is not None else ():
+            plus, minus = file.counts() or (0, 0)
+            assert file.path and plus >= 0 and minus >= 0
+            assert file.told is not None or (plus, minus) == tally(file.diff())
+            assert isinstance(resolved(file.path, "", "/p"), str)
+    assert all(file.path for file in edit_blocks(str(given_)))
