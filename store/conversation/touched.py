@@ -64,6 +64,7 @@ _KINDS: tuple[tuple[frozenset[str], Kind], ...] = (
     (READERS, "read"), (SEARCHES, "search"), (EDITORS, "edit"), (WRITERS, "write"),
     (DELETERS, "delete"), (MOVERS, "move"),
 )
+_KIND_OF: dict[str, Kind] = {name: kind for names, kind in _KINDS for name in names}
 _ACTIONS: dict[str, Kind] = {
     "view": "read", "read": "read", "create": "write", "write": "write", "delete": "delete",
 }
@@ -163,7 +164,7 @@ def plain_name(name: str) -> str:
 
 def may_touch(plain: str) -> bool:
     """Return whether a tool with this plain name touches files or runs commands."""
-    return plain in SHELLS or any(plain in names for names, _kind in _KINDS)
+    return plain in SHELLS or plain in _KIND_OF
 
 
 # Commands
@@ -191,16 +192,16 @@ def joined_command(words: list[str]) -> str:
     return " ".join(words)
 
 
+_FOLDERS = ("workdir", "cwd", "working_directory")
+_SHELL_FOLDERS = (*_FOLDERS, "directory", "dir_path")
+
+
 def _folder(
     arguments: Mapping[str, Any], structured: Mapping[str, Any], command: str | None
 ) -> str:
-    names: tuple[str, ...] = ("workdir", "cwd", "working_directory")
-    if command is not None:
-        names += ("directory", "dir_path")
     for where in (arguments, structured):
-        for name in names:
-            value = where.get(name)
-            if isinstance(value, str) and value:
+        for name in _FOLDERS if command is None else _SHELL_FOLDERS:
+            if name in where and isinstance(value := where[name], str) and value:
                 return value.removeprefix("file://")
     return ""
 
@@ -212,10 +213,10 @@ def _files(
     plain: str, arguments: dict[str, Any], structured: dict[str, Any], command: str | None
 ) -> Iterator[FileTouch]:
     if plain in SHELLS:
-        told = list(_told_files(structured))
+        told = list(_told_files(structured)) if structured else []
         yield from told or _patched_in(command or "")
         return
-    kind = next(kind for names, kind in _KINDS if plain in names)
+    kind = _KIND_OF[plain]
     if kind == "edit":
         action = str(arguments.get("command") or arguments.get("action") or "").lower()
         kind = _ACTIONS.get(action, kind)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from store.conversation.outcomes import Outcome, tool_name
+from store.conversation.outcomes import Outcome
 from store.conversation.touched import (
     FileTouch,
     Touched,
@@ -347,14 +347,16 @@ def _parts(db: Database, message_ids: Sequence[str], *, prose: bool) -> Iterator
         ' ORDER BY message_id, "index", id',
         {str(place): value for place, value in enumerate(message_ids, 1)},
     )
+    wanted: dict[str, bool] = {}
     for part_id, message_id, at, updated_at, column, data_json in rows:
         kind = text(column) or ""
-        if kind.startswith("tool-") and not may_touch(plain_name(kind[5:])):
-            continue
-        data = decoded(text(data_json))
-        if kind == "dynamic-tool" and not may_touch(plain_name(tool_name(data))):
-            continue
-        yield _Part(part_id, message_id, number(at), number(updated_at), {**data, "type": kind})
+        if kind not in wanted:
+            tool = kind.startswith("tool-")
+            wanted[kind] = not tool or may_touch(plain_name(kind[5:]))
+        if wanted[kind]:
+            data = decoded(text(data_json))
+            data["type"] = kind
+            yield _Part(part_id, message_id, number(at), number(updated_at), data)
 
 
 def _typed(of: Places, place: Place, longest: int | None) -> Iterator[CommandUse]:
