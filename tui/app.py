@@ -179,7 +179,14 @@ class BackscrollApp(CommandApp):
         from tui.search.screen import SearchScreen
 
         model, tour = self._made_search()
-        self.push_screen(SearchScreen(model, tour, text))
+        open_one = next((one for one in self.screen_stack if isinstance(one, SearchScreen)), None)
+        if open_one is None:
+            self.push_screen(SearchScreen(model, tour, text))
+            return
+        while self.screen is not open_one:
+            self.pop_screen()
+        if text is not None:
+            open_one.ask(text)
 
     def _made_search(self) -> tuple[SearchModel, Tour]:
         if self._search is None:

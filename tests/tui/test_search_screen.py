@@ -139,7 +139,6 @@ async def test_a_find_in_the_transcript_comes_before_the_hits(store: Path) -> No
         assert run.transcript.session.id == TWO
 
 
-@pytest.mark.xfail(reason="fields of sessions are not yet searched by", strict=False)
 async def test_a_facet_narrows_by_the_text_of_the_query(store: Path) -> None:
     async with searching(store, *typed("retry"), "tab", "tab") as (run, screen):
         assert screen.facets.has_focus and screen.facets.line.link is not None
@@ -152,7 +151,6 @@ async def test_a_facet_narrows_by_the_text_of_the_query(store: Path) -> None:
         assert screen.query_line.value == "retry" and "Retry loop" in drawn(screen)
 
 
-@pytest.mark.xfail(reason="fields of sessions are not yet searched by", strict=False)
 async def test_filters_that_hide_all_are_named_and_taken_off(store: Path) -> None:
     async with searching(store, *typed("unusual agent:codex")) as (run, screen):
         assert "The filters hide every hit: agent:codex" in drawn(screen)
@@ -226,7 +224,6 @@ async def test_the_preview_shows_the_transcript_at_the_hit(store: Path) -> None:
         assert "hit 2 of 2" in shown and "Upload" in shown
 
 
-@pytest.mark.xfail(reason="fields of sessions are not yet searched by", strict=False)
 async def test_the_mouse_selects_opens_and_narrows(store: Path) -> None:
     async with searching(store, *typed("warning retry")) as (run, screen):
         lines = drawn(screen).split("\n")

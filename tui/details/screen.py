@@ -29,6 +29,8 @@ from tui.kit.lines import BLANK, Line
 from tui.kit.tabs import Tabs
 from tui.kit.text import one_line
 from tui.stacked import StackedScreen
+from tui.verbs.searching import search_everywhere
+from tui.words.searching import Wanted, text_query, value_query
 
 if TYPE_CHECKING:
     from store.store import Store
@@ -300,6 +302,16 @@ class DetailsScreen(StackedScreen):
     def offers(self, command: AnyCommand) -> bool:
         """Return whether a command works on the tab and line where the cursor is."""
         return command.available(self) is None
+
+    async def search_everywhere(self) -> None:
+        """Search all sessions for the selected text, or the file or command on the line."""
+        item, text = self._item, self.text_to_copy()
+        query = text_query(text)
+        if isinstance(item, FileRow):
+            query = value_query("path", item.key)
+        elif item is not None:
+            query = value_query("command", item.text)
+        await search_everywhere(self, [Wanted("line", text, query)] if query else [])
 
     def on_line_view_cursor_moved(self, message: LineView.CursorMoved) -> None:
         """Show the turn under the cursor."""

@@ -11,10 +11,13 @@ from tui.inspector.subject import Subject
 from tui.kit import clipboard, external
 from tui.kit.line_view import LineView
 from tui.kit.lines import Value
+from tui.verbs.searching import search_everywhere
+from tui.words.searching import Wanted, value_query, wanted_of_part
 
 if TYPE_CHECKING:
     from textual.app import App
     from textual.screen import Screen
+    from textual.widget import Widget
 
     from store.store import Store
 
@@ -54,6 +57,18 @@ class CopyActions:
     def value_here(self) -> Value | None:
         """The value on the cursor's line."""
         return self._pane.view.line.value
+
+    async def search_everywhere(self, owner: Widget) -> None:
+        """Search all sessions for the selected text, the value on the line, or the call."""
+        value, subject = self.value_here, self._pane.subject
+        wanted = []
+        if value is not None:
+            text = value.read()
+            query = value_query(value.path or value.name, text)
+            wanted = [Wanted(value.name, text, query)] if query else []
+        if not wanted and subject is not None:
+            wanted = wanted_of_part({"type": subject.type, **subject.data})
+        await search_everywhere(owner, wanted)
 
     @property
     def value(self) -> Value | None:

@@ -168,6 +168,11 @@ class InspectorPane(CommandPane, Vertical):
         """Wait until what was asked for is shown."""
         await self._latest.settled()
 
+    async def search_everywhere(self) -> None:
+        """Search all sessions for the selected text, or what the part or its line has."""
+        await self.settled()
+        await self.copying.search_everywhere(self)
+
     def show_nothing(self, text: str) -> None:
         """Show a line in place of a part."""
         self._latest.drop()

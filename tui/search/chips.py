@@ -40,8 +40,11 @@ class FacetChips(Widget, can_focus=True):
 
     def show(self, chips: list[tuple[Run, Link | None]]) -> None:
         """Show values, and names between them, from the left."""
+        link = self.link
         self._chips = chips
-        self.at = max(0, min(self.at, len(self._places()) - 1))
+        places = self._places()
+        found = next((number for number, place in enumerate(places) if place[2] == link), self.at)
+        self.at = max(0, min(found, len(places) - 1))
         self.refresh()
 
     def _places(self) -> list[tuple[int, int, Link]]:

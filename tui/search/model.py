@@ -33,6 +33,7 @@ class SearchModel:
     """The search of a store.
 
     Attributes:
+        library: The store.
         text: The query, as it was typed.
         query: What it asks for.
         order: Of the hits.
@@ -60,7 +61,7 @@ class SearchModel:
             report: Shows an error that is no mistake of the query.
             helpers: Whether runs that agents started for themselves are searched.
         """
-        self._library, self._start, self._report = library, start, report
+        self.library, self._start, self._report = library, start, report
         self._helpers = helpers
         self.keeper = SearchKeeper(searches_path(library.path))
         self.text = ""
@@ -94,7 +95,7 @@ class SearchModel:
             return
         self.text = text
         before = self.query
-        self.query = parse(text, now=self._library.clock())
+        self.query = parse(text, now=self.library.clock())
         if (self.query.terms, self.query.filters) != (before.terms, before.filters):
             self._search()
         self.changed(False)
@@ -128,7 +129,7 @@ class SearchModel:
         self._page, self._further, self._cursor = [], {}, None
         self.counts, self.coverage = Counts(all_sessions=self.counts.all_sessions), Coverage()
         self.facets, self.marks = {}, None
-        self.results.show([], now=self._library.clock(), fresh=True)
+        self.results.show([], now=self.library.clock(), fresh=True)
         self.changed(True)
 
     # What is found
@@ -166,7 +167,7 @@ class SearchModel:
         self._show(fresh=fresh)
 
     def _show(self, *, fresh: bool = False) -> None:
-        self.results.show(self._together(), now=self._library.clock(), fresh=fresh)
+        self.results.show(self._together(), now=self.library.clock(), fresh=fresh)
         self.changed(fresh)
 
     def _together(self) -> list[SessionHits]:
@@ -217,7 +218,7 @@ class SearchModel:
         found = next((each for each in self.results.sessions if each.row.id == session_id), None)
         if found is None or not found.more:
             return
-        query = parse(f"{self.query.text} id:={session_id}", now=self._library.clock())
+        query = parse(f"{self.query.text} id:={session_id}", now=self.library.clock())
         sessions, _ = await self._read(query, None, limit=ALL_OF_A_SESSION, per_session=None)
         for session in sessions:
             self._add(session)
@@ -235,7 +236,7 @@ class SearchModel:
     ) -> tuple[list[SessionHits], str | None]:
         async with self._opening:
             if self._second is None:
-                self._second = await Searcher.open(self._library.path)
+                self._second = await Searcher.open(self.library.path)
         wanted: dict[str, Any] = {
             "per_session": HITS_OF_A_SESSION + 1, "helpers": self._helpers, **more}
         last: Update | None = None
@@ -248,7 +249,7 @@ class SearchModel:
     async def _first(self) -> Searcher:
         async with self._opening:
             if self._searcher is None:
-                self._searcher = await Searcher.open(self._library.path)
+                self._searcher = await Searcher.open(self.library.path)
             return self._searcher
 
     def detach(self) -> None:
@@ -259,7 +260,7 @@ class SearchModel:
         """Return whether the words of the query are found where its filters are left out."""
         query = self.query
         words = without(query, [each.span for each in query.filters])
-        fewer = parse(words, now=self._library.clock())
+        fewer = parse(words, now=self.library.clock())
         sessions, _ = await self._read(fewer, None, limit=1)
         return bool(sessions)
 

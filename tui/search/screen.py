@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
-from store.language.completion import Known, KnownValues
 from store.language.fields import FIELDS
 from store.language.query import without
 from tui.keys.footer import BottomLine, Hint
@@ -26,6 +25,7 @@ from tui.kit.line_view import LineView
 from tui.kit.lines import Line, Link, width_of
 from tui.kit.text import one_line
 from tui.query.line import QueryInput, QueryNotes
+from tui.query.values import StoreValues
 from tui.search.chips import FacetChips
 from tui.search.facets import MORE, RECENT, SAVED, Facet, chips, column, facets_of
 from tui.search.hits_view import HitsView
@@ -73,6 +73,19 @@ class FacetsView(LineView):
         if self.line.link is None:
             self.move_by(1)
 
+    def change(self, build: Callable[[int], Sequence[Line]]) -> None:
+        """Show other values; the cursor stays on its value where that is still there."""
+        link = self.line.link
+        self.show([Fixed(build)], stay=True)
+        if link is None or self.line.link == link:
+            return
+        places = range(self.stack.height(self.cells))
+        found = next((n for n in places if self.line_at(n).link == link), None)
+        if found is not None:
+            self.move_to(found)
+        else:
+            self.to_value()
+
 
 class SearchScreen(StackedScreen):
     """Shows a search; the model goes on without it."""
@@ -112,9 +125,11 @@ class SearchScreen(StackedScreen):
         self.chips = FacetChips()
         self.preview = Preview()
         self.notes = QueryNotes()
+        self._values = StoreValues(model.library)
         self.query_line = QueryInput(
-            self.notes, id="search-query", placeholder="search everything", known=self._known,
-            history=lambda: model.keeper.kept.recent, hits_below=True,
+            self.notes, id="search-query", placeholder="search everything",
+            known=lambda: self._values.known, history=lambda: model.keeper.kept.recent,
+            hits_below=True,
         )
         self._groups: list[tuple[str, list[Facet]]] = []
         self._opened: set[str] = set()
@@ -148,6 +163,7 @@ class SearchScreen(StackedScreen):
             self.query_line.value = self.model.text
             self.query_line.action_select_all()
         self.show_hints()
+        self.run_worker(self._values.read(), exit_on_error=False)
         self._changed(False)
         self.call_after_refresh(self.hits.reveal)
         self._preview_soon()
@@ -223,10 +239,10 @@ class SearchScreen(StackedScreen):
         model = self.model
         self._groups = facets_of(model.facets, model.query)
         kept, now = model.keeper.kept, self.host.library.clock()
-        self.facets.show([Fixed(partial(
+        self.facets.change(partial(
             column, self._groups, now=now, opened=self._opened, saved=kept.saved,
             recent=() if model.has_query else kept.recent[:RECENT_SHOWN], text=model.text,
-        ))], stay=True)
+        ))
         self.chips.show(chips(self._groups, now))
 
     def _show_nothing(self) -> None:
@@ -314,13 +330,6 @@ class SearchScreen(StackedScreen):
         event.stop()
         self.model.ask(event.value)
         self._open_hit()
-
-    def _known(self) -> KnownValues:
-        """Return the values that the hits have, for completion."""
-        return {
-            name: [Known(value, count_of(hits, "hit")) for value, hits in values.items() if value]
-            for name, values in self.model.facets.items()
-        }
 
     def ask(self, text: str) -> None:
         """Search for something else."""

@@ -44,6 +44,8 @@ from tui.transcript.shown_hit import ShownHit
 from tui.transcript.verbs import SessionVerbs
 from tui.transcript.view import TranscriptView
 from tui.verbs.doing import opened, still_opening
+from tui.verbs.searching import search_everywhere
+from tui.words.searching import wanted_of_part
 
 if TYPE_CHECKING:
     from store.store import Store
@@ -151,6 +153,12 @@ class TranscriptPane(CommandPane, Vertical):
     async def show_hit(self, hit: ShownHit) -> None:
         """Go to a hit of a search in the session that is shown."""
         await self.finder.show_hit(hit)
+
+    async def search_everywhere(self) -> None:
+        """Search all sessions for the selected text, or what the selected part has."""
+        shown = self.shown
+        item = shown.document.item(shown.cursor) if shown.has_parts else None
+        await search_everywhere(self, wanted_of_part(item.data) if item is not None else [])
 
     def show_nothing(self, text: str) -> None:
         """Show why there is no session."""
