@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
+
+import orjson
 
 from store.activity.judgement import live_activities
 from store.engine.database import Database
@@ -166,10 +168,10 @@ def rowid_of(db: Database, session_id: str) -> int | None:
     return None if row is None else int(row[0])
 
 
-def rowids_of(db: Database, session_ids: Sequence[str]) -> dict[str, int]:
+def rowids_of(db: Database, session_ids: Collection[str]) -> dict[str, int]:
     """Return the rowids of the sessions that are in the store, by id."""
-    marks = ",".join("?" * len(session_ids))
     rows = db.connection.execute(
-        f"SELECT id, rowid FROM chat_sessions WHERE id IN ({marks})", list(session_ids)
+        "SELECT s.id, s.rowid FROM json_each(?) j JOIN chat_sessions s ON s.id = j.value",
+        (orjson.dumps(list(session_ids)).decode(),),
     )
     return dict(rows.fetchall())

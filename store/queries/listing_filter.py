@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import orjson
 
@@ -62,6 +63,7 @@ class ListFilterTest:
         asks_for_parts: Whether sessions may also match by what is said in them: where words
             are looked for, and where fields ask for parts, such as ``tool:``.
         needs_parts: Whether no session matches by its title and fields alone.
+        of_parts: What a search of parts is asked for; ``allowed`` tests the rest.
     """
 
     def __init__(self, query: Query, *, fuzzy: bool = True) -> None:
@@ -75,6 +77,8 @@ class ListFilterTest:
         self.conditions = list_conditions(query)
         self.needs_parts = len(self.conditions) < len(query.conditions)
         self.asks_for_parts = self.needs_parts or any(not each.negated for each in query.terms)
+        self.of_parts = query if self.needs_parts else replace(query, filters=tuple(
+            each for condition in query.session_conditions for each in condition.filters))
         self._tests = [_term(each, fuzzy=fuzzy) for each in query.terms]
 
     def matching(self, db: Database, rowids: Sequence[int], now: int) -> set[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -103,7 +103,9 @@ class Searcher:
         ):
             yield update
 
-    async def sessions(self, query: Query, *, helpers: bool = True) -> AsyncIterator[set[str]]:
+    async def sessions(
+        self, query: Query, *, helpers: bool = True
+    ) -> AsyncGenerator[set[str], None]:
         """Yield the ids of the sessions that have hits, all that are known so far.
 
         Args:

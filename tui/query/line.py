@@ -40,7 +40,7 @@ class QueryInput(TextLine, inherit_css=False):
 
     It posts ``Input.Changed`` and ``Input.Submitted``. Tab takes the first completion, down
     and up choose another, enter takes the chosen one. Where no completions are shown, up in an
-    empty line goes back through the history; other keys that it does not use are its owner's.
+    empty line goes back through the history, and else up and down post ``Stepped``.
 
     It does not inherit the CSS of ``Input``, which takes longer to parse than the app's own.
 
@@ -48,6 +48,18 @@ class QueryInput(TextLine, inherit_css=False):
         known: Returns the values that fields have in the store.
         history: Returns the queries of before, the newest first.
     """
+
+    class Stepped(Message):
+        """Up or down was pressed, and the line has no use for it.
+
+        Attributes:
+            step: 1 for down, -1 for up.
+        """
+
+        def __init__(self, step: int) -> None:
+            """Make the message."""
+            super().__init__()
+            self.step = step
 
     COMPONENT_CLASSES = TextLine.COMPONENT_CLASSES
     DEFAULT_CSS = """
@@ -64,9 +76,6 @@ class QueryInput(TextLine, inherit_css=False):
         background: $input-selection-background; color: $input-selection-foreground;
     }
     """
-
-    class Below(Message):
-        """Down was pressed to go to the hits below the line."""
 
     def __init__(
         self, notes: QueryNotes, *, id: str | None = None, placeholder: str = "",
@@ -154,11 +163,8 @@ class QueryInput(TextLine, inherit_css=False):
         elif notes.offered and (key == "tab" or (key == "enter" and notes.chosen is not None)):
             self.take(notes.chosen or notes.offered[0])
         elif key in ("up", "down"):
-            used = self._go_back(1 if key == "up" else -1)
-            if key == "down" and self._hits_below and not used:
-                post_to_parent(self, self.Below())
-                return True
-            return used
+            if not self._go_back(1 if key == "up" else -1):
+                post_to_parent(self, self.Stepped(-1 if key == "up" else 1))
         else:
             if key == "enter":
                 self._show(asked=False, finished=True)

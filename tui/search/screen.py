@@ -320,10 +320,11 @@ class SearchScreen(StackedScreen):
         event.stop()
         self.model.ask(event.value)
 
-    @on(QueryInput.Below)
-    def _below(self, event: QueryInput.Below) -> None:
+    @on(QueryInput.Stepped)
+    def _stepped(self, event: QueryInput.Stepped) -> None:
         event.stop()
-        self.set_focus(self.hits)
+        if event.step > 0:
+            self.set_focus(self.hits)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Literal
 
 from textual.worker import WorkerError
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
 
+PAUSE_S = 0.3
+"""How long nothing is typed before what is said in the sessions is searched."""
 Limit = Literal["shelf", "folder", "filter"]
 """What can keep a session out of the list."""
 
@@ -73,6 +76,7 @@ class ListContents:
         self._lifted: list[Limit] = []
         self._shown_for = self._asked_for()
         self._reading: Worker[None] | None = None
+        self._searching: Worker[None] | None = None
 
     # What is asked for
 
@@ -215,11 +219,13 @@ class ListContents:
 
     def filter_changed(self) -> None:
         """Start to look for what the filter asks for."""
+        if self._searching is not None:
+            self._searching.cancel()
         self._reading = self._jobs.start(self._look, "keys")
 
     async def read(self) -> None:
         """Read the whole list again and show it."""
-        keys = await self._loader.keys(self.query)
+        keys = await self._loader.keys(self._query_to_read())
         self.folds = await self._loader.folds(self._state.folds)
         self.keys = keys
         self._filter.forget()
@@ -229,14 +235,33 @@ class ListContents:
             await self.arrange(None)
             await self._lift_limits()
 
+    def _query_to_read(self) -> ListQuery:
+        """Return what the list shows, with archived sessions where the filter asks for them."""
+        if SHELVES[self.query.shelf].archived is False and self._filter.asks_for_archived:
+            return self.query._replace(shelf="all")
+        return self.query
+
     async def _look(self) -> None:
+        if self.keys.query != self._query_to_read():
+            await self.read()
+            return
         if self._filter.words:
             async for found in self._filter.look(self.keys.rowids):
                 await self.arrange(found.matching, found.looked_at)
+            if self._filter.asks_for_parts:
+                self._searching = self._jobs.start(self._search, "search")
         else:
             self._filter.forget()
             await self.arrange(None)
         await self._lift_limits()
+
+    async def _search(self) -> None:
+        """Add the sessions in which there is what the filter asks for, after a pause."""
+        await asyncio.sleep(PAUSE_S)
+        async with aclosing(self._filter.search()) as found:
+            async for matching in found:
+                await self.arrange(matching)
+        self._shown(None)
 
     async def arrange(self, matching: set[int] | None, looked_at: int | None = None) -> None:
         """Show the keys that were read, with their groups, threads and folds.
@@ -250,7 +275,7 @@ class ListContents:
             self.keys, self.folds, matching, headed=GROUPS[query.group].heading != "none"
         )
         # Else another order was chosen meanwhile, which is being read.
-        if query == self.query:
+        if query == self._query_to_read():
             view = self._view
             before, wanted = view.selected, self._going_to
             selected = await self._wanted_rowid(model, wanted)
@@ -291,7 +316,7 @@ class ListContents:
             return making_words(library.making.words)
         return empty_words(
             self.query, self._filter.text, model.total, totals(library.database),
-            syncs=library.sync_targets is not None,
+            syncs=library.sync_targets is not None, searching=self._filter.will_search,
         )
 
     def _asked_for(self) -> tuple[ListQuery, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from array import array
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui.sessions.loader import ListLoader
@@ -34,6 +35,7 @@ class ListFilter:
 
     Attributes:
         text: As it was typed.
+        is_searching: Whether what is said in the sessions is being searched.
     """
 
     def __init__(self, loader: ListLoader) -> None:
@@ -46,6 +48,8 @@ class ListFilter:
         self._loader = loader
         self._query: Query | None = None
         self._matched: tuple[Query, set[int]] | None = None
+        self._said: tuple[str, set[int]] = "", set()  # Rowids, by the words they were found for.
+        self.is_searching = False
 
     @property
     def query(self) -> Query:
@@ -63,9 +67,33 @@ class ListFilter:
         return self.text.strip() if self.text and self.query else ""
 
     @property
+    def asks_for_parts(self) -> bool:
+        """Whether sessions may also match by what is said in them."""
+        if not self.words:
+            return False
+        from store.queries.listing_filter import ListFilterTest
+
+        return ListFilterTest(self.query).asks_for_parts
+
+    @property
+    def will_search(self) -> bool:
+        """Whether what is said in the sessions is still to be searched, or is being searched."""
+        return self.is_searching or (self.asks_for_parts and self._said[0] != self.words)
+
+    @property
+    def asks_for_archived(self) -> bool:
+        """Whether archived sessions are asked for, whatever the list shows else."""
+        return bool(self.words) and any(
+            each.field == "is" and each.value == "archived" and not each.negated
+            for each in self.query.filters
+        )
+
+    @property
     def matched(self) -> set[int] | None:
         """The sessions that match; None without a filter, and before it has looked at all."""
-        return None if self._matched is None else self._matched[1]
+        if self._matched is None:
+            return None
+        return self._matched[1] | self._said[1] if self._said[0] == self.words else self._matched[1]
 
     @property
     def is_looking(self) -> bool:
@@ -77,9 +105,10 @@ class ListFilter:
         self._matched = None
 
     async def look(self, rowids: array[int]) -> AsyncIterator[Found]:
-        """Look for the sessions that match the words, and yield what was found from time to time.
+        """Look for sessions that match by title and fields, and yield them from time to time.
 
-        Words that narrow the ones before look at what these matched alone.
+        Words that narrow the ones before look at what these matched alone. Those in which the
+        words were found before, by ``search``, stay.
 
         Args:
             rowids: The sessions of the list, in its order.
@@ -90,14 +119,40 @@ class ListFilter:
         narrowed = self._matched is not None and narrows(query, self._matched[0])
         candidates = rowids
         if narrowed and self._matched is not None:
-            kept = self._matched[1]
+            kept = self.matched or set()
             candidates = array("q", (rowid for rowid in rowids if rowid in kept))
+        said = self._said[1] if self._said[0] == self.words else set()
         clock = asyncio.get_running_loop().time
         shown_at = 0.0
         matching: set[int] = set()
         async for looked_at, matching in self._loader.matches(candidates, query):
             if looked_at < len(candidates) and clock() - shown_at >= REPAINT_EVERY_S:
                 shown_at = clock()
-                yield Found(set(matching), None if narrowed else looked_at)
+                yield Found(matching | said, None if narrowed else looked_at)
         self._matched = (query, matching)
-        yield Found(matching)
+        yield Found(matching | said)
+
+    async def search(self) -> AsyncGenerator[set[int], None]:
+        """Look for sessions in which the words are, and yield all that match from time to time.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        if self._matched is None:
+            return
+        query, words = self._matched[0], self.words
+        before = self._said[1] if self._said[0] == words else set()
+        clock = asyncio.get_running_loop().time
+        shown_at, said = 0.0, set[int]()
+        self.is_searching = True
+        try:
+            async with aclosing(self._loader.said(query)) as found:
+                async for said in found:
+                    if said - before and clock() - shown_at >= REPAINT_EVERY_S:
+                        shown_at = clock()
+                        self._said = words, before | said
+                        yield self.matched or set()
+        finally:
+            self.is_searching = False
+        self._said = words, said
+        yield self.matched or set()

@@ -47,6 +47,7 @@ class Tally(NamedTuple):
     marked: int = 0
     unseen: int = 0
     filtered: bool = False
+    searching: bool = False
 
     def words(self) -> str:
         """Return the words of the header."""
@@ -57,6 +58,8 @@ class Tally(NamedTuple):
             words = f"{self.shown:,} of {self.total:,}"
         if self.looked_at is not None:
             words += f"  {100 * self.looked_at // max(1, self.total)}%{glyphs().more}"
+        elif self.searching:
+            words += f"  searching{glyphs().more}"
         if self.marked:
             words += f"  {self.marked} marked"
         return words + (f", {self.unseen} not listed" if self.unseen else "")

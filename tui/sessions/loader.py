@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -73,7 +75,7 @@ class ListLoader:
 
     async def matches(
         self, candidates: Sequence[int], query: Query
-    ) -> AsyncIterator[tuple[int, set[int]]]:
+    ) -> AsyncGenerator[tuple[int, set[int]], None]:
         """Look for the sessions that match by title and fields, in the order of the list.
 
         Args:
@@ -106,6 +108,39 @@ class ListLoader:
             else:
                 database.connection.interrupt()
                 task.add_done_callback(lambda done: _finish(done, database))
+
+    async def said(self, query: Query) -> AsyncGenerator[set[int], None]:
+        """Look for the sessions in which there is what a query asks for.
+
+        Args:
+            query: What the user asks for.
+
+        Yields:
+            The rowids of those that were found so far.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        from store.queries.listing_filter import ListFilterTest
+        from store.search.searching import Searcher
+
+        test = ListFilterTest(query)
+
+        def allowed(database: Database, ids: set[str]) -> set[int]:
+            rowids = list(listing.rowids_of(database, ids).values())
+            return test.allowed(database, rowids, self.clock())
+
+        seen: set[str] = set()
+        found: set[int] = set()
+        async with (
+            await Searcher.open(self._path) as searcher,
+            aclosing(searcher.sessions(test.of_parts)) as steps,
+        ):
+            async for ids in steps:
+                new = ids - seen
+                found |= await self._run(partial(allowed, ids=new)) if new else set()
+                seen |= new
+                yield set(found)
 
 
 def _finish(task: asyncio.Task[T], database: Database) -> None:

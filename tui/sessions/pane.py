@@ -19,6 +19,7 @@ from tui.keys.declaration import AnyCommand
 from tui.keys.pane import CommandPane
 from tui.kit.text import fit, one_line
 from tui.messages import ProblemOccurred, SessionHighlighted, SessionOpened
+from tui.query.line import QueryInput
 from tui.query.values import StoreValues
 from tui.sessions.contents import Limit, ListContents
 from tui.sessions.filter import ListFilter
@@ -296,6 +297,11 @@ class SessionsPane(CommandPane, Vertical):
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.close_filter()
+
+    @on(QueryInput.Stepped)
+    def _stepped(self, event: QueryInput.Stepped) -> None:
+        event.stop()
+        self.view.move(event.step)
 
     @property
     def filter_has_focus(self) -> bool:
