@@ -89,8 +89,6 @@ async def test_from_the_inspector_and_the_details(store: Path) -> None:
     async with running(store) as run:
         await run.open(SESSION)
         await run.press("g", "full_stop", "enter")
-        assert run.app.main.inspector is not None
-        await run.app.main.inspector.settled()
         await run.press("equals_sign")
         assert query_of(run) == 'file:"/srv/api/src/my parser.py"'
         await run.press("escape", "1", "d", "equals_sign")

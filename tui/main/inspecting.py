@@ -69,7 +69,8 @@ class InspectorFeed:
 
     async def show(self) -> None:
         """Show the selected part now; later, where the inspector is not seen."""
-        wanted, inspector, self._due = self._wanted, self.inspector, None
+        self._stop()
+        wanted, inspector = self._wanted, self.inspector
         if wanted is None or inspector is None or not inspector.display:
             return
         self._wanted, self._shown = None, wanted.part_id

@@ -229,8 +229,10 @@ class MainScreen(CommandPane, Screen[None]):
         self.feed.clear()
 
     @on(InspectRequested)
-    def _inspect(self) -> None:
+    async def _inspect(self) -> None:
         self.panes.focus("inspector")
+        # Keys that follow act on the part that was selected last, at rest or not.
+        await self.feed.show()
 
     # What is written to the store, and time
 
