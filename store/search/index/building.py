@@ -340,6 +340,7 @@ class Indexer:
             waiting.moved.merge(left)
             for session in left.sessions:
                 waiting.seqs[session] = min(seqs[session], waiting.seqs.get(session, self._seq))
+        self._settle()
         return bool(left)
 
     def _index_changes(self, taken: dict[str, set[str] | None]) -> Moved:
@@ -471,6 +472,13 @@ class Indexer:
     def idle(self) -> bool:
         """Whether everything known of is in the index."""
         return not self.backlog and (self._walk is None) and not self._unlogged
+
+    def resume(self) -> None:
+        """Have nothing wait for its time any more; a test does not wait."""
+        self._waiting.ready_s.clear()
+        self._walked_s, self._unlogged = 0.0, self._unlogged or self._rarely_unlogged
+        if self._walk is not None:
+            self._walk.resumes_s = 0.0
 
     def close(self) -> None:
         """Close the store and the index."""
