@@ -334,6 +334,49 @@ async def test_going_to_a_turn_a_part_and_a_time(tmp_path: Path) -> None:
         assert pane.cursor == before
 
 
+LONG = [f"line {n}" for n in range(40)]
+MANY = [text(f"Words {n}.") for n in range(150)]
+
+
+@pytest.mark.parametrize(
+    ("message", "index", "words"),
+    [
+        (1, 1, "line 39"), (1, 0, "Thought of it"), (3, 0, "taken back"), (4, 1, "gone 30"),
+        (5, None, "Words 0."), (5, 149, "Words 149."), (0, 0, "go"),
+    ],
+)
+async def test_a_session_opens_at_a_part_that_is_folded_hidden_or_far(
+    message: int, index: int | None, words: str, tmp_path: Path
+) -> None:
+    said = [
+        Said("user", [text("go")]),
+        Said("assistant", [{"type": "reasoning", "text": "Thought of it"},
+                           tool("Read", {"file_path": "a.py"}, "\n".join(LONG), call="r")]),
+        Said("user", [text("next")]),
+        Said("user", [text("taken back")], {"hidden_at": NOW}),
+        Said("assistant", [text("hidden"), tool("Read", {"file_path": "b.py"}, "\n".join(
+            line.replace("line", "gone") for line in LONG), call="h")], {"hidden_at": NOW}),
+        Said("assistant", MANY), *(Said("user", [text(f"more {n}")]) for n in range(300)),
+    ]
+    part = None if index is None else f"prt_{SESSION[-2:]}{message:018d}{index:06d}"
+    at = message_id(message)
+    async with running(
+        tmp_path, said, size=(100, 60), message_id=at, part_id=part
+    ) as (_pilot, pane, app):
+        await settled(app)
+        key = pane.document.skeleton.key(pane.cursor)
+        assert key == (message_id(message), index or 0)
+        shown = "\n".join(pane.view.render_line(y).text for y in range(pane.view.size.height))
+        assert words in shown
+
+
+async def test_a_part_that_is_gone_leaves_one_at_its_message(tmp_path: Path) -> None:
+    at, gone = message_id(5), "prt_gone"
+    async with running(tmp_path, long_talk(20), message_id=at, part_id=gone) as (_, pane, app):
+        await settled(app)
+        assert pane.document.skeleton.key(pane.cursor)[0] == message_id(5)
+
+
 async def test_enter_opens_a_subagents_session_and_escape_comes_back(tmp_path: Path) -> None:
     child_id = "ses_000000000000000000000000bb"
     path = make_store(tmp_path / "s.db", [

@@ -113,11 +113,16 @@ class Folds:
                 lambda: self._shown.view.step_to(anchor.part_in(self._shown.document)))
 
     def _place(self, message_id: str, index: int | None) -> int | None:
-        """Return the part; the first of its message that takes lines, where none is meant."""
+        """Return the part; the first of its message that takes lines, where none is meant.
+
+        None while the window does not reach it, and where it is gone.
+        """
         document = self._shown.document
         part = document.skeleton.locate(message_id, index)
-        if part is None or index is not None:
-            return part
+        if part is None:
+            return None
+        if index is not None:
+            return part if document.skeleton.index[part] == index else None
         parts = document.skeleton.parts_of(document.skeleton.message[part])
         return next((part for part in parts if document.shows(part)), parts.start)
 
