@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from store.conversation.outcomes import outcome_of
 from store.conversation.touched import SHELLS, is_absolute, plain_name, resolved, touched
-from store.language.matching import TermMatcher
+from store.language.matching import TermMatcher, fold
 from store.language.query import Condition, Filter, Query
 from store.language.values import value_test
 from store.search.text import PLACES, Where, is_call, tool_of
@@ -139,6 +139,25 @@ def _is(value: str, wanted: Filter) -> bool:
     return wanted.value == value
 
 
+def file_needles(conditions: Conditions, workspaces: Iterable[str]) -> list[str]:
+    """Return names of files that each hit has in its text, as ``file:`` asks for them.
+
+    Args:
+        conditions: What a query asks.
+        workspaces: The folders of all sessions; a name in one of them may be in no text, as
+            paths are compared whole.
+    """
+    found = []
+    for condition in conditions.calls:
+        if condition.field == "file" and not condition.negated and len(condition.filters) == 1:
+            path = str(condition.filters[0].value).replace("\\", "/").rstrip("/")
+            name = path.rpartition("/")[2].strip()
+            if name not in ("", ".", "..", "~") and not set("*?") & set(name):
+                found.append(name)
+    folders = [fold(folder) for folder in workspaces] if found else []
+    return [name for name in found if not any(fold(name) in folder for folder in folders)]
+
+
 def _holds(condition: Condition, test: Callable[[Filter], bool]) -> bool:
     return any(map(test, condition.filters)) is not condition.negated
 
@@ -173,10 +192,15 @@ def files_of(data: Mapping[str, Any], workspace: str | None) -> Iterator[str]:
         workspace: The folder of the session.
     """
     found = touched(data)
-    for file in found.files if found is not None else ():
+    if found is None:
+        return
+    # Only a folder that the call itself names is in the text that the index knows.
+    given = data.get("input")
+    named = isinstance(given, Mapping) and found.folder in given.values()
+    for file in found.files:
         if file.kind != "search":
             for path in filter(None, (file.path, file.moved_to)):
-                yield resolved(path, found.folder if found is not None else "", workspace)
+                yield resolved(path, found.folder if named else "", workspace)
 
 
 def _is_file(path: str, wanted: Filter) -> bool:

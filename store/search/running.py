@@ -17,7 +17,7 @@ from store.language.matching import Folded, TermMatcher, index_needle
 from store.language.query import Query
 from store.queries.list_keys import LAST_SECOND
 from store.queries.listing import ListRow, rowids_of, rows_of
-from store.search.conditions import Conditions, conditions_of
+from store.search.conditions import conditions_of
 from store.search.excerpts import excerpt
 from store.search.hits import (
     FACETS,
@@ -108,7 +108,7 @@ class Run:
         self._wanted = WantedSessions(
             db, self._asks.sessions, helpers=request.helpers, now=system_clock())
         self._verifier = Verifier(db, self._asks, self._wanted)
-        self._texts = _texts(self._asks)
+        self._texts = _texts(self._verifier)
         self._tally = _Tally()
         self._page: dict[str, list[Hit]] = {}
         self._rows: dict[str, ListRow] = {}
@@ -163,7 +163,7 @@ class Run:
         before = None
         if self._after is not None and self._request.order == "newest":
             before = self._after.place
-        candidates = _candidates(self._db, self._index, self._asks, self._wanted, before)
+        candidates = _candidates(self._db, self._index, self._verifier, before)
         for batch in batches(candidates, before):
             yield from self._verifier.found(batch)
 
@@ -446,29 +446,29 @@ def _is_whole_word(text: str, start: int, end: int) -> bool:
 # Candidates
 
 
-def _texts(asks: Conditions) -> list[str]:
-    """Return what a message must hold, as the index compares it."""
-    return [each.term.text for each in asks.terms if index_needle(each.term) is not None]
+def _texts(verifier: Verifier) -> list[str]:
+    """Return what each message with a hit holds: words, phrases and names of files."""
+    terms = (each.term for each in verifier.asks.terms)
+    return [*(each.text for each in terms if index_needle(each) is not None), *verifier.names]
 
 
 def _candidates(
-    db: Database, index: Index | None, asks: Conditions, wanted: WantedSessions,
-    before: Place | None,
+    db: Database, index: Index | None, verifier: Verifier, before: Place | None
 ) -> Iterator[Candidate]:
     """Return what a search looks at, newest first.
 
     Args:
         db: The store.
         index: Its index, if there is one.
-        asks: What is asked of parts.
-        wanted: What is asked of sessions.
+        verifier: What is asked.
         before: Where to start; None for the newest.
     """
+    asks, wanted = verifier.asks, verifier.wanted
     if not asks.titles and not asks.parts:
         return iter(())
     sessions = wanted.condition, wanted.values
     if index is not None and asks.parts:
-        return from_index(db, index, _texts(asks), before=before, scanned=sessions)
+        return from_index(db, index, _texts(verifier), before=before, scanned=sessions)
     newest = NEWEST if before is None else before.created_at
     return scan(db, *sessions, parts=asks.parts, titles=asks.titles, newest=newest)
 
@@ -518,7 +518,7 @@ def sessions_with_hits(
     verifier = Verifier(db, asks, wanted, copies=True)
     found: set[str] = set()
     shown, working, started = 0, 0.0, time.monotonic()
-    for batch in batches(_candidates(db, index, asks, wanted, None), None):
+    for batch in batches(_candidates(db, index, verifier, None), None):
         for hits in verifier.found([each for each in batch if each.session_id not in found]):
             found |= {hit.session.id for hit in hits}
             if time.monotonic() - started > SLICE_S:

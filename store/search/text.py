@@ -4,7 +4,8 @@ The index, the verification of its candidates, the scan without an index, and th
 read a part through ``sections``, so they agree on what can be found.
 
 Not searched: names of tools (``tool:`` asks for them), names of JSON members, numbers, encoded
-bytes (``data:`` URLs, base64), and what a source notes about a call beside its output.
+bytes (``data:`` URLs, base64), and what a source notes about a call beside its output, but for the
+names of the files that it changed.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, get_args
 
+from store.conversation.touched import PATHS
 from store.engine.database import Database
 from store.engine.values import text as as_text
 from store.system.compression import DamagedFrame, unpack_frame
@@ -37,6 +39,7 @@ _BLOCKS = frozenset({
     "document", "audio", "base64", "url",
 })
 """Types of content blocks, which are no text of the session."""
+_PATHS = ("path", *PATHS, "moved_to", "movePath", "move_path")
 _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{1000}")
 
 
@@ -78,6 +81,7 @@ def sections(
         given = data.get("input")
         found = [
             Section("input", _joined(data.get("rawInput") if given is None else given)),
+            Section("input", "\n".join(_listed_files(data))),
             Section("output", _output(data)),
         ]
     else:
@@ -159,6 +163,16 @@ def _is_text(media_type: str) -> bool:
     return media_type.startswith("text/") or media_type in (
         "application/json", "image/svg+xml", "application/xml", "application/javascript",
     )  # fmt: skip
+
+
+def _listed_files(data: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the files that the source lists beside a call as changed by it."""
+    structured = extras_of(data).get("structured")
+    if isinstance(structured, Mapping):
+        files = structured.get("files") or structured.get("fileEdits")
+        for entry in files if isinstance(files, list) else ():
+            if isinstance(entry, Mapping):
+                yield from (value for name in _PATHS if isinstance(value := entry.get(name), str))
 
 
 def _output(data: Mapping[str, Any]) -> str:

@@ -29,11 +29,11 @@ import orjson
 
 from store.engine.database import Database
 from store.engine.values import decoded, number, number_or_none, text
-from store.language.matching import Folded, TermMatcher, fold, index_needle
+from store.language.matching import Folded, TermMatcher, fold, index_form, index_needle
 from store.language.query import Query
 from store.queries.helpers import without_helpers
 from store.queries.matching_sessions import session_condition, session_test
-from store.search.conditions import Conditions
+from store.search.conditions import Conditions, file_needles
 from store.search.hits import Place
 from store.search.index.reading import Candidate
 from store.search.text import (
@@ -161,6 +161,9 @@ class Verifier:
     """Verifies candidates against the rows of a store.
 
     Attributes:
+        asks: What the query asks of parts.
+        wanted: What it asks of sessions.
+        names: Names of files that each hit has in its text.
         sessions: Those that were read so far, by id.
     """
 
@@ -177,8 +180,8 @@ class Verifier:
         """
         self.sessions: dict[str, Session] = {}
         self._db = db
-        self._asks = conditions
-        self._wanted, self._copies = wanted, copies
+        self.asks, self.wanted = conditions, wanted
+        self._copies = copies
         self._kind = ""
         if conditions.tools or conditions.calls:
             # Rows of other kinds are left before their JSON is read.
@@ -188,6 +191,8 @@ class Verifier:
         tests = [_stored_test(each) for each in conditions.terms]
         # Empty where some term says nothing of the JSON.
         self._tests = [test for test in tests if test is not None] if all(tests) else []
+        self.names = file_needles(conditions, self._folders())
+        self._stored_names = [index_form(name) for name in self.names if _PLAIN.fullmatch(name)]
         self._originals: dict[str, bool] = {}
 
     def found(self, batch: Sequence[Candidate]) -> Iterator[list[Found]]:
@@ -209,6 +214,12 @@ class Verifier:
                 copied = hits and not self._copies and self._is_copy_of_hit(message)
                 yield [] if copied else hits
 
+    def _folders(self) -> list[str]:
+        if not self.asks.calls:
+            return []
+        rows = self._db.connection.execute("SELECT DISTINCT workspace_root FROM chat_sessions")
+        return [text(row[0]) or "" for row in rows.fetchall()]
+
     def _is_wanted(self, session_id: str) -> bool:
         session = self.sessions.get(session_id)
         return session is not None and session.wanted
@@ -219,8 +230,8 @@ class Verifier:
         missing = [each for each in ids if each not in self.sessions]
         if not missing:
             return
-        found = {row[1]: row for row in self._wanted.rows(missing)}
-        doing = self._wanted.doing([rowid for rowid, *_, fits in found.values() if fits])
+        found = {row[1]: row for row in self.wanted.rows(missing)}
+        doing = self.wanted.doing([rowid for rowid, *_, fits in found.values() if fits])
         for rowid, name, agent, workspace, created_at, archived_at, fits in found.values():
             session_id = text(name) or ""
             self.sessions[session_id] = Session(
@@ -229,7 +240,7 @@ class Verifier:
             )
 
     def _titles(self, ids: Sequence[str]) -> dict[str, str]:
-        if not ids or not self._asks.titles:
+        if not ids or not self.asks.titles:
             return {}
         rows = self._db.connection.execute(
             f"SELECT s.id, {self._db.form.title('s')} FROM json_each(?) j"
@@ -238,7 +249,7 @@ class Verifier:
         return {text(row[0]) or "": text(row[1]) or "" for row in rows}
 
     def _messages(self, ids: Sequence[str]) -> dict[str, Message]:
-        if not ids or not self._asks.parts:
+        if not ids or not self.asks.parts:
             return {}
         form = self._db.form
         columns = "m.hidden_at" if form.hidden_column else "NULL"
@@ -256,8 +267,8 @@ class Verifier:
             )
             message = Message(text(name) or "", text(session_id) or "", text(role) or "",
                               metadata, hidden, number(created_at))
-            if hidden is self._asks.hidden and self._asks.in_time(message.created_at) and (
-                self._asks.role_fits(message.role)
+            if hidden is self.asks.hidden and self.asks.in_time(message.created_at) and (
+                self.asks.role_fits(message.role)
             ):
                 found[message.id] = message
         return found
@@ -291,13 +302,13 @@ class Verifier:
 
     def _title(self, session_id: str, title: str | None) -> list[Found]:
         session = self.sessions[session_id]
-        if title is None or not self._asks.titles or not self._asks.in_time(session.created_at):
+        if title is None or not self.asks.titles or not self.asks.in_time(session.created_at):
             return []
-        if not title and (self._asks.terms or self._asks.limited):
+        if not title and (self.asks.terms or self.asks.limited):
             return []
         folded = Folded(title)
-        if not all(each.found(folded) for each in self._asks.terms) or any(
-            each.found(folded) for each in self._asks.unwanted
+        if not all(each.found(folded) for each in self.asks.terms) or any(
+            each.found(folded) for each in self.asks.unwanted
         ):
             return []
         place = Place(session.created_at, session.id, -1)
@@ -305,7 +316,7 @@ class Verifier:
 
     def _hits(self, message: Message, parts: Sequence[Part]) -> list[Found]:
         side_file = side_file_reader(self._db, message.session_id)
-        terms = len(self._asks.terms)
+        terms = len(self.asks.terms)
         partly: list[tuple[set[int], Found]] = []
         hits = []
         for part in parts:
@@ -325,7 +336,7 @@ class Verifier:
         self, message: Message, part: Part, side_file: SideFile
     ) -> tuple[set[int], Found | None]:
         """Return which terms match in a part, and it as a hit; None where it is not eligible."""
-        asks, session = self._asks, self.sessions[message.session_id]
+        asks, session = self.asks, self.sessions[message.session_id]
         if not self._may_match(part):
             return set(), None
         data = decode_part(part.kind, part.data_json)
@@ -358,13 +369,14 @@ class Verifier:
 
     def _may_match(self, part: Part) -> bool:
         """Return whether a term may match, as the stored JSON tells without decoding it."""
-        if not self._tests:
-            return True
         stored = part.data_json
-        if "\\u" in stored or '"attachment"' in stored:
+        if not (self._tests or self._stored_names) or "\\u" in stored:
             return True
-        stored = fold(stored).replace("-", "").replace("_", "")
-        return any(test(stored) for test in self._tests)
+        folded = fold(stored).replace("-", "").replace("_", "")
+        if not all(name in folded for name in self._stored_names):
+            return False
+        return (not self._tests or any(test(folded) for test in self._tests)
+                or '"attachment"' in stored)
 
     def _is_copy_of_hit(self, message: Message) -> bool:
         """Return whether a message is a copy of one that is a hit in its own session."""

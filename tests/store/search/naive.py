@@ -8,6 +8,7 @@ import sqlite3
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
+from posixpath import join, normpath
 from typing import Any
 
 from store.engine.database import open_database
@@ -19,6 +20,7 @@ WORDS = (
     "naïve", "ﬁle", "x", "Ж", "жук", "straße", "STRASSE", "std::vector", "100%", "__init__",
 )
 TITLES = ("Retry loop", "同期 worker", "untitled notes", "Überlange Zeilen", "")
+FILES = ("src/sync/worker.py", "/w/src/loop.py", "/x/retry_loop.md", "./lib/../src/Überlange.py")
 TOOLS = ("Bash", "Read", "exec_command", "mcp__github__create_issue")
 
 
@@ -54,6 +56,7 @@ class Asked:
     places: list[str] = field(default_factory=list)
     role: str | None = None
     tool: str | None = None
+    file: str | None = None
     agent: str | None = None
     hidden: bool = False
     failed: bool = False
@@ -66,6 +69,7 @@ class Asked:
         pieces += [f"in:{','.join(self.places)}"] if self.places else []
         pieces += [f"role:{self.role}"] if self.role else []
         pieces += [f"tool:{self.tool}"] if self.tool else []
+        pieces += [f"file:{self.file}"] if self.file else []
         pieces += [f"agent:{self.agent}"] if self.agent else []
         pieces += ["is:archived"] if self.archived else []
         pieces += ["is:hidden"] if self.hidden else []
@@ -130,7 +134,8 @@ def _data(chosen: random.Random, role: str) -> dict[str, Any]:
     if kind != "tool":
         return {"type": kind, "text": text()}
     tool = chosen.choice(TOOLS)
-    data: dict[str, Any] = {"type": f"tool-{tool}", "toolCallId": "c", "input": {"command": text()}}
+    given = {"file_path": chosen.choice(FILES)} if tool == "Read" else {"command": text()}
+    data: dict[str, Any] = {"type": f"tool-{tool}", "toolCallId": "c", "input": given}
     if chosen.random() < 0.3:
         return data | {"state": "output-error", "errorText": text()}
     output = [{"type": "text", "text": text()}] if chosen.random() < 0.3 else text()
@@ -223,7 +228,7 @@ def _copied(
 
 
 def _is_title_hit(title: str | None, asked: Asked) -> bool:
-    if title is None or asked.role or asked.tool or asked.hidden or asked.failed:
+    if title is None or asked.role or asked.tool or asked.file or asked.hidden or asked.failed:
         return False
     if asked.places and "title" not in asked.places:
         return False
@@ -235,7 +240,7 @@ def _is_title_hit(title: str | None, asked: Asked) -> bool:
 
 def _hits(message: _Message, asked: Asked) -> list[int]:
     only_titles = asked.places == ["title"]
-    nothing_of_parts = not (asked.terms or asked.role or asked.tool or asked.hidden
+    nothing_of_parts = not (asked.terms or asked.role or asked.tool or asked.file or asked.hidden
                             or asked.failed or asked.places)
     if only_titles or nothing_of_parts or ("hidden_at" in message.metadata) is not asked.hidden:
         return []
@@ -248,7 +253,7 @@ def _hits(message: _Message, asked: Asked) -> list[int]:
         if not _fits(data, asked) or any(holds(text, word) for text in texts
                                          for word in asked.without):
             continue
-        if not texts and not (asked.tool or asked.failed):
+        if not texts and not (asked.tool or asked.file or asked.failed):
             continue
         eligible.append((index, asked.terms_in(*texts)))
     whole = [index for index, found in eligible if found == asked.terms]
@@ -267,6 +272,10 @@ def _fits(data: dict[str, Any], asked: Asked) -> bool:
         name in ("Bash", "exec_command") if asked.tool == "bash" else asked.tool in name.lower()
     )):
         return False
+    if asked.file:
+        path = data["input"].get("file_path") if is_call else None
+        if path is None or folded(asked.file) not in folded(normpath(join("/w", path))):
+            return False
     return not asked.failed or (is_call and data["state"] == "output-error")
 
 
@@ -278,4 +287,4 @@ def _texts(message: _Message, data: dict[str, Any]) -> list[tuple[str, str]]:
     output = data.get("errorText") or data.get("output")
     if isinstance(output, list):
         output = output[0]["text"]
-    return [("input", data["input"]["command"]), ("output", output)]
+    return [("input", *data["input"].values()), ("output", output)]

@@ -22,6 +22,7 @@ from tests.store.search import naive
 from tests.store.search.naive import WORDS, Asked
 
 SEEDS = range(8)
+FILES_ASKED = ("worker.py", "src", "/w/src/sync/worker.py", "retry_loop", "w/src", "uberlange", "w")
 
 
 @pytest.fixture(scope="module", params=SEEDS)
@@ -70,6 +71,8 @@ def asked(seed: int) -> Iterator[Asked]:
     for word in (*WORDS, "etryl", "ync", "期", "試行", "nothing_like_it"):
         yield Asked([word])
         yield Asked(phrases=[word])
+    for name in FILES_ASKED:
+        yield Asked(file=name)
     for _ in range(120):
         yield Asked(
             words=chosen.sample(WORDS, chosen.choice((0, 1, 1, 2, 2, 3))),
@@ -78,6 +81,7 @@ def asked(seed: int) -> Iterator[Asked]:
             places=chosen.choice(([], [], [], ["output"], ["prompt", "title"], ["title"])),
             role=chosen.choice((None, None, None, "user", "assistant")),
             tool=chosen.choice((None, None, None, "bash", "github")),
+            file=chosen.choice(FILES_ASKED) if chosen.random() < 0.2 else None,
             agent=chosen.choice((None, None, None, "claude", "codex")),
             hidden=chosen.random() < 0.2, failed=chosen.random() < 0.15,
             archived=chosen.random() < 0.15,
