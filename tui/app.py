@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from tui.search.tour import Tour
     from tui.start.making import Making
     from tui.start.wanted import Place
+    from tui.state.places import Places
     from tui.transcript.shown_hit import ShownHit
 
 SYNC_WAIT_S = 20
@@ -149,6 +150,15 @@ class BackscrollApp(CommandApp):
     def way_back(self) -> WayBack | None:
         """Where escape leads from the session in the transcript; None for the list."""
         return self.main.opener.way_back
+
+    @property
+    def places(self) -> Places:
+        """The places that jumps have left, for going back and forth."""
+        return self.main.keeper.places
+
+    async def choose_place(self) -> None:
+        """Let a mark or a label be chosen, and go there."""
+        await self.main.choose_place()
 
     def select_session(self, session_id: str) -> None:
         """Select a session in the list, where the list shows it; see ``Host``."""

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from store.config import Settings
+    from tui.keys.dispatch import KeyTaker
     from tui.keys.table import CommandTable
     from tui.state.library import Library
+    from tui.state.places import Places
     from tui.transcript.shown_hit import ShownHit
 
 T = TypeVar("T")
@@ -169,6 +171,19 @@ class Host(Terminal, Protocol):
         Args:
             text: What to search for; None for what was searched for last.
         """
+        ...
+
+    @property
+    def places(self) -> Places:
+        """The places that jumps have left, for going back and forth."""
+        ...
+
+    async def choose_place(self) -> None:
+        """Let a mark or a label be chosen, and go there."""
+        ...
+
+    def take_keys(self, taker: KeyTaker) -> None:
+        """Give the letters that are typed next to something in place of commands."""
         ...
 
     async def show_written(self) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from textual.message import Message
 
 
@@ -51,6 +54,21 @@ class PartSelected(Message):
         self.message_id = message_id
         self.part_id = part_id
         self.runs = runs
+
+
+class JumpedFrom(Message):
+    """A jump led away from a place in the transcript; the list of places keeps it."""
+
+    def __init__(self, session_id: str, place: Mapping[str, Any]) -> None:
+        """Make the message.
+
+        Args:
+            session_id: The session.
+            place: The place, as ``TranscriptPane.place`` returns it.
+        """
+        super().__init__()
+        self.session_id = session_id
+        self.place = place
 
 
 class NothingSelected(Message):

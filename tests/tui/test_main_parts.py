@@ -57,12 +57,14 @@ class Transcript:
 
     def __init__(self) -> None:
         self.opened: list[tuple[str, str | None, object]] = []
+        self.session: Any = None
 
     async def open_session(
         self, store: object, row: Any, *, message_id: str | None, part_id: str | None,
         place: object, back: str,
     ) -> None:
         self.opened.append((row.id, message_id, place))
+        self.session = row
 
     def place(self) -> str:
         return f"place {len(self.opened)}"
@@ -99,12 +101,14 @@ async def test_the_opener_keeps_places_and_opens_each_session_once(tmp_path: Pat
     opener.open(names[0])
     assert screen.timers[0][0].stopped
     opener.open(names[0])
+    await screen.work[0]()
     opener.open(names[1])
+    await screen.work[1]()
     opener.open(names[0])
-    for work in screen.work:
-        await work()
+    await screen.work[2]()
+    assert len(screen.work) == 3
     assert transcript.opened == [
-        (names[0], None, "place 0"), (names[1], None, "place 0"), (names[0], None, "place 0"),
+        (names[0], None, None), (names[1], None, None), (names[0], None, "place 1"),
     ]
     opener.open("ses_gone")
     await screen.work[-1]()

@@ -15,7 +15,7 @@ from tests.tui.seeded import SESSION, Said, long_talk, make_store, message_id, t
 from tui.transcript.document import Document
 from tui.transcript.item import Setting
 from tui.transcript.measures import estimates
-from tui.transcript.opener import read_place
+from tui.transcript.place import read_place
 from tui.transcript.prompt import place_named
 from tui.transcript.scroller import Scroller
 from tui.transcript.skeleton import Skeleton, append, build

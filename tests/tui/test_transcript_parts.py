@@ -21,7 +21,7 @@ from tui.transcript.finder import Finder
 from tui.transcript.folds import Folds
 from tui.transcript.navigator import Navigator
 from tui.transcript.new_below import NewBelow
-from tui.transcript.opener import place_of
+from tui.transcript.place import place_of
 from tui.transcript.placement import NeedsFullLoad, Placement
 from tui.transcript.prompt import Prompt
 from tui.transcript.reader import SessionReader

@@ -269,7 +269,8 @@ async def test_labels_are_set_listed_jumped_to_and_taken_off(tmp_path: Path) -> 
     async with running(path) as run:
         await at(run, 2)
         await run.press("apostrophe")
-        assert run.last == "No message of this session has a label; l sets one"
+        assert run.last == (
+            "No marks, and no labels in this session · m sets a mark · B a label")
         await run.press("B", *"here", "enter")
         assert run.last == "Labelled “here” · U undoes"
         assert "You  “here”" in drawn(run.app.screen)
@@ -278,7 +279,7 @@ async def test_labels_are_set_listed_jumped_to_and_taken_off(tmp_path: Path) -> 
         await at(run, 0)
         await run.press("apostrophe")
         assert "here" in run.dialog() and "turn 2" in run.dialog() and "turn 4" in run.dialog()
-        await run.press("j", "enter")
+        await run.press("down", "enter")
         assert run.transcript.shown.message_id == message_id(6)
         await run.press("B", "ctrl+u", "enter")
         assert run.last == "Removed label “end” · U undoes"

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from tui.dialogs.frame import Dialog
 from tui.dialogs.notes import Notes
-from tui.keys.layouts import TWINS
+from tui.keys.layouts import TWINS, latin
 from tui.kit.blocks import Block, Fixed
 from tui.kit.line_view import LineView
 from tui.kit.lines import Line, Link, Run
@@ -29,6 +29,7 @@ class Option:
     Attributes:
         value: What the dialog gives.
         refused: Why it cannot be taken now, None where it can.
+        key: A letter or digit that takes it at once; "" for none.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Option:
     about: str = ""
     refused: str | None = None
     look: str = "text"
+    key: str = ""
 
 
 class ChooseDialog(Dialog[Any]):
@@ -93,15 +95,23 @@ class ChooseDialog(Dialog[Any]):
         lines = []
         for number, option in enumerate(self._options):
             look = "faint" if option.refused else option.look
-            runs: tuple[Run, ...] = ((one_line(option.name), look),)
+            lead = ((option.key.ljust(3), "user bold"),) if self._has_letters else ()
+            runs: tuple[Run, ...] = (*lead, (one_line(option.name), look))
             about = option.refused or option.about
             right: tuple[Run, ...] = ((one_line(about), "muted"),) if about else ()
             lines.append(Line(runs, right, link=Link("choice", str(number))))
         return lines
 
     async def on_key(self, event: events.Key) -> None:
-        """Move, take, leave."""
-        if event.key in MOVES and self._options:
+        """Move, take, leave; a letter takes its option."""
+        letter = latin(event.key) if self._has_letters else ""
+        taken = [option for option in self._options if option.key and option.key == letter]
+        if taken:
+            event.stop()
+            self._take(taken[0])
+            return
+        moves = event.key in MOVES and not (self._has_letters and len(event.key) == 1)
+        if moves and self._options:
             event.stop()
             self.query_one(LineView).move_by(MOVES[event.key])
             return
@@ -110,17 +120,23 @@ class ChooseDialog(Dialog[Any]):
     async def take_key(self, key: str) -> None:
         """Give what is chosen."""
         if key == "enter":
-            self._take()
+            self._take_selected()
         elif key == "escape":
             self.dismiss(None)
         else:
             self.dismiss(key)
 
-    def _take(self) -> None:
-        if not self._options:
+    @property
+    def _has_letters(self) -> bool:
+        return any(option.key for option in self._options)
+
+    def _take_selected(self) -> None:
+        if self._options:
+            self._take(self._options[self.query_one(LineView).cursor])
+        else:
             self.dismiss(True)
-            return
-        option = self._options[self.query_one(LineView).cursor]
+
+    def _take(self, option: Option) -> None:
         if option.refused:
             self.app.notify(option.refused, severity="warning", markup=False)
         else:
@@ -129,4 +145,4 @@ class ChooseDialog(Dialog[Any]):
     def on_line_view_activated(self, message: LineView.Activated) -> None:
         """Take the option that was clicked."""
         message.stop()
-        self._take()
+        self._take_selected()

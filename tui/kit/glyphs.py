@@ -34,6 +34,7 @@ class Glyphs(NamedTuple):
     star: str = "★"
     dot: str = "·"
     mark: str = "✓"
+    label: str = "◆"
     spinner: str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
     levels: str = " ▁▂▃▅▇"
 
@@ -43,6 +44,7 @@ ASCII = Glyphs(
     running="*", waiting="?", idle="o", failed="x", done="+", folded=">", open="v", bar="|",
     thick_bar="|", right_half="|", branch="|", last_branch="`", rail="|", rule="-", dashed="-",
     fork="/", subagent="\\", down="v", up="^", more="~", star="*", dot="-", mark="+",
+    label="%",
     spinner="|/-\\", levels=" .:-=#",
 )
 

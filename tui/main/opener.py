@@ -126,6 +126,7 @@ class SessionOpener:
         """Remember the place in the session that is shown."""
         if self.shown is None or self.transcript is None:
             return
-        place = self.transcript.place()
-        if place is not None:
+        session, place = self.transcript.session, self.transcript.place()
+        # The one before may still be on the screen while this one is opened.
+        if place is not None and session is not None and session.id == self.shown:
             self._state.keep_place(self.shown, place)

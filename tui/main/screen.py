@@ -26,8 +26,10 @@ from tui.main.bars import Headline, TopLine
 from tui.main.inspecting import InspectorFeed
 from tui.main.opener import SessionOpener
 from tui.main.panes import Panes, PaneSlot, Splitter
+from tui.main.places import PlaceKeeper
 from tui.messages import (
     InspectRequested,
+    JumpedFrom,
     NothingSelected,
     PartSelected,
     ProblemOccurred,
@@ -62,6 +64,7 @@ class MainScreen(CommandPane, Screen[None]):
         counter: Counts the store for the top line.
         opener: Opens sessions in the transcript.
         feed: Hands the selected part to the inspector.
+        keeper: Remembers the places that were read, and the marks.
         notifier: Rings and notifies.
     """
 
@@ -98,6 +101,9 @@ class MainScreen(CommandPane, Screen[None]):
         self.panes: Panes = Panes(self, state, self.sessions, slots, arranged=self._arranged)
         self.opener = SessionOpener(self, self.library, state)
         self.feed = InspectorFeed(self, self.library)
+        self.keeper = PlaceKeeper(
+            host, state, self.panes, self.opener, meant=self.session_meant,
+            show=self.show_session)
 
     def compose(self) -> ComposeResult:
         """Make lines, panes and borders."""
@@ -131,6 +137,7 @@ class MainScreen(CommandPane, Screen[None]):
         self.transcript = transcript.TranscriptPane(id="transcript")
         self.inspector = inspector.InspectorPane(id="inspector")
         self.opener.transcript, self.feed.inspector = self.transcript, self.inspector
+        self.transcript.marks_in = self.keeper.marks.of_session
         await self.panes.load(transcript=self.transcript, inspector=self.inspector)
         if self.sessions.selected_id and self.panes.arrangement.shows("transcript"):
             self.opener.open(self.sessions.selected_id)
@@ -147,6 +154,7 @@ class MainScreen(CommandPane, Screen[None]):
         self.panes.follow_focus()
         if self.panes.focused != "sessions":
             self.opener.open_preview()
+            self.keeper.reads(self.opener.shown)
         elif self.sessions.selected_id and not self.sessions.contents.is_going:
             self._preview(self.sessions.selected_id)
 
@@ -175,6 +183,24 @@ class MainScreen(CommandPane, Screen[None]):
         focus: bool = True, back: WayBack | None = None, hit: ShownHit | None = None,
     ) -> None:
         """Show a session in the transcript, and select it in the list; see ``Host``.
+
+        Args:
+            session_id: The session.
+            message_id: The message to show; None for the default place.
+            part_id: The part of it to unfold and select.
+            focus: Whether the transcript gets the focus.
+            back: Where escape leads from it; None for the list.
+            hit: The hit of a search that it is opened at.
+        """
+        if focus:
+            self.keeper.reads(session_id, jumps=message_id is not None)
+        self.show_session(session_id, message_id, part_id, focus=focus, back=back, hit=hit)
+
+    def show_session(
+        self, session_id: str, message_id: str | None = None, part_id: str | None = None, *,
+        focus: bool = True, back: WayBack | None = None, hit: ShownHit | None = None,
+    ) -> None:
+        """Show a session as ``open_session`` does, without keeping the place that is left.
 
         Args:
             session_id: The session.
@@ -223,6 +249,10 @@ class MainScreen(CommandPane, Screen[None]):
     @on(PartSelected)
     async def _part_selected(self, event: PartSelected) -> None:
         await self.feed.select(event)
+
+    @on(JumpedFrom)
+    def _jumped(self, event: JumpedFrom) -> None:
+        self.keeper.jumped(event)
 
     @on(NothingSelected)
     def _nothing_selected(self) -> None:
@@ -325,6 +355,10 @@ class MainScreen(CommandPane, Screen[None]):
     def search(self) -> None:
         """Show the search over all sessions."""
         self.host.open_search()
+
+    async def choose_place(self) -> None:
+        """Go to a mark or a label that is chosen."""
+        await asking(self, self.keeper.choose())
 
     async def undo(self) -> None:
         """Undo the last change of the store."""

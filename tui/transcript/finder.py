@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from store.search.hits import Hit
-from tui.messages import ProblemOccurred
+from tui.messages import JumpedFrom, ProblemOccurred
 from tui.transcript.anchors import Anchor
 from tui.transcript.document import Document, Key
 from tui.transcript.item import Level
+from tui.transcript.place import Place, place_of
 from tui.transcript.placement import Placement
 from tui.transcript.prompt import Prompt, place_named
 from tui.transcript.reader import SessionReader
@@ -45,6 +46,7 @@ class Origin:
         shown: What was on the screen.
         at_end: Whether the end was followed.
         search: The search that was on.
+        place: The same for the list of places.
     """
 
     reader: SessionReader
@@ -52,6 +54,7 @@ class Origin:
     shown: ViewportSnapshot
     at_end: bool
     search: Search | None
+    place: Place | None
 
 
 class Finder:
@@ -93,7 +96,8 @@ class Finder:
         if shown.reader is not None and shown.has_parts:
             self._origin = Origin(
                 shown.reader, Anchor.of(shown.document, shown.cursor),
-                ViewportSnapshot.of(shown.view), shown.view.at_end, shown.search)
+                ViewportSnapshot.of(shown.view), shown.view.at_end, shown.search,
+                place_of(shown))
         self._typed = False
         self.prompt.open("find", self._last_needle)
 
@@ -156,12 +160,22 @@ class Finder:
             self._search(needle)
         elif self._typed:
             self._last_needle = needle
+            if not search.seeks:
+                self._leave_origin()
         else:
             await self.step(1)
 
+    def _leave_origin(self) -> None:
+        """Post the place where one was before the search was typed."""
+        origin, shown = self._here, self._shown
+        if origin is not None and origin.place is not None and (
+            origin.part.part_in(shown.document) != shown.cursor
+        ):
+            self._pane.post_message(JumpedFrom(shown.session_id, origin.place))
+
     async def go_to(self, text: str) -> None:
         """Go to a turn, a time, a part or a share of the session."""
-        async with self._placement.in_order() as same:
+        async with self._placement.jump(), self._placement.in_order() as same:
             if not same or not len(self._shown.document):
                 return
             await self._placement.until_whole()
@@ -265,11 +279,14 @@ class Finder:
             if search.done:
                 await self._no_hit()
             return
-        async with self._placement.moving:
+        leaves = self._here is None
+        async with self._placement.moving, self._placement.jump(far=True, counts=leaves):
             if search is self._shown.search:
                 anchor = Anchor.of(self._shown.document, part)
                 await self._to_hit(search, anchor, 0)
         search.seeks = False
+        if not self.prompt.is_open:
+            self._leave_origin()
 
     async def _no_hit(self) -> None:
         """Show the place where one was, while nothing is found of what is typed."""
@@ -300,7 +317,8 @@ class Finder:
                 if not same or search is not self._shown.search:
                     return
                 if search.knows(self._shown.document.skeleton, self._shown.cursor, step):
-                    await self._step(search, step)
+                    async with self._placement.jump(far=True):
+                        await self._step(search, step)
                     return
                 progress = search.progress
             await progress.wait()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from textual import events
@@ -33,6 +33,7 @@ from tui.words.plain import decode
 from tui.words.sessions import folder, model_name
 
 MAP_CELLS = 20
+NO_SIGNS: Mapping[int, str] = {}
 LIVE = ("running", "retrying", "waiting-approval", "waiting-input")
 """States in which more is expected at the end."""
 LOOKED_BACK = 200
@@ -161,7 +162,8 @@ def header_lines(
 
 
 def status_line(
-    document: Document, cursor: int, *, left: list[Run], width: int, search: Search | None
+    document: Document, cursor: int, *, left: list[Run], width: int, search: Search | None,
+    signs: Mapping[int, str] = NO_SIGNS,
 ) -> tuple[Line, tuple[int, int] | None]:
     """Return the line below, and the columns of its map.
 
@@ -171,6 +173,7 @@ def status_line(
         left: The runs at the left.
         width: Columns of the line.
         search: The search that is on, if any.
+        signs: Signs of labels and marks by part, in order.
     """
     total = len(document)
     if not total:
@@ -181,7 +184,8 @@ def status_line(
     position: list[Run] = [(f"part {cursor + 1:,} of {total:,} ", "muted")]
     room = MAP_CELLS if width >= 72 else 10 if width >= 50 else 0
     hits = search.parts if search is not None else ()
-    cells_of_map = minimap(document.heights, room, cursor, document.skeleton.errors, hits)
+    cells_of_map = minimap(
+        document.heights, room, cursor, document.skeleton.errors, hits, signs)
     share = f" {100 * (cursor + 1) // total:>3}%"
     right = [*position, *cells_of_map, (share, "muted")]
     end = width - 1 - cells(share)
@@ -189,7 +193,8 @@ def status_line(
 
 
 def minimap(
-    heights: Heights, cells: int, here: int, errors: Sequence[int], hits: Sequence[int]
+    heights: Heights, cells: int, here: int, errors: Sequence[int], hits: Sequence[int],
+    signs: Mapping[int, str] = NO_SIGNS,
 ) -> list[Run]:
     """Return one run a cell.
 
@@ -199,6 +204,7 @@ def minimap(
         here: The selected part.
         errors: Parts with errors, in order.
         hits: Parts with hits, in order.
+        signs: Signs by part, in order; the first of a cell is drawn in place of its height.
     """
     count = len(heights)
     cells = min(cells, count)
@@ -210,6 +216,7 @@ def minimap(
     most = max(max(sizes), 1)
     levels = glyphs().levels[1:]
     runs: list[Run] = []
+    signed = list(signs)
     for cell, size in enumerate(sizes):
         low, high = edges[cell], edges[cell + 1]
         level = levels[min(len(levels) - 1, int(size / most * len(levels)))]
@@ -218,6 +225,9 @@ def minimap(
             ink = "error"
         if _within(hits, low, high):
             ink = "tool"
+        place = bisect_left(signed, low)
+        if place < len(signed) and signed[place] < high:
+            level, ink = signs[signed[place]], ink if ink != "faint" else "fork"
         if low <= here < high:
             ink = f"{'text' if ink == 'faint' else ink} reverse"
         runs.append((level, ink))
@@ -269,7 +279,7 @@ class Headings:
                 shown.back))
             line, columns = status_line(
                 shown.document, shown.cursor, left=self._left(), width=width,
-                search=shown.search)
+                search=shown.search, signs=shown.signs)
             self.status.map_columns = columns
             self.status.show([line])
         words = _waiting_words(shown)

@@ -9,6 +9,7 @@ from typing import TypeVar
 from tui.transcript import steps
 from tui.transcript.anchors import Anchor
 from tui.transcript.document import Document, Key
+from tui.transcript.place import Place
 from tui.transcript.placement import NeedsFullLoad, Placement
 from tui.transcript.shown import PaneServices, ShownSession
 from tui.transcript.steps import Find
@@ -132,7 +133,8 @@ class Navigator:
             none: What the toast says where there is none.
             top: Put it at the top of the screen.
         """
-        found = await self._placement.move(partial(self._step_to_next, find, step, top=top))
+        async with self._placement.jump(far=True):
+            found = await self._placement.move(partial(self._step_to_next, find, step, top=top))
         if found is False:
             self._pane.toast(none, timeout=2)
 
@@ -157,14 +159,49 @@ class Navigator:
         """
         if self._shown.has_parts:
             anchor, view = Anchor.of(self._shown.document, part), self._shown.view
-            await self._placement.move(
-                lambda: view.step_to(anchor.part_in(view.document), top=top))
+            async with self._placement.jump(far=True):
+                await self._placement.move(
+                    lambda: view.step_to(anchor.part_in(view.document), top=top))
 
     async def to_key(self, key: Key) -> None:
         """Select a part on the screen by its key; one that is gone is left out."""
         part = self._shown.document.skeleton.locate(*key)
         if part is not None:
             await self.jump(part)
+
+    async def to_place(self, place: Place) -> None:
+        """Show a place again: the same line at the top, the same part selected.
+
+        Messages that a rewind has hidden since are shown. Nothing happens where the selected
+        part's message is gone.
+        """
+        shown = self._shown
+        async with self._placement.in_order() as same:
+            if not same or not len(shown.document):
+                return
+            if self._selected_in(place) not in shown.document.sure():
+                await self._placement.until_whole()
+            part = self._selected_in(place)
+            if part is None:
+                return
+            run = shown.document.run_of(part)
+            if run is not None and not shown.document.run_opened(run):
+                shown.document.turn_run(run)
+            await self._placement.arrive(partial(self._step_to_place, place))
+
+    def _selected_in(self, place: Place) -> int | None:
+        return self._shown.document.skeleton.locate(*place["selected"])
+
+    def _step_to_place(self, place: Place) -> None:
+        view, document = self._shown.view, self._shown.document
+        part, top = self._selected_in(place), document.skeleton.locate(
+            place["message"], place["index"])
+        if part is None:
+            return
+        view.step_to(part if top is None else top, place["line"], top=True)
+        view.cursor = part
+        if view.scroller.offset_of(part) is None:
+            view.step_to(part)
 
     # The ends
 
@@ -177,7 +214,7 @@ class Navigator:
         await self._to_edge(self._shown.view.step_to_end, at_end=True)
 
     async def _to_edge(self, step: Callable[[], None], *, at_end: bool) -> None:
-        async with self._placement.in_order() as same:
+        async with self._placement.jump(far=True), self._placement.in_order() as same:
             if same:
                 await self._read_edge(at_end=at_end)
                 await self._placement.arrive(step, sure=False)
@@ -208,7 +245,8 @@ class Navigator:
 
     async def share_of_parts(self, share: float) -> None:
         """Go to a share (0 to 1) of the parts."""
-        await self._placement.move(partial(self._step_to_share_of_parts, share))
+        async with self._placement.jump(far=True):
+            await self._placement.move(partial(self._step_to_share_of_parts, share))
 
     def _step_to_share_of_parts(self, share: float) -> None:
         document = self._shown.document

@@ -27,14 +27,15 @@ from tui.keys.pane import CommandPane
 from tui.keys.queue import enqueue
 from tui.transcript.context import ContextView
 from tui.transcript.copy_actions import CopyActions
-from tui.transcript.document import Document
+from tui.transcript.document import Document, Key
 from tui.transcript.finder import Finder
 from tui.transcript.folds import Folds
 from tui.transcript.follower import Follower
 from tui.transcript.headings import FactLines, Headings
 from tui.transcript.navigator import Navigator
 from tui.transcript.new_below import NewBelow
-from tui.transcript.opener import Opener, Place, place_of
+from tui.transcript.opener import Opener
+from tui.transcript.place import Place, place_of
 from tui.transcript.placement import Placement
 from tui.transcript.prompt import Prompt
 from tui.transcript.running import RunningCalls
@@ -66,6 +67,8 @@ class TranscriptPane(CommandPane, Vertical):
     context: ContextView
     copying: CopyActions
     verbs: SessionVerbs
+    marks_in: Callable[[str], dict[Key, str]] | None = None
+    """Returns the marks in a session by key of their part."""
 
     def __init__(self, *, id: str | None = None) -> None:
         """Make a pane that shows nothing yet."""
@@ -217,6 +220,7 @@ class TranscriptPane(CommandPane, Vertical):
     def update_headings(self) -> None:
         """Bring the lines around the transcript up to date."""
         self.shown.take_labels()
+        self.shown.take_marks(self.marks_in)
         self.new_below.note()
         self.headings.update(self.size.width)
         self.running.start()

@@ -13,7 +13,9 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
+from tui.messages import JumpedFrom
 from tui.transcript.document import Document
+from tui.transcript.place import place_of
 from tui.transcript.reader import SessionReader
 from tui.transcript.selected import SelectedPart
 from tui.transcript.shown import PaneServices, ShownSession
@@ -71,6 +73,25 @@ class Placement:
         """
         async with self.in_order() as same:
             return await self.arrive(step) if same else None
+
+    @asynccontextmanager
+    async def jump(self, *, far: bool = False, counts: bool = True) -> AsyncIterator[None]:
+        """Post the place that a move leaves, where it leads to another part.
+
+        Args:
+            far: Only where it leads to a part that was not on the screen.
+            counts: Whether to post it at all.
+        """
+        reader, before = self._shown.reader, place_of(self._shown) if counts else None
+        key = self._document.skeleton.key
+        near = self._shown.view.shown_parts() if far else (self._shown.cursor,)
+        seen = {key(part) for part in near} if before is not None else set()
+        yield
+        shown = self._shown
+        if before is not None and reader is shown.reader and shown.has_parts and (
+            shown.document.skeleton.key(shown.cursor) not in seen
+        ):
+            self._pane.post_message(JumpedFrom(shown.session_id, before))
 
     # Steps
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from textual.message import Message
@@ -12,7 +12,8 @@ from textual.timer import Timer
 from store.activity.judgement import Activity
 from store.rows import SessionRow
 from store.text.stored_json import as_dict
-from tui.transcript.document import Document
+from tui.kit.glyphs import glyphs
+from tui.transcript.document import Document, Key
 from tui.transcript.item import Level, Setting
 from tui.transcript.reader import SessionReader
 from tui.transcript.search import Search
@@ -75,6 +76,8 @@ class ShownSession:
         context_size: Tokens in its context now, 0 where unknown.
         tools: How far tool calls are open that the user has not folded one by one.
         reasoning: How far reasoning is open.
+        marks: Letters of marks in the session, by key of their part.
+        signs: By part, in order: the letter of its mark, or the sign of its message's label.
     """
 
     view: TranscriptView
@@ -86,6 +89,9 @@ class ShownSession:
     context_size: int = 0
     tools: Level = "short"
     reasoning: Level = "off"
+    marks: dict[Key, str] = field(default_factory=dict)
+    signs: dict[int, str] = field(default_factory=dict)
+    _signed_for: tuple[object, ...] = ()
 
     @property
     def document(self) -> Document:
@@ -148,6 +154,36 @@ class ShownSession:
         search = self.search
         while search is not None and search is self.search and search.seeks:
             await search.progress.wait()
+
+    def take_marks(self, marks_in: Callable[[str], dict[Key, str]] | None) -> None:
+        """Show marks and labels of the session as they are now, in the gutter and the map."""
+        self.marks = marks_in(self.session_id) if marks_in is not None and self.reader else {}
+        skeleton, labels = self.document.skeleton, self.document.setting.labels
+        state = (skeleton, len(skeleton), labels, self.marks)
+        if state == self._signed_for:
+            return
+        self._signed_for = state
+        self.signs = self._signs() if labels or self.marks else {}
+        signs = {skeleton.key(part): sign for part, sign in self.signs.items()}
+        if signs != self.view.signs:
+            self.view.signs = signs
+            self.view.changed()
+
+    def _signs(self) -> dict[int, str]:
+        document, labels, skeleton = (
+            self.document, self.document.setting.labels, self.document.skeleton)
+        wanted = {message_id for message_id, _index in self.marks} | set(labels)
+        signs: dict[int, str] = {}
+        for number, message_id in enumerate(skeleton.message_ids):
+            if message_id not in wanted:
+                continue
+            parts = skeleton.parts_of(number)
+            if message_id in labels:
+                signs[next(filter(document.shows, parts), parts.start)] = glyphs().label
+            letters = ((part, self.marks.get((message_id, skeleton.index[part])))
+                       for part in parts)
+            signs |= {part: letter for part, letter in letters if letter is not None}
+        return dict(sorted(signs.items()))
 
     def take_labels(self) -> None:
         """Lay out again the messages whose label changed in the session's row."""

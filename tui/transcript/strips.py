@@ -53,7 +53,7 @@ def thumb_rows(total: int, height: int, position: int, *, at_end: bool) -> range
 
 def strip_of(
     block: PartBlock, line: Line, width: int, paint: Paint, *, ground: str = "background",
-    marks: bool = False, thumb: bool = False, spans: list[Span] | None = None,
+    marks: bool = False, sign: str = "", thumb: bool = False, spans: list[Span] | None = None,
     current: Span | None = None,
 ) -> Strip:
     """Return one painted line, exactly ``width`` columns wide.
@@ -65,12 +65,13 @@ def strip_of(
         paint: Resolves the inks.
         ground: Role of the background.
         marks: Whether the part belongs to the focused message.
+        sign: The sign of a label or the letter of a mark, in place of the focus mark.
         thumb: Whether the scroll bar's thumb covers this row.
         spans: Characters to mark as hits.
         current: The one of them that the search is at.
     """
     bar = line.bar or block.bar
-    segments = list(_gutter(paint, bar, ground, block.dimmed, marks))
+    segments = list(_gutter(paint, bar, ground, block.dimmed, marks, sign))
     if spans:
         line = replace(line, runs=marked(line.runs, spans, current=current))
     segments += segments_of(
@@ -85,13 +86,17 @@ def strip_of(
 
 @lru_cache(maxsize=256)
 def _gutter(
-    paint: Paint, bar: str, ground: str, dimmed: bool, marks: bool
+    paint: Paint, bar: str, ground: str, dimmed: bool, marks: bool, sign: str
 ) -> tuple[Segment, ...]:
-    """Return what is left of the content: the focus mark, the bar, a blank."""
+    """Return what is left of the content: the focus mark or a sign, the bar, a blank."""
     shown = glyphs()
-    blank = Segment(" ", paint.style("blank", ground))
+    blank = focus = Segment(" ", paint.style("blank", ground))
+    if sign:
+        focus = Segment(sign, paint.style("tool bold", ground))
+    elif marks:
+        focus = Segment(shown.thick_bar, paint.style("user", ground))
     return (
-        Segment(shown.thick_bar, paint.style("user", ground)) if marks else blank,
+        focus,
         blank if bar == "none" else Segment(shown.bar, paint.style(bar, ground, dimmed)),
         blank,
     )

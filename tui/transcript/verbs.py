@@ -80,19 +80,8 @@ class SessionVerbs:
             host_of(self._pane), shown.session_id, shown.message_id))
 
     async def go_to_label(self) -> None:
-        """Choose a label and go to its message."""
-        await asking(self._pane, self._go_to_label())
-
-    async def _go_to_label(self) -> None:
-        from tui.verbs.labels import choose_label
-
-        message_id = await choose_label(host_of(self._pane), self._shown.session_id)
-        if message_id is not None:
-            part = self._shown.document.skeleton.locate(message_id)
-            if part is None:
-                host_of(self._pane).open_session(self._shown.session_id, message_id)
-            else:
-                await self._navigator.jump(part, top=True)
+        """Choose a label or a mark, and go there."""
+        await host_of(self._pane).choose_place()
 
     # Other sessions
 

@@ -51,6 +51,7 @@ class TranscriptView(Widget, can_focus=True):
 
     Attributes:
         cursor: The selected part.
+        signs: Signs of labels and letters of marks in the gutter, by key of their part.
         at_end: Whether the end is followed. A mode, not a measurement: on where a session
             opens at its end, off with any move up, on again with the key for the end.
     """
@@ -90,6 +91,7 @@ class TranscriptView(Widget, can_focus=True):
         self.cursor = 0
         self.pattern: Finds | None = None
         self.hit: tuple[int, int] | None = None
+        self.signs: Mapping[Key, str] = {}
         self.at_end = False
         self._rows: list[Row] | None = None
         self._paint: Paint | None = None
@@ -295,13 +297,17 @@ class TranscriptView(Widget, can_focus=True):
         ground = ("focus" if self.has_focus else "raised") if selected else "background"
         hits = block.hits(self.pattern) if self.pattern is not None else None
         spans = hits.spans.get(row.line) if hits is not None else None
-        key = (row.part, row.line, width, ground, marked, thumb)
+        sign = ""
+        if self.signs and row.line == block.top:
+            sign = self.signs.get(skeleton.key(row.part), "")
+        key = (row.part, row.line, width, ground, marked, thumb, sign)
         known = self._strips.get(key) if spans is None else None
         if known is not None and known[0] is block:
             return known[1]
         strip = strip_of(
-            block, block.lines[row.line], width, paint, ground=ground, marks=marked, thumb=thumb,
-            spans=spans, current=self._current(row, hits) if hits is not None else None,
+            block, block.lines[row.line], width, paint, ground=ground, marks=marked, sign=sign,
+            thumb=thumb, spans=spans,
+            current=self._current(row, hits) if hits is not None else None,
         )
         if spans is None:
             self._strips.put(key, (block, strip), 1)

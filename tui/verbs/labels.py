@@ -1,4 +1,4 @@
-"""Set, change and remove labels of messages, and choose one to go to."""
+"""Set, change and remove labels of messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from store.queries.tree_facts import labels_of
 from store.verbs.marks import label
 from tui.dialogs.ask import AskDialog
-from tui.dialogs.choose import ChooseDialog, Option
 from tui.verbs.doing import ask_store, name_of, perform, report_done
 
 if TYPE_CHECKING:
@@ -37,21 +36,3 @@ async def change_label(host: Host, session_id: str, message_id: str) -> None:
     if done is not None:
         given = text.strip()
         report_done(host, f"labelled “{given}”" if given else f"removed label “{known}”")
-
-
-async def choose_label(host: Host, session_id: str) -> str | None:
-    """Return the message of the label that the user chooses, None without one."""
-    found = await ask_store(host, labels_of, session_id)
-    if found is None:
-        return None
-    if not found.value:
-        host.notify("No message of this session has a label; l sets one", markup=False)
-        return None
-    options = [
-        Option(one.text, one.message_id, f"turn {one.turn}" if one.turn else "hidden")
-        for one in found.value
-    ]
-    chosen: str | None = await host.push_screen_wait(
-        ChooseDialog("Labels", options, about=f"{len(options)} in this session", verb="go there")
-    )
-    return chosen

@@ -26,7 +26,7 @@ from store.text.diffs import added, files_in, tally
 from store.text.stored_json import as_dict, as_list
 from tui.kit import figures
 from tui.kit.text import one_line, one_row
-from tui.words.plain import output_text, readable
+from tui.words.plain import decode, output_text, readable
 
 BodyKind = Literal["text", "diff", "todo", "markdown", "code"]
 
@@ -351,3 +351,18 @@ SPECIAL: tuple[tuple[frozenset[str], Filler], ...] = (
     (frozenset({"exitplanmode", "exit_plan_mode"}), _plan),
 )
 """Which function describes which tools; names in lower case, without MCP prefixes."""
+
+
+def part_words(kind: str, data_json: str) -> str:
+    """Return a part in one line: what a call did, or how a text begins.
+
+    Args:
+        kind: The part's type.
+        data_json: Its data, as it is stored.
+    """
+    data = {"type": kind, **as_dict(decode(data_json))}
+    if kind.startswith("tool-") or kind == "dynamic-tool":
+        call = describe(data)
+        return f"{call.name} {call.what}".strip()
+    words = data.get("text") or data.get("filename") or data.get("url")
+    return one_line(str(words), 300) if words else kind.removeprefix("data-")
