@@ -64,6 +64,13 @@ async def test_every_screen_is_clean_before_the_guard(
                     "DetailsScreen", "HelpScreen", "SaveScreen", "TreeScreen"}
 
 
+async def test_files_and_commands_are_clean(store: Path) -> None:
+    async with running(store, size=(180, 40)) as run:
+        await run.open(ALL)
+        seen = await walk(run, "2 d [ j end s / a enter escape [ j D j end escape s s end enter")
+        assert seen >= {"DetailsScreen", "MainScreen"}
+
+
 async def test_what_a_widget_forgets_is_caught_by_the_guard(store: Path) -> None:
     async with running(store, size=(120, 30)) as run:
         words = everything().replace("\n", " ")
