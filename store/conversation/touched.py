@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from store.conversation.outcomes import Outcome, details_of, outcome_of, tool_name
@@ -153,8 +153,11 @@ def touched(data: Mapping[str, Any], times: tuple[int, int] = (0, 0)) -> Touched
     files = tuple(_files(plain, arguments, structured, command))
     if command is None and not files:
         return None
+    ended = outcome_of(data, times)
+    if command is not None and _goes_on(ended, arguments, structured, data.get("output")):
+        ended = replace(ended, status="ended", word="in the background")
     folder = _folder(arguments, structured, command)
-    return Touched(name, outcome_of(data, times), files, command, folder)
+    return Touched(name, ended, files, command, folder)
 
 
 def plain_name(name: str) -> str:
@@ -183,6 +186,27 @@ def command_of(arguments: Mapping[str, Any]) -> str | None:
         if isinstance(value, str) and value.strip():
             return value
     return None
+
+
+_STILL_RUNS = re.compile(r"^Process running with session ID", re.M)
+
+
+def _goes_on(
+    ended: Outcome, arguments: Mapping[str, Any], structured: Mapping[str, Any], output: object
+) -> bool:
+    """Return whether a command went on after its call had ended, as Codex and others say it.
+
+    Args:
+        ended: How the call ended.
+        arguments: The call's input.
+        structured: What the source has beside its result.
+        output: The call's output.
+    """
+    if ended.status != "ok" or ended.exit_code is not None:
+        return False
+    asked = any(arguments.get(name) is True for name in ("run_in_background", "is_background"))
+    told = isinstance(output, str) and _STILL_RUNS.search(output[:1_000]) is not None
+    return asked or told or bool(structured.get("backgroundTaskId"))
 
 
 def joined_command(words: list[str]) -> str:

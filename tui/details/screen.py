@@ -368,7 +368,8 @@ class DetailsScreen(StackedScreen):
         if isinstance(item, CommandUse):
             await clipboard.copy(self.host, await self.lists.command_of(item), "the command")
         else:
-            await clipboard.copy(self.host, self.text_to_copy())
+            name = "the path" if isinstance(item, FileRow) else ""
+            await clipboard.copy(self.host, self.text_to_copy(), name)
 
     def follow(self) -> None:
         """Open what the line leads to, or fold."""
