@@ -10,6 +10,7 @@ from pathlib import Path
 
 from store.config import described
 from store.exports.registry import FORMATS
+from store.language.fields import FIELDS
 from store.sources.base.protocol import ServerSource, Source
 from store.sources.registry import all_sources
 from store.system.streams import guard_streams
@@ -70,6 +71,18 @@ def _usual_places(*, variables: bool = True) -> Iterator[tuple[Source, str]]:
         yield source, ", ".join(names)
 
 
+def field_table() -> str:
+    """Return the Markdown table of the fields of queries."""
+    rows = []
+    for field in FIELDS.values():
+        names = " ".join(f"`{name}:`" for name in (field.name, *field.aliases))
+        values = ", ".join(f"`{value}`" for value, _ in field.choices)
+        about = f"{field.help}: {values}" if field.kind == "choice" else field.help
+        rows.append(f"| {names} | {field.kind} | {about} | `{field.example}` |")
+    return "\n".join(["| field | kind | what it selects | example |", "|---|---|---|---|", *rows,
+                      ""])  # fmt: skip
+
+
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "keys": ("docs/keys.md", key_table),
     "commands": ("docs/command-line.md", command_table),
@@ -77,6 +90,7 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "sources": ("docs/sources.md", source_table),
     "programs": ("README.md", program_table),
     "settings": ("docs/settings.md", setting_table),
+    "fields": ("docs/search.md", field_table),
 }
 """The page and the table of each marker."""
 

@@ -22,7 +22,7 @@ _SECONDS = {"second": 1, "minute": 60, "hour": 3600}
 _AGO = re.compile(r"(\d{1,6})\s*([a-z]+?)s?(?:\s+ago)?")
 _ISO = re.compile(
     r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[t ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?"
-    r"\s*(z|[+-]\d{2}:?\d{2})?)?)?)?"
+    r"\s*(z|[+-][01]\d:?[0-5]\d)?)?)?)?"
 )
 _SPACES = re.compile(r"[\s_]+")
 EXAMPLES = "2026-11-01, 3d, 2w, today, yesterday, monday, last week, this month"

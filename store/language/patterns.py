@@ -90,7 +90,7 @@ def _compiled(source: str, flags: str) -> Pattern[str]:
     unknown = [flag for flag in flags if flag not in FLAGS]
     if unknown:
         raise BadPattern(f"there is no flag `{unknown[0]}`; flags are {', '.join(FLAGS)}",
-                         len(source))
+                         len(source) + 1)
     if len(source) > LONGEST:
         raise BadPattern(f"it is longer than {LONGEST:,} characters", LONGEST)
     _refuse_many_copies(source)
