@@ -7,12 +7,13 @@ import contextlib
 import gc
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
-from textual.app import App, SystemCommand
+from textual.app import App
 from textual.binding import BindingType
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
@@ -22,10 +23,9 @@ from textual.worker import Worker, WorkerState
 from store.activity.judgement import leave_to_watcher
 from store.engine.transactions import explained
 from store.errors import BackscrollError
-from tui.keys.declaration import SCREENS
 from tui.keys.dispatch import CommandApp
 from tui.keys.names import key_name
-from tui.keys.pane import CommandPane
+from tui.keys.pane import CommandOwner, owners_of
 from tui.kit.guard import Guard
 from tui.kit.text import clean
 from tui.kit.theme import OWN_THEMES, default_theme, palette_of, selection_variables
@@ -37,10 +37,8 @@ from tui.state.library import Library
 from tui.state.view_state import ViewState, load_state, save_state, state_path
 
 if TYPE_CHECKING:
-    from textual.command import Provider
-
     from store.config import Config, Settings
-    from tui.host import Host, Rewound, WayBack
+    from tui.host import EveryScreen, Rewound, WayBack
     from tui.keys.table import CommandTable
     from tui.main.screen import MainScreen
     from tui.search.model import SearchModel
@@ -57,26 +55,16 @@ MOST_UNCAUGHT = 20
 """The app ends after this many errors that nothing caught."""
 
 
-def _command_provider() -> type[Provider]:
-    """Return what the palette lists; it is imported when the palette opens."""
-    from tui.keys.palette import CommandProvider
+class BackscrollApp(CommandOwner, CommandApp):
+    """Shows one store; its own commands work on every screen."""
 
-    return CommandProvider
-
-
-class BackscrollApp(CommandApp):
-    """Shows one store."""
-
+    SCOPE = "app"
     TITLE = "backscroll"
-    ENABLE_COMMAND_PALETTE = True
-    COMMAND_PALETTE_BINDING = "f12"
-    COMMANDS = {_command_provider}
+    ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = []
     CSS = """
     Screen { scrollbar-size: 1 1; }
     Toast { background: $panel; color: $foreground; }
-    CommandPalette > Vertical { max-width: 100; }
-    SearchIcon { display: none; }
     """
 
     def __init__(
@@ -393,17 +381,54 @@ class BackscrollApp(CommandApp):
             self.failure = words if path is None else f"{words}; log: {path}"
         self.exit(return_code=1)
 
-    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Yield every command of the app, and the themes."""
-        from tui.keys.palette import palette_commands
+    # What the commands of every screen do
 
-        main = self.main
-        focused, owners = main.panes.scope, main.owners
-        if isinstance(screen, CommandPane) and screen.SCOPE in SCREENS:
-            focused, owners = screen.SCOPE, {**owners, screen.SCOPE: screen}
-        yield from palette_commands(self.commands, focused, owners)
-        yield SystemCommand(
-            "Choose a theme", "All themes, ours and Textual's", self.action_change_theme)
+    def show_palette(self) -> None:
+        """List every command that can be run here."""
+        from tui.dialogs.palette import Entry, PaletteScreen, entries_of
+
+        main = self.screen is self._main
+        owners = self.main.owners if main else owners_of(self.screen)[:-1]
+        entries = entries_of(self.commands, [*owners, self])
+        entries.append(Entry("Choose a theme", "All themes, ours and Textual's",
+                             self._choose_theme, also="colours dark light"))
+        self.push_screen(PaletteScreen("Commands", entries, "type what you want to do"))
+
+    def _choose_theme(self) -> None:
+        from tui.dialogs.palette import Entry, PaletteScreen
+
+        entries = [
+            Entry(name, "the theme that is shown" if name == self.theme else "",
+                  partial(setattr, self, "theme", name))
+            for name in sorted(self.available_themes)
+        ]
+        self.push_screen(PaletteScreen("Themes", entries, "type the name of a theme"))
+
+    def show_help(self) -> None:
+        """Show the keys that work where the focus is; close that where it is shown."""
+        from tui.dialogs.help import HelpScreen
+
+        if isinstance(self.screen, HelpScreen):
+            self.screen.dismiss()
+            return
+        scopes = [owner.SCOPE for owner in owners_of(self.focused or self.screen)]
+        self.push_screen(HelpScreen(scopes, self.commands))
+
+    def switch_theme(self) -> None:
+        """Switch between the dark and the light theme."""
+        self.theme = "backscroll-light" if self.current_theme.dark else "backscroll-dark"
+
+    async def undo(self) -> None:
+        """Undo the last change of the store."""
+        from tui.verbs.undo import undo
+
+        await undo(self)
+
+    async def redo(self) -> None:
+        """Redo what was undone last."""
+        from tui.verbs.undo import redo
+
+        await redo(self)
 
     def action_help_quit(self) -> None:
         """Show which keys quit, as ctrl+c stops a program elsewhere."""
@@ -442,6 +467,6 @@ class BackscrollApp(CommandApp):
 
 if TYPE_CHECKING:
 
-    def _is_host(app: BackscrollApp) -> Host:
+    def _is_host(app: BackscrollApp) -> EveryScreen:
         """Have the type checker compare the app with what rooms ask of it."""
         return app

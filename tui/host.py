@@ -195,6 +195,39 @@ class Host(Terminal, Protocol):
         ...
 
 
+class EveryScreen(Host, Protocol):
+    """The app, as the commands that work on every screen know it."""
+
+    @property
+    def screen(self) -> Screen[Any]:
+        """The screen on top."""
+        ...
+
+    def show_palette(self) -> None:
+        """List every command that can be run here."""
+        ...
+
+    def show_help(self) -> None:
+        """Show the keys that work where the focus is."""
+        ...
+
+    def switch_theme(self) -> None:
+        """Switch between the dark and the light theme."""
+        ...
+
+    async def undo(self) -> None:
+        """Undo the last change of the store."""
+        ...
+
+    async def redo(self) -> None:
+        """Redo what was undone last."""
+        ...
+
+    def exit(self) -> None:
+        """End the app."""
+        ...
+
+
 def host_of(widget: Widget) -> Host:
     """Return the host of a widget or screen."""
     return cast("Host", widget.app)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from textual import on
 from textual.app import ComposeResult
 from textual.screen import Screen
 
 from tui.host import Host, host_of
-from tui.keys.declaration import AnyCommand
-from tui.keys.footer import BottomLine, Hint
+from tui.keys.footer import BottomLine, show_keys
 from tui.keys.pane import CommandPane
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
@@ -46,27 +44,9 @@ class StackedScreen(CommandPane, Screen[None]):
         """The app, as rooms know it."""
         return host_of(self)
 
-    def show_hints(self) -> None:
-        """Fill the line of keys."""
-        table = self.host.commands
-        hints = [
-            Hint(command.id, keys[0], command.label)
-            for command in table.footer(self.SCOPE)
-            if (keys := table.keys_of(command)) and self.offers(command)
-        ]
-        line = self.query_one(BottomLine)
-        help_id = f"{self.SCOPE}.help"
-        line.last = next((hint for hint in hints if hint.command == help_id), None)
-        line.hints = tuple(hint for hint in hints if hint.command != help_id)
-
-    def offers(self, command: AnyCommand) -> bool:
-        """Return whether the line of keys shows a command; a screen with tabs overrides it."""
-        return True
-
-    @on(BottomLine.Pressed)
-    def _hint_pressed(self, event: BottomLine.Pressed) -> None:
-        event.stop()
-        self.request_command(event.command)
+    def on_line_view_cursor_moved(self, message: LineView.CursorMoved) -> None:
+        """Show the keys that can be used on this line."""
+        show_keys(self)
 
     def open_in_transcript(
         self, session_id: str, message_id: str | None = None, part_id: str | None = None
@@ -88,6 +68,6 @@ class StackedScreen(CommandPane, Screen[None]):
 
     def show_help(self) -> None:
         """Show the keys."""
-        from tui.keys.help import HelpScreen
+        from tui.dialogs.help import HelpScreen
 
-        self.host.push_screen(HelpScreen(self.SCOPE, self.host.commands))
+        self.host.push_screen(HelpScreen((self.SCOPE, "app"), self.host.commands))

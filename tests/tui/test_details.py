@@ -17,11 +17,11 @@ from tui.details.columns import cell_of, columns, horizontal
 from tui.details.measures import MEASURES
 from tui.details.screen import DetailsScreen
 from tui.details.table import TurnTable
+from tui.dialogs.help import HelpScreen
+from tui.dialogs.palette import entries_of
 from tui.keys import registry
 from tui.keys.clashes import clashes
 from tui.keys.dispatch import CommandApp
-from tui.keys.help import KeyTable
-from tui.keys.palette import palette_commands
 from tui.keys.table import CommandTable
 from tui.kit.figures import moment
 from tui.kit.theme import OWN_THEMES
@@ -165,16 +165,16 @@ async def test_keys_are_commands_with_help_and_reasons(talk: Talk) -> None:
         await pilot.press("]", "P")
         await pilot.pause()
         assert [note.message for note in app._notifications] == ["Only the Turns tab has a chart"]
-        names = {command.title: command.help for command in palette_commands(
-            app.commands, "details", {"details": screen})}
-        assert names["Details: Measure"] == "Not now: Only the Turns tab has a chart"
-        assert names["Details: Close"] == "Close the details  (esc  q  d)"
+        found = {entry.title: entry for entry in entries_of(app.commands, [screen])}
+        assert found["Details: Measure"].refused == "Only the Turns tab has a chart"
+        assert found["Details: Close"].help == "Close the details"
+        assert found["Details: Close"].keys == ("esc", "q", "d")
         await pilot.press("question_mark")
         await pilot.pause()
-        assert app.screen.query_one(KeyTable)
+        assert app.screen.query_one("#dialog-title") and isinstance(app.screen, HelpScreen)
         await pilot.press("escape")
         await pilot.pause()
-        assert app.screen is screen
+        assert app.screen_stack[-1] is screen
 
 
 async def test_keys_of_the_config_work_there(talk: Talk) -> None:

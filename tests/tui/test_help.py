@@ -3,12 +3,21 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.containers import Vertical
+from textual.widgets import Input
 
 from tests.tui.stores import browser, put, settled, some
+from tui.dialogs.help import HelpScreen
 from tui.keys.footer import BottomLine
-from tui.keys.help import KeyTable
 from tui.keys.registry import commands
+from tui.kit.line_view import LineView
 from tui.kit.text import cells
+
+
+def words_of(view: LineView) -> str:
+    lines = [view.line_at(number).text for number in range(view.stack.height(view.cells))]
+    assert all(cells(line) <= view.cells for line in lines)
+    return " ".join(" ".join(lines).split())
 
 
 @pytest.mark.parametrize("size", [(200, 60), (80, 24), (40, 24)])
@@ -19,37 +28,70 @@ async def test_all_help_is_there_to_be_read(size: tuple[int, int], tmp_path: Pat
         await pilot.press("question_mark")
         await pilot.pause()
         below = app.screen.query_one(BottomLine)
-        assert below.region.bottom <= size[1] and "esc close" in below.render_line(0).text
-        table = app.screen.query_one(KeyTable)
-        seen = []
-        for top in range(table.virtual_size.height):
-            table.scroll_to(y=top, animate=False, immediate=True)
-            line = table.render_line(0 if table.scroll_offset.y == top
-                                     else top - table.scroll_offset.y).text
-            assert cells(line) == table.size.width
-            seen.append(line[table._columns + 4:].strip())
-        told = " ".join(" ".join(seen).split())
-        for command in commands("list"):
-            assert " ".join(command.help.split()) in told, command.id
+        assert below.region.bottom <= size[1]
+        assert "esc close" in below.render_line(0).text
+        view = app.screen.query_one(LineView)
+        told = words_of(view)
+        view.move_by(1_000)
+        assert view.cursor == view.stack.height(view.cells) - 1
+        if size[0] > 40:
+            for command in (*commands("list"), *commands("main"), *commands("app")):
+                assert " ".join(command.help.split()) in told, command.id
 
 
-async def test_the_line_below_the_help_scrolls_and_closes_it(tmp_path: Path) -> None:
+async def test_the_help_is_grouped_by_what_one_wants_to_do(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    async with app.run_test(size=(120, 60)) as pilot:
+        await settled(app, pilot)
+        await pilot.press("question_mark")
+        await pilot.pause()
+        view = app.screen.query_one(LineView)
+        lines = [view.line_at(number).text for number in range(view.stack.height(view.cells))]
+        heads = [line.split()[0] for line in lines if line.rstrip().endswith("──")]
+        assert heads == ["Move", "Read", "Find", "Copy", "Change", "Screen"]
+        ends = {line.index("  Next session") for line in lines if "  Next session" in line}
+        ends |= {line.index("  Toggle star") for line in lines if "  Toggle star" in line}
+        assert len(ends) == 1
+
+
+async def test_the_help_is_filtered_by_words_and_by_keys(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    async with app.run_test(size=(100, 40)) as pilot:
+        await settled(app, pilot)
+        await pilot.press("question_mark", "slash", *"mark")
+        await pilot.pause()
+        view = app.screen.query_one(LineView)
+        assert "Toggle mark" in words_of(view) and "Toggle star" not in words_of(view)
+        app.screen.query_one(Input).value = "ctrl+r"
+        await pilot.pause()
+        assert words_of(view).endswith("ctrl+r Redo what was undone")
+        app.screen.query_one(Input).value = "nothing like it"
+        await pilot.pause()
+        assert words_of(view) == "No key fits “nothing like it”"
+        await pilot.press("escape")
+        assert "Toggle star" in words_of(view) and app.screen.focused is view
+        await pilot.press("q")
+        assert not isinstance(app.screen, HelpScreen)
+
+
+async def test_the_line_below_the_help_closes_it(tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", some(3)))
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(app, pilot)
         await pilot.press("question_mark")
         await pilot.pause()
-        table, line = app.screen.query_one(KeyTable), app.screen.query_one(BottomLine)
+        view, line = app.screen.query_one(LineView), app.screen.query_one(BottomLine)
+        await pilot.press("j", "j", "k")
+        assert view.cursor == 1
         text = line.render_line(0).text
-        await pilot.click(line, offset=(text.index("scroll down"), 0))
+        await pilot.click(line, offset=(text.index("filter"), 0))
         await pilot.pause()
-        assert table.scroll_offset.y == 1
-        await pilot.press("k")
-        await pilot.pause()
-        assert table.scroll_offset.y == 0
+        assert isinstance(app.screen.focused, Input)
+        await pilot.press("escape")
+        text = line.render_line(0).text
         await pilot.click(line, offset=(text.index("close"), 0))
         await pilot.pause()
-        assert not app.screen.query(KeyTable)
+        assert not isinstance(app.screen, HelpScreen)
 
 
 @pytest.mark.parametrize(
@@ -62,4 +104,4 @@ async def test_no_letters_of_the_screen_below_are_at_its_sides(
         await settled(app, pilot)
         await pilot.press("question_mark")
         await pilot.pause()
-        assert app.screen.query_one(KeyTable).region.width == wanted
+        assert app.screen.query_one(Vertical).region.width == wanted

@@ -17,9 +17,9 @@ TEXTUALS = re.compile(
 """Colours, places, the modes that its driver sets, queries, kitty's keys, the pointer's shape."""
 ESCAPE = b"\x1b[27u"
 STEPS: tuple[tuple[bytes, bytes], ...] = (
-    (b"N", b"Your title stays"), (ESCAPE, b" keys"), (b"#", b"Separate tags"), (ESCAPE, b" keys"),
+    (b"R", b"Your title stays"), (ESCAPE, b" keys"), (b"#", b"Separate tags"), (ESCAPE, b" keys"),
     (b"T", b"Tree  "), (ESCAPE, b" keys"), (b"d", b" tabs"), (ESCAPE, b" keys"),
-    (b"Y", b"Copy as"), (ESCAPE, b" keys"), (b"j\r", b" pager"), (b"l", b"Label this message"),
+    (b"Y", b"Copy as"), (ESCAPE, b" keys"), (b"j\r", b" pager"), (b"B", b"Label this message"),
     (ESCAPE, b" keys"), (b"\x10", b"Transcript: "),
     (ESCAPE, b" keys"), (b"c", b"Sent to the model"), (b"c.\r", b" find"), (b"]?", b"Inspector"),
     (ESCAPE, b" keys"), (b"]?", b"Inspector"), (ESCAPE, b" keys"), (b"]?", b"Inspector"),

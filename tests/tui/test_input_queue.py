@@ -72,8 +72,8 @@ class Commanded(CommandApp):
         self.seen.append("submitted")
         self.screen.set_focus(None)
 
-    def _command(self, key: str) -> Work | None:
-        return self.work.get(key)
+    def _command(self, key: str, *, typing: bool = False) -> Work | None:
+        return None if typing else self.work.get(key)
 
     def type(self, *keys: str) -> None:
         for key in keys:

@@ -3,11 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from textual.app import App
 
 from store.queries.inspection import message_parts
 from store.store import Store
 from tests.tui.inspected import Talk, make_store, part_id
+from tests.tui.inspector_app import InspectorApp
 from tui.dialogs.copy_as import CopyAsScreen
 from tui.dialogs.copy_choices import choices, code_blocks, message_markdown
 
@@ -62,7 +62,7 @@ async def test_a_letter_copies_its_line(
 
     monkeypatch.setattr("tui.kit.clipboard.copy", copy)
     store = await Store.open(talk.db.path)
-    app: App[None] = App()
+    app = InspectorApp()
     async with app.run_test(size=(100, 30)) as pilot:
         await app.push_screen(
             CopyAsScreen(store, talk.session_id, "msg_inspected_00002", part_id(talk, 2, 1))

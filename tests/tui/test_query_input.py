@@ -6,22 +6,29 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.widgets import Input
 
 from store.language.completion import Known
+from tui.keys.dispatch import CommandApp
+from tui.keys.registry import COMMANDS
+from tui.keys.table import CommandTable
 from tui.query.line import QueryInput, QueryNotes
 
 AGENTS = {"agent": [Known("claude-code", "40"), Known("codex", "2")],
           "workspace": [Known("~/my folder", "1")]}
 
 
-class QueryApp(App[None]):
+class QueryApp(CommandApp):
     library: Any = SimpleNamespace(clock=lambda: 1_800_000_000_000)
 
     def __init__(self) -> None:
         super().__init__()
         self.submitted: list[str] = []
+
+    @property
+    def commands(self) -> CommandTable:
+        return CommandTable(COMMANDS, {})
 
     def compose(self) -> ComposeResult:
         notes = QueryNotes()

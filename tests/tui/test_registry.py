@@ -8,14 +8,17 @@ import pytest
 from textual.binding import Binding
 
 from tests.tui.stores import browser, put, some
+from tui.app import BackscrollApp
 from tui.compare.screen import CompareScreen
 from tui.details.screen import DetailsScreen
+from tui.dialogs.frame import Dialog
 from tui.inspector.pane import InspectorPane
 from tui.keys import registry
 from tui.keys.declaration import AnyCommand, Scope
 from tui.keys.layouts import TWINS, with_twins
 from tui.keys.names import key_label, key_name
-from tui.keys.pane import CommandPane
+from tui.keys.pane import CommandOwner
+from tui.keys.prompt import PromptLine
 from tui.keys.table import CommandTable
 from tui.main.screen import MainScreen
 from tui.search.screen import SearchScreen
@@ -23,10 +26,10 @@ from tui.sessions.pane import SessionsPane
 from tui.transcript.pane import TranscriptPane
 from tui.tree.screen import TreeScreen
 
-OWNERS: dict[Scope, type[CommandPane]] = {
-    "app": MainScreen, "list": SessionsPane, "transcript": TranscriptPane,
+OWNERS: dict[Scope, type[CommandOwner]] = {
+    "app": BackscrollApp, "main": MainScreen, "list": SessionsPane, "transcript": TranscriptPane,
     "inspector": InspectorPane, "tree": TreeScreen, "compare": CompareScreen,
-    "details": DetailsScreen, "search": SearchScreen,
+    "details": DetailsScreen, "search": SearchScreen, "dialog": Dialog, "prompt": PromptLine,
 }
 
 
@@ -34,7 +37,8 @@ def test_ids_are_unique_and_name_their_scope() -> None:
     counted = Counter(command.id for command in registry.COMMANDS)
     assert [name for name, times in counted.items() if times > 1] == []
     for command in registry.COMMANDS:
-        assert command.id.split(".")[0] == command.scope
+        scope = "app" if command.scope == "main" else command.scope
+        assert command.id.split(".")[0] == scope
 
 
 @pytest.mark.parametrize("command", registry.COMMANDS, ids=lambda command: command.id)
@@ -53,6 +57,7 @@ def test_no_key_means_two_things_in_a_scope(scope: Scope) -> None:
 
 SECOND_MEANINGS = {
     ("list.mark", "space"): "pages where nothing is marked, and toggles a mark in the list",
+    ("prompt.complete", "tab"): "in a line it completes, as in every shell",
     ("details.next-tab", "tab"): "the details have tabs where the main screen has panes",
     ("details.previous-tab", "shift+tab"): "the details have tabs where the main screen has panes",
     ("details.close", "d"): "the key that opened a screen closes it",

@@ -106,7 +106,7 @@ async def test_what_it_says_can_be_edited(
     monkeypatch.setattr("tui.kit.editing.edit_text", lambda app, given: "And now this")
     async with running(path) as run:
         await run.open(SESSION)
-        await run.press("C", "e")
+        await run.press("C", "ctrl+e")
         assert "And now this" in run.dialog()
         await run.press("enter")
         assert (places / "calls").read_text().splitlines()[-1] == "And now this"

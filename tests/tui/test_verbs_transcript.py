@@ -98,7 +98,7 @@ async def test_fork_before_hands_the_text_over(
         assert "Prompt 2" in run.dialog()
         assert "4 messages" in run.dialog()
         monkeypatch.setattr("tui.kit.editing.edit_text", lambda app, given: given + " now")
-        await run.press("e")
+        await run.press("ctrl+e")
         assert "Prompt 2 now" in run.dialog()
         await run.press("enter")
         ((made, parent_message, draft),) = forks(path)

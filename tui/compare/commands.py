@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui.keys.declaration import Command, CommandFactory
-from tui.keys.lines import line_commands
+from tui.keys.lines import line_commands, screen_commands
 
 if TYPE_CHECKING:
     from tui.compare.screen import CompareScreen
@@ -30,19 +30,16 @@ COMPARE_COMMANDS: tuple[Command[CompareScreen], ...] = (
              lambda screen: screen.choose(0)),
     _command("right", ("right", "l"), "right", "Select the right branch", "Move",
              lambda screen: screen.choose(1)),
-    _command("open", ("enter",), "open", "Open the turn in the selected branch", "Branches",
+    _command("open", ("enter",), "open", "Open the turn in the selected branch", "Read",
              lambda screen: screen.open_turn(), footer=10, available=_has_turns),
-    _command("side", ("tab",), "side", "Select the other branch", "Branches",
+    _command("side", ("tab",), "side", "Select the other branch", "Read",
              lambda screen: screen.choose(1 - screen.side), footer=20, meaning="next-pane"),
-    _command("fold", ("O",), "whole", "Show all turns in full, or short again", "Branches",
+    _command("fold", ("O",), "whole", "Show all turns in full, or short again", "Read",
              lambda screen: screen.toggle_whole(), footer=40, available=_has_turns,
              meaning="fold-all"),
-    _command("other", ("D",), "other", "Choose another branch for the right side", "Branches",
+    _command("other", ("D",), "other", "Choose another branch for the right side", "Read",
              lambda screen: screen.choose_other(), footer=50, meaning="compare"),
-    _command("swap", ("X",), "swap", "Swap left and right", "Branches",
+    _command("swap", ("X",), "swap", "Swap left and right", "Read",
              lambda screen: screen.swap()),
-    _command("help", ("?", "f1"), "keys", "Show the keys of the comparison", "General",
-             lambda screen: screen.show_help(), footer=99),
-    _command("close", ("escape", "q"), "close", "Close the comparison", "General",
-             lambda screen: screen.close(), footer=15),
+    *screen_commands(_command, "the comparison"),
 )

@@ -59,7 +59,6 @@ class CompareScreen(StackedScreen):
 
     def on_mount(self) -> None:
         """Read both."""
-        self.show_hints()
         self.run_worker(self._load(), exit_on_error=False)
 
     def on_resize(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui.keys.declaration import Command, CommandFactory
-from tui.keys.lines import line_commands
+from tui.keys.lines import line_commands, screen_commands
 
 if TYPE_CHECKING:
     from tui.details.screen import DetailsScreen
@@ -45,31 +45,28 @@ _command = CommandFactory["DetailsScreen"]("details")
 DETAILS_COMMANDS: tuple[Command[DetailsScreen], ...] = (
     *line_commands(_command),
     _command("open", ("enter",), "open",
-             "Go to the turn, call or session of the line, or fold", "View",
+             "Go to the turn, call or session of the line, or fold", "Read",
              lambda screen: screen.follow(), footer=10, available=_can_open),
-    _command("measure", ("P",), "measure", "Plot the next measure in the chart", "View",
+    _command("measure", ("P",), "measure", "Plot the next measure in the chart", "Read",
              lambda screen: screen.next_measure(), footer=20, available=_has_measures),
     _command("next-tab", ("ctrl+right", "]", "tab"), "tabs",
-             "Next tab: Turns, Session, Prompt, Tools, Files, Commands", "View",
+             "Next tab: Turns, Session, Prompt, Tools, Files, Commands", "Move",
              lambda screen: screen.step_tab(1), footer=30, meaning="next-section"),
     _command("previous-tab", ("ctrl+left", "[", "shift+tab"), "previous tab", "Previous tab",
-             "View", lambda screen: screen.step_tab(-1), meaning="previous-section"),
+             "Move", lambda screen: screen.step_tab(-1), meaning="previous-section"),
     _command("copy", ("y",), "copy", "Copy the value on the line: path, command, prompt",
-             "View", lambda screen: screen.copy(), footer=40, available=_can_copy),
-    _command("edits", ("D",), "all edits", "Show all edits of the file as one diff", "View",
+             "Copy", lambda screen: screen.copy(), footer=40, available=_can_copy),
+    _command("edits", ("D",), "all edits", "Show all edits of the file as one diff", "Read",
              lambda screen: screen.show_edits(), footer=21, available=_has_edits,
              meaning="compare"),
-    _command("filter", ("/",), "filter", "Filter the files or commands by words", "View",
+    _command("filter", ("/",), "filter", "Filter the files or commands by words", "Find",
              lambda screen: screen.open_filter(), footer=22, available=_has_list, meaning="find"),
-    _command("sort", ("s",), "sort", "Sort by the newest touch or by name", "View",
+    _command("sort", ("s",), "sort", "Sort by the newest touch or by name", "Read",
              lambda screen: screen.next_order(), footer=23, available=_has_list),
-    _command("fold", ("o",), "fold", "Fold or unfold", "View",
+    _command("fold", ("o",), "fold", "Fold or unfold", "Read",
              lambda screen: screen.fold(), footer=50, available=_can_fold),
     _command("search-for", ("=",), "search this",
-             "Search all sessions for the selected text, or what is on the line", "View",
+             "Search all sessions for the selected text, or what is on the line", "Find",
              lambda screen: screen.search_everywhere(), available=_can_copy),
-    _command("help", ("?", "f1"), "keys", "Show the keys of the details", "General",
-             lambda screen: screen.show_help(), footer=99),
-    _command("close", ("escape", "q", "d"), "close", "Close the details", "General",
-             lambda screen: screen.close(), footer=60),
+    *screen_commands(_command, "the details", "d"),
 )

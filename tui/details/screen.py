@@ -18,11 +18,10 @@ from tui.details.chart import Chart, chart_line
 from tui.details.facts import fact_blocks, title_of
 from tui.details.table import TurnTable, head_line, turn_line
 from tui.details.touched import COMMANDS, FILES, TouchedLists
-from tui.keys.declaration import AnyCommand
+from tui.keys.find_bar import FindBar
 from tui.keys.footer import BottomLine
 from tui.kit import clipboard
 from tui.kit.blocks import Block, Fixed
-from tui.kit.find_bar import FindBar
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
 from tui.kit.lines import BLANK, Line
@@ -107,7 +106,6 @@ class DetailsScreen(StackedScreen):
     def on_mount(self) -> None:
         """Read the facts at once, the turns after them."""
         self.add_class("turns")
-        self.show_hints()
         self.view.show([_told("reading the session…")])
         self.run_worker(self._load(), exit_on_error=False)
 
@@ -299,10 +297,6 @@ class DetailsScreen(StackedScreen):
 
     # Keys and mouse
 
-    def offers(self, command: AnyCommand) -> bool:
-        """Return whether a command works on the tab and line where the cursor is."""
-        return command.available(self) is None
-
     async def search_everywhere(self) -> None:
         """Search all sessions for the selected text, or the file or command on the line."""
         item, text = self._item, self.text_to_copy()
@@ -316,7 +310,6 @@ class DetailsScreen(StackedScreen):
     def on_line_view_cursor_moved(self, message: LineView.CursorMoved) -> None:
         """Show the turn under the cursor."""
         message.stop()
-        self.show_hints()
         if self.tab == "Turns":
             self._show_bars()
         elif self.tab == FILES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from textual.widget import Widget
 from textual.widgets import Input
@@ -40,25 +40,19 @@ class AskDialog(Dialog[str]):
         field = TextLine(self._text, placeholder=self._placeholder, select_on_focus=False)
         return [field, Notes([words((self._note, "muted"))])] if self._note else [field]
 
-    def keys(self) -> Sequence[tuple[str, str]]:
-        """Return the two keys."""
-        return [("enter", self._verb), ("escape", "leave")]
+    def offers(self) -> Mapping[str, str]:
+        """Return what enter does."""
+        return {"take": self._verb}
 
     def on_mount(self) -> None:
         """Put the cursor behind the text."""
-        super().on_mount()
         field = self.query_one(Input)
         field.styles.background = palette_of(self.app).background
         field.cursor_position = len(field.value)
 
-    async def take_key(self, key: str) -> None:
+    async def take(self, verb: str) -> None:
         """Give the text."""
-        self.dismiss(self._given(self.query_one(Input).value) if key == "enter" else None)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Give the text."""
-        event.stop()
-        self.dismiss(self._given(event.value))
+        self.dismiss(self._given(self.query_one(Input).value))
 
     def _given(self, value: str) -> str:
         """Return the text; where nothing was typed, the one that was there, also if hostile."""

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from textual import events
 from textual.widget import Widget
 
 from tui.dialogs.frame import Dialog
 from tui.dialogs.notes import Notes
-from tui.keys.layouts import TWINS, latin
+from tui.keys.layouts import latin
+from tui.keys.queue import Work
 from tui.kit.blocks import Block, Fixed
 from tui.kit.line_view import LineView
 from tui.kit.lines import Line, Link, Run
 from tui.kit.text import one_line
-
-MOVES = {"down": 1, "up": -1, "j": 1, "k": -1, "ctrl+n": 1, "ctrl+p": -1,
-         "pagedown": 10, "pageup": -10, "home": -10_000_000, "end": 10_000_000}
-MOVES |= {twin: MOVES[key] for key in "jk" for twin in TWINS[key]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class ChooseDialog(Dialog[Any]):
     def __init__(
         self, title: str, options: Sequence[Option] = (), *, about: str = "",
         notes: Sequence[Block] = (), verb: str = "take", start: int = 0,
-        more: Sequence[tuple[str, str]] = (),
+        more: Mapping[str, str] | None = None,
     ) -> None:
         """Make the dialog.
 
@@ -59,11 +56,11 @@ class ChooseDialog(Dialog[Any]):
             notes: What is to be known before.
             verb: What enter does, for the line of keys.
             start: The option that is chosen at first.
-            more: Further keys with their labels; each gives its key as the value.
+            more: Further verbs of dialogs with their labels; each gives itself as the value.
         """
         super().__init__(title, about)
         self._options, self._notes, self._verb = list(options), list(notes), verb
-        self._start, self._more = start, list(more)
+        self._start, self._more = start, more or {}
 
     def body(self) -> Sequence[Widget]:
         """Compose notes and options."""
@@ -78,13 +75,12 @@ class ChooseDialog(Dialog[Any]):
             widgets.append(view)
         return widgets
 
-    def keys(self) -> Sequence[tuple[str, str]]:
-        """Return enter, what else there is, and escape."""
-        return [("enter", self._verb), *self._more, ("escape", "leave")]
+    def offers(self) -> Mapping[str, str]:
+        """Return what enter does, and what else there is."""
+        return {"take": self._verb, **self._more}
 
     def on_mount(self) -> None:
         """List the options."""
-        super().on_mount()
         if self._options:
             view = self.query_one(LineView)
             view.styles.height = min(16, len(self._options))
@@ -102,29 +98,20 @@ class ChooseDialog(Dialog[Any]):
             lines.append(Line(runs, right, link=Link("choice", str(number))))
         return lines
 
-    async def on_key(self, event: events.Key) -> None:
-        """Move, take, leave; a letter takes its option."""
-        letter = latin(event.key) if self._has_letters else ""
-        taken = [option for option in self._options if option.key and option.key == letter]
-        if taken:
-            event.stop()
-            self._take(taken[0])
-            return
-        moves = event.key in MOVES and not (self._has_letters and len(event.key) == 1)
-        if moves and self._options:
-            event.stop()
-            self.query_one(LineView).move_by(MOVES[event.key])
-            return
-        await super().on_key(event)
+    def work_for(self, key: str) -> Work | None:
+        """Return what a key runs; the letter of an option comes before the keys of dialogs."""
+        letter = latin(key) if self._has_letters else ""
+        for option in self._options:
+            if option.key and option.key == letter:
+                return partial(self._take, option)
+        return super().work_for(key)
 
-    async def take_key(self, key: str) -> None:
-        """Give what is chosen."""
-        if key == "enter":
+    async def take(self, verb: str) -> None:
+        """Give what is chosen, or the verb."""
+        if verb == "take":
             self._take_selected()
-        elif key == "escape":
-            self.dismiss(None)
         else:
-            self.dismiss(key)
+            self.dismiss(verb)
 
     @property
     def _has_letters(self) -> bool:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
-from textual import events
-from textual.app import ComposeResult
-from textual.containers import Vertical
-from textual.screen import ModalScreen
+from textual.widget import Widget
 
 from store.errors import BackscrollError
 from store.queries.inspection import message_parts
 from store.queries.sessions import get
 from tui.dialogs.copy_choices import Choice, choices, session_choices, session_markdown
+from tui.dialogs.frame import Dialog
+from tui.keys.names import key_name
+from tui.keys.queue import Work
 from tui.kit import clipboard
-from tui.kit.blocks import Block, Fixed
-from tui.kit.line_bar import LineBar
+from tui.kit.blocks import Fixed
 from tui.kit.line_view import LineView
 from tui.kit.lines import Line, Link, Run, cut
-from tui.kit.theme import palette_of
 
 if TYPE_CHECKING:
     from store.store import Store
@@ -26,17 +26,10 @@ if TYPE_CHECKING:
 NAME_CELLS = 20
 
 
-class CopyAsScreen(ModalScreen[None]):
-    """Copies what is chosen and closes."""
+class CopyAsScreen(Dialog[None]):
+    """Copies what is chosen and closes; the letter of a line takes it."""
 
     AUTO_FOCUS = "LineView"
-    DEFAULT_CSS = """
-    CopyAsScreen { align: center middle; }
-    CopyAsScreen > Vertical {
-        width: 84; max-width: 92%; height: auto; max-height: 80%; padding: 1;
-    }
-    CopyAsScreen LineView { height: auto; }
-    """
 
     def __init__(
         self, store: Store, session_id: str, message_id: str | None = None,
@@ -50,32 +43,27 @@ class CopyAsScreen(ModalScreen[None]):
             message_id: The message that has the focus; None for the whole session.
             part_id: The part that has the focus; None for the whole message.
         """
-        super().__init__()
+        super().__init__("Copy as…")
         self._store, self._session_id = store, session_id
         self._message_id, self._part_id = message_id, part_id
         self._choices: list[Choice] = []
 
-    def compose(self) -> ComposeResult:
-        """Compose title, list and keys."""
-        with Vertical():
-            yield LineBar(id="copy-title", ground="raised")
-            yield LineView(ground="raised")
-            yield LineBar(id="copy-keys", ground="raised")
+    def body(self) -> Sequence[Widget]:
+        """Compose the list."""
+        view = LineView(ground="raised")
+        view.styles.margin = (1, 0, 0, 0)
+        return [view]
+
+    def offers(self) -> Mapping[str, str]:
+        """Return what enter does."""
+        return {"take": "copy"}
 
     async def on_mount(self) -> None:
         """Read the message and list what it gives."""
-        self.query_one(Vertical).styles.background = palette_of(self.app).raised
-        self.query_one("#copy-title", LineBar).show(Line((("Copy as…", "text bold"),)))
-        keys = Line((
-            ("enter", "text bold"), (" copy   ", "muted"), ("esc", "text bold"),
-            (" close", "muted"),
-        ))
-        self.query_one("#copy-keys", LineBar).show(keys)
         self._choices = await self._offered()
-        blocks: list[Block] = [Fixed(self._lines)]
         view = self.query_one(LineView)
-        view.styles.height = len(self._choices)
-        view.show(blocks)
+        view.styles.height = min(16, len(self._choices))
+        view.show([Fixed(self._lines)])
 
     async def _offered(self) -> list[Choice]:
         if self._message_id is None:
@@ -94,22 +82,16 @@ class CopyAsScreen(ModalScreen[None]):
             lines.append(Line(cut(runs, width), link=Link("choice", str(number))))
         return lines
 
-    async def on_key(self, event: events.Key) -> None:
-        """Move, take, close; each letter takes its line."""
-        view = self.query_one(LineView)
-        moves = {"down": 1, "up": -1, "ctrl+n": 1, "ctrl+p": -1}
-        if event.key in moves:
-            view.move_by(moves[event.key])
-        elif event.key == "escape":
-            self.dismiss()
-        elif event.key == "enter":
-            await self._take(view.cursor)
-        else:
-            at = [at for at, choice in enumerate(self._choices) if choice.key == event.character]
-            if not at or not event.character:
-                return
-            await self._take(at[0])
-        event.stop()
+    def work_for(self, key: str) -> Work | None:
+        """Return what a key runs; the letter of a line comes before the keys of dialogs."""
+        for number, choice in enumerate(self._choices):
+            if choice.key and key_name(choice.key) == key:
+                return partial(self._take, number)
+        return super().work_for(key)
+
+    async def take(self, verb: str) -> None:
+        """Copy what the cursor is on."""
+        await self._take(self.query_one(LineView).cursor)
 
     async def on_line_view_activated(self, message: LineView.Activated) -> None:
         """Take the line that was clicked."""

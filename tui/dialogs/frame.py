@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
 from textual import events, on
@@ -12,9 +12,12 @@ from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from tui.keys.footer import BottomLine, Hint
+from tui.keys.declaration import AnyCommand
+from tui.keys.footer import BottomLine
+from tui.keys.pane import CommandPane
 from tui.kit.blocks import Block
 from tui.kit.line_bar import LineBar
+from tui.kit.line_view import LineView
 from tui.kit.lines import Line
 from tui.kit.paint import MARGIN
 from tui.kit.text import one_line
@@ -34,10 +37,10 @@ def room_for_notes(screen: Size, blocks: Sequence[Block]) -> int:
     return int(screen.height * HEIGHT_SHARE) - FRAME_ROWS - taken
 
 
-
-class Dialog(ModalScreen[T | None], Generic[T]):
+class Dialog(CommandPane, ModalScreen[T | None], Generic[T]):
     """Gives what was chosen, or None where it was left."""
 
+    SCOPE = "dialog"
     DEFAULT_CSS = f"""
     Dialog {{ align: center middle; background: $background 60%; }}
     Dialog > Vertical {{
@@ -66,42 +69,47 @@ class Dialog(ModalScreen[T | None], Generic[T]):
         """Return the widgets between title and keys."""
         return ()
 
-    def keys(self) -> Sequence[tuple[str, str]]:
-        """Return the keys and what they do; ``enter`` and ``escape`` are among them."""
-        return ()
+    def offers(self) -> Mapping[str, str]:
+        """Return what the dialog can do, by verb, in the words of the footer."""
+        return {}
 
-    def on_mount(self) -> None:
-        """Show title and keys."""
+    def footer_label(self, command: AnyCommand) -> str | None:
+        """Return what a key does in this dialog."""
+        label = super().footer_label(command)
+        return None if label is None else self.offers().get(command.id.partition(".")[2], label)
+
+    @on(events.Mount)
+    def _show_title(self) -> None:
         palette = palette_of(self.app)
         self.query_one(Vertical).styles.background = palette.raised
         about = ((one_line(self._about), "muted"),) if self._about else ()
         self.query_one("#dialog-title", LineBar).show(
             Line(((one_line(self._title), "text bold"),), about)
         )
-        self.show_keys()
 
-    def show_keys(self) -> None:
-        """Bring the line of keys up to date."""
-        self.query_one(BottomLine).hints = tuple(
-            Hint(key, key, label) for key, label in self.keys()
-        )
+    # What its commands do
 
-    @on(BottomLine.Pressed)
-    async def _key_clicked(self, event: BottomLine.Pressed) -> None:
-        event.stop()
-        await self.take_key(event.command)
+    async def take(self, verb: str) -> None:
+        """Do one of the things that the dialog offers."""
 
-    async def take_key(self, key: str) -> None:
-        """Run a key of the last line."""
-        if key == "escape":
-            self.dismiss(None)
+    def leave(self) -> None:
+        """Close and give nothing."""
+        self.dismiss(None)
 
-    async def on_key(self, event: events.Key) -> None:
-        """Take the keys of the last line."""
-        if event.key in {key for key, _ in self.keys()}:
-            event.stop()
-            event.prevent_default()
-            await self.take_key(event.key)
+    @property
+    def lines(self) -> LineView | None:
+        """The lines that the keys move through; None where there are none."""
+        return next(iter(self.query(LineView)), None)
+
+    def move_by(self, lines: int) -> None:
+        """Move the cursor by some lines."""
+        if self.lines is not None:
+            self.lines.move_by(lines)
+
+    def move_pages(self, pages: int) -> None:
+        """Move the cursor by some pages."""
+        if self.lines is not None:
+            self.lines.move_by(pages * self.lines.page)
 
     def on_click(self, event: events.Click) -> None:
         """Leave when the ground around the dialog is clicked."""

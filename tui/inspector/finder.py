@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tui.kit.find_bar import FindBar
+from tui.keys.find_bar import FindBar
 from tui.kit.line_view import LineView
 from tui.kit.lines import Run
 from tui.kit.text import fit, one_line

@@ -20,9 +20,9 @@ from tui.inspector.finder import Finder
 from tui.inspector.meta import json_blocks, meta_blocks
 from tui.inspector.records import Records, raw_blocks, read_records
 from tui.inspector.subject import Subject
+from tui.keys.find_bar import FindBar
 from tui.keys.pane import CommandPane
 from tui.kit.blocks import Block, Fixed
-from tui.kit.find_bar import FindBar
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
 from tui.kit.lines import Line, Run

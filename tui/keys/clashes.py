@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Scope
+from tui.keys.declaration import PANES, SCOPE_NAMES, AnyCommand, Scope
 from tui.keys.names import key_label, key_name
 from tui.keys.registry import BY_ID, commands
 from tui.keys.table import keys_of
-
-PANES: tuple[Scope, ...] = ("list", "transcript", "inspector")
-"""The scopes in which the keys of the whole app work too; a pane's own keys come first."""
 
 Keys = Mapping[str, Sequence[str]]
 
@@ -36,7 +33,7 @@ def clashes(keys: Keys) -> Iterator[Clash]:
     changed = {name: wanted for name, wanted in keys.items() if name in BY_ID}
     for scope in SCOPE_NAMES:
         yield from _within(scope, changed)
-    for command in commands("app"):
+    for command in (*commands("app"), *commands("main")):
         if command.id in changed:
             yield from _in_panes(command, changed)
 
@@ -64,7 +61,7 @@ def _within(scope: Scope, changed: Keys) -> Iterator[Clash]:
 
 
 def _in_panes(command: AnyCommand, changed: Keys) -> Iterator[Clash]:
-    """Yield where a pane has a key that the config gives to the whole app."""
+    """Yield where a pane has a key that the config gives to the whole screen."""
     for key in dict.fromkeys(map(key_name, changed[command.id])):
         for scope in PANES:
             for other in commands(scope):

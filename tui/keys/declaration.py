@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, get_args
 
 Scope = Literal[
-    "app", "list", "transcript", "inspector", "tree", "compare", "details", "search",
+    "app", "main", "list", "transcript", "inspector", "tree", "compare", "details", "search",
+    "dialog", "prompt",
 ]
 
 SCOPE_NAMES: dict[Scope, str] = {
     "app": "Everywhere",
+    "main": "Main screen",
     "list": "Sessions",
     "transcript": "Transcript",
     "inspector": "Inspector",
@@ -18,10 +20,20 @@ SCOPE_NAMES: dict[Scope, str] = {
     "compare": "Compare",
     "details": "Details",
     "search": "Search",
+    "dialog": "Dialogs",
+    "prompt": "Lines to type into",
 }
 
-SCREENS: tuple[Scope, ...] = ("tree", "compare", "details", "search")
-"""Scopes of screens above the main one; the keys of the whole app do not work there."""
+PANES: tuple[Scope, ...] = ("list", "transcript", "inspector")
+"""The scopes in which the keys of the main screen work too; a pane's own keys come first."""
+
+TYPED: tuple[Scope, ...] = ("prompt", "dialog")
+"""Scopes whose keys work while a line is typed into, where the line does not use them."""
+
+Group = Literal["Move", "Read", "Find", "Copy", "Change", "Screen"]
+"""What one wants to do; the headings in the help, in this order."""
+
+GROUPS: tuple[Group, ...] = get_args(Group)
 
 Owner = TypeVar("Owner")
 """The pane or screen that the commands of a scope act on."""
@@ -36,7 +48,8 @@ class Command(NamedTuple, Generic[Owner]):
     """One thing that a user can do.
 
     Attributes:
-        id: Unique, ``scope.verb``; the config changes keys by it.
+        id: Unique, ``scope.verb`` (``app.verb`` on the main screen); the config changes keys by
+            it.
         keys: Textual key names, the first is shown.
         label: One or two words for the footer and the palette.
         help: One sentence for help, palette and README.
@@ -44,9 +57,10 @@ class Command(NamedTuple, Generic[Owner]):
         run: Takes the owner and runs the command; the next key waits for what it returns.
         available: Takes the owner; returns why it cannot be run now, or None.
         footer: Rank in the footer, lower first; None keeps it out.
-        group: Heading in the help.
+        group: What one wants to do with it.
         meaning: What its keys mean. A key has one meaning in all scopes; commands of several
             scopes that do the same share it.
+        also: Other words that the palette finds it by.
     """
 
     id: str
@@ -57,8 +71,9 @@ class Command(NamedTuple, Generic[Owner]):
     run: Callable[[Owner], Awaitable[object] | None]
     available: Callable[[Owner], str | None] = always
     footer: int | None = None
-    group: str = "General"
+    group: Group = "Screen"
     meaning: str = ""
+    also: str = ""
 
 
 AnyCommand = Command[Any]
@@ -73,13 +88,14 @@ class CommandFactory(Generic[Owner]):
     ) -> None:
         """Take the scope, and when its commands can be run unless they say otherwise."""
         self._scope: Scope = scope
+        self._prefix = "app" if scope == "main" else scope
         self._available = available
 
     def __call__(
-        self, verb: str, keys: tuple[str, ...], label: str, help: str, group: str,
+        self, verb: str, keys: tuple[str, ...], label: str, help: str, group: Group,
         run: Callable[[Owner], Awaitable[object] | None], *,
         footer: int | None = None, available: Callable[[Owner], str | None] | None = None,
-        meaning: str = "",
+        meaning: str = "", also: str = "",
     ) -> Command[Owner]:
         """Return a command.
 
@@ -88,13 +104,15 @@ class CommandFactory(Generic[Owner]):
             keys: As in ``Command``, like the rest.
             label: One or two words.
             help: One sentence.
-            group: Heading in the help.
+            group: What one wants to do with it.
             run: Runs it.
             footer: Rank in the footer.
             available: Why it cannot be run now; None for what the scope has.
             meaning: What its keys mean in all scopes; the verb where empty.
+            also: Other words that the palette finds it by.
         """
         return Command(
-            f"{self._scope}.{verb}", keys, label, help, self._scope, run,
-            available or self._available, footer, group, meaning or verb,
+            f"{self._prefix}.{verb}", keys, label, help, self._scope, run,
+            available or self._available, footer, group,
+            meaning or verb, also,
         )

@@ -9,9 +9,10 @@ from textual import events
 from textual.app import App
 from textual.widgets import Input
 
-from tui.keys.footer import BottomLine
+from tui.keys.declaration import TYPED
+from tui.keys.footer import BottomLine, show_keys
 from tui.keys.layouts import latin
-from tui.keys.pane import CommandPane
+from tui.keys.pane import owners_of
 from tui.keys.queue import InputQueue, Work, release_key
 from tui.keys.table import CommandTable
 
@@ -43,7 +44,7 @@ class CommandApp(App[None]):
     def __init__(self) -> None:
         """Make the app with an empty queue."""
         super().__init__()
-        self.inputs = InputQueue(self, self._resolve, super().on_event)
+        self.inputs = InputQueue(self, self._resolve, super().on_event, self._handled)
         self._taker: KeyTaker | None = None
 
     @property
@@ -63,9 +64,26 @@ class CommandApp(App[None]):
 
     def _unused(self, key: str) -> Work | None:
         """Return the command of a key that an input line did not use, or None."""
+        return None if self._uses(key) else self._command(key)
+
+    def _uses(self, key: str) -> bool:
+        """Return whether the focused widget has a binding of its own for a key."""
         binding = self.active_bindings.get(key)
-        bound = binding is not None and binding.node is self.focused
-        return None if bound else self._command(key)
+        return binding is not None and binding.node is self.focused
+
+    def _types(self, key: str) -> bool:
+        """Return whether a key moves in the text of an input line, or changes it.
+
+        Enter does not: commands say what it means. Nor do the keys that scroll any widget.
+        """
+        binding = self.active_bindings.get(key)
+        moves = binding is not None and not binding.binding.action.startswith(("scroll", "page"))
+        return self._uses(key) and moves and key != "enter"
+
+    def _handled(self) -> None:
+        """Show the keys that matter after an input."""
+        if self.is_running:
+            show_keys(self)
 
     # Letters that are no commands
 
@@ -123,16 +141,25 @@ class CommandApp(App[None]):
             return work
         self.before_key()
         focus = self.focused or self.screen
-        if not isinstance(event, events.Key) or isinstance(focus, Input):
+        if not isinstance(event, events.Key):
             return None
+        if isinstance(focus, Input):
+            used = event.is_printable or self._types(event.key)
+            return None if used else self._command(event.key, typing=True)
         return self._command(event.key)
 
-    def _command(self, key: str) -> Work | None:
-        """Return the command that a key runs where the focus is, or None."""
-        for node in (self.focused or self.screen).ancestors_with_self:
-            if isinstance(node, CommandPane):
-                command = self.commands.for_key(node.SCOPE, key)
-                if command is not None:
-                    self.app_focus = True
-                    return partial(node.run_command, command)
+    def _command(self, key: str, *, typing: bool = False) -> Work | None:
+        """Return the command that a key runs where the focus is, or None.
+
+        Args:
+            key: As Textual names it.
+            typing: Look only at what a line is typed for.
+        """
+        for owner in owners_of(self.focused or self.screen):
+            if typing and owner.SCOPE not in TYPED:
+                return None
+            work = owner.work_for(key)
+            if work is not None:
+                self.app_focus = True
+                return work
         return None

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual import events
-from textual.message import Message
 from textual.reactive import reactive
+from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Input
 
-from tui.keys.names import key_label, key_name
+from tui.keys.declaration import TYPED
+from tui.keys.names import acts_while_typing, key_label, key_name
+from tui.keys.pane import CommandOwner, owners_of
+from tui.keys.table import CommandTable, commands_of
 from tui.kit.lines import Line, Run
 from tui.kit.paint import paint_of, strip_of
 from tui.kit.text import cells
+
+if TYPE_CHECKING:
+    from textual.dom import DOMNode
 
 
 class Hint(NamedTuple):
@@ -21,11 +29,13 @@ class Hint(NamedTuple):
 
     Attributes:
         command: The command's id.
+        owner: What runs it.
     """
 
     command: str
     key: str
     label: str
+    owner: CommandOwner
 
     @property
     def words(self) -> str:
@@ -34,7 +44,7 @@ class Hint(NamedTuple):
 
 
 class BottomLine(Widget):
-    """The keys that matter in the focused pane; a click does what the key does."""
+    """The keys that can be used now where the focus is; a click does what the key does."""
 
     DEFAULT_CSS = "BottomLine { height: 1; background: $panel; }"
     hints: reactive[tuple[Hint, ...]] = reactive(())
@@ -42,17 +52,19 @@ class BottomLine(Widget):
     asks: reactive[str] = reactive("")
     """What the next key is taken for, in place of the hints."""
 
-    class Pressed(Message):
-        """A key of the line was clicked.
+    def on_mount(self) -> None:
+        """Show the keys of what has the focus."""
+        self.watch(self.screen, "focused", self.look)
 
-        Attributes:
-            command: The command's id.
-        """
-
-        def __init__(self, command: str) -> None:
-            """Make the message."""
-            super().__init__()
-            self.command = command
+    def look(self) -> None:
+        """Bring the keys up to date."""
+        focus = self.screen.focused or self.screen
+        owners = owners_of(focus)
+        if isinstance(self.screen, ModalScreen):
+            owners = [owner for owner in owners if owner.SCOPE in TYPED]
+        hints = footer_hints(commands_of(self), owners, typing=isinstance(focus, Input))
+        self.last = next((hint for hint in hints if hint.command.endswith(".help")), None)
+        self.hints = tuple(hint for hint in hints if hint != self.last)
 
     def _placed(self) -> list[tuple[int, Hint]]:
         """Return the hints that fit, with the column where each starts."""
@@ -88,5 +100,38 @@ class BottomLine(Widget):
         """Do what the key does."""
         for column, hint in self._placed():
             if column <= event.x < column + cells(hint.words):
-                self.post_message(self.Pressed(hint.command))
+                hint.owner.request_command(hint.command)
                 return
+
+
+def footer_hints(
+    table: CommandTable, owners: Sequence[CommandOwner], *, typing: bool = False
+) -> list[Hint]:
+    """Return the keys of a footer, the most wanted first.
+
+    Args:
+        table: The commands with their keys.
+        owners: What the keys go to, from the inside out.
+        typing: Leave out the keys that a line takes as text.
+    """
+    found: list[tuple[int, Hint]] = []
+    taken: set[str] = set()
+    for owner in owners:
+        mine: set[str] = set()
+        for command in table.of(owner.SCOPE):
+            keys = [key for key in table.keys_of(command) if key_name(key) not in taken]
+            if typing:
+                keys = [key for key in keys if acts_while_typing(key)]
+            mine.update(map(key_name, keys))
+            if keys and command.footer is not None:
+                label = owner.footer_label(command)
+                if label is not None:
+                    found.append((command.footer, Hint(command.id, keys[0], label, owner)))
+        taken |= mine
+    return [hint for _, hint in sorted(found, key=lambda each: each[0])]
+
+
+def show_keys(node: DOMNode) -> None:
+    """Bring the footer of the screen on top up to date, as what can be done has changed."""
+    for line in node.app.screen.query(BottomLine):
+        line.look()

@@ -66,3 +66,37 @@ def line_commands(command: Callable[..., Command[Owner]]) -> tuple[Command[Owner
         command("jump", (";",), "jump", "Jump to a line on the screen by its letters", "Move",
                 lambda owner: jump_in(owner, owner.view, owner.view.move_to)),
     )
+
+
+class StackedOwner(Protocol):
+    """A screen above the main one."""
+
+    def show_help(self) -> None:
+        """Show the keys of the screen."""
+        ...
+
+    def close(self) -> None:
+        """Go back to the screen below."""
+        ...
+
+
+Stacked = TypeVar("Stacked", bound=StackedOwner)
+
+
+def screen_commands(
+    command: Callable[..., Command[Stacked]], what: str, opened_by: str = ""
+) -> tuple[Command[Stacked], ...]:
+    """Return the commands that every screen above the main one has.
+
+    Args:
+        command: As in ``line_commands``.
+        what: The screen, in a sentence: ``the tree``.
+        opened_by: The key that opened it, which closes it too.
+    """
+    keys = ("escape", "q", opened_by) if opened_by else ("escape", "q")
+    return (
+        command("help", ("?", "f1"), "keys", f"Show the keys of {what}", "Screen",
+                lambda owner: owner.show_help(), footer=99),
+        command("close", keys, "close", f"Close {what}", "Screen", lambda owner: owner.close(),
+                footer=15),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 import unicodedata
 
@@ -11,6 +12,17 @@ _SHOWN = {
     "escape": "esc", "up": "↑", "down": "↓", "left": "←", "right": "→",
     "pageup": "pgup", "pagedown": "pgdn", "delete": "del",
 }
+
+
+_NOT_TYPED = re.compile(
+    r"(?:ctrl\+[^adefkuwxcv]|alt\+.+|ctrl\+\w\w+|f\d+|enter|tab|shift\+tab|escape|page(?:up|down)"
+    r"|up|down)"
+)
+
+
+def acts_while_typing(key: str) -> bool:
+    """Return whether a key is left to commands by a line that is typed into."""
+    return _NOT_TYPED.fullmatch(key_name(key)) is not None
 
 
 def _named(character: str) -> str:

@@ -67,7 +67,7 @@ class InputQueue:
 
     def __init__(
         self, app: App[Any], resolve: Callable[[events.Event], Work | None],
-        forward: Callable[[events.Event], Awaitable[None]],
+        forward: Callable[[events.Event], Awaitable[None]], handled: Callable[[], None],
     ) -> None:
         """Make an empty queue.
 
@@ -75,10 +75,12 @@ class InputQueue:
             app: Whose input it is.
             resolve: Returns the command that an input event stands for when its turn comes.
             forward: Gives an input event that is no command to its widget.
+            handled: Called after each input.
         """
         self._app = app
         self._resolve = resolve
         self._forward = forward
+        self._handled = handled
         self._waiting: deque[events.Event] = deque()
         self._following: deque[Work] = deque()
         self._task: asyncio.Task[None] | None = None
@@ -137,6 +139,7 @@ class InputQueue:
                         await self._run_work(self._following.popleft())
                     else:
                         await self._take(self._waiting.popleft())
+                    self._handled()
                 except Exception as error:
                     self._failed(error)
         finally:

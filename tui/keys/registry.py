@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from tui.compare.commands import COMPARE_COMMANDS
 from tui.details.commands import DETAILS_COMMANDS
+from tui.dialogs.commands import DIALOG_COMMANDS
 from tui.inspector.commands import INSPECTOR_COMMANDS
 from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Scope
 from tui.keys.names import key_label, key_name
-from tui.main.commands import APP_COMMANDS
+from tui.keys.prompt import PROMPT_COMMANDS
+from tui.main.commands import APP_COMMANDS, MAIN_COMMANDS
 from tui.search.commands import SEARCH_COMMANDS
 from tui.sessions.commands import SESSION_COMMANDS
 from tui.transcript.commands import TRANSCRIPT_COMMANDS
@@ -15,6 +17,7 @@ from tui.tree.commands import TREE_COMMANDS
 
 COMMANDS: tuple[AnyCommand, ...] = (
     *APP_COMMANDS,
+    *MAIN_COMMANDS,
     *SESSION_COMMANDS,
     *TRANSCRIPT_COMMANDS,
     *INSPECTOR_COMMANDS,
@@ -22,6 +25,8 @@ COMMANDS: tuple[AnyCommand, ...] = (
     *COMPARE_COMMANDS,
     *DETAILS_COMMANDS,
     *SEARCH_COMMANDS,
+    *DIALOG_COMMANDS,
+    *PROMPT_COMMANDS,
 )
 
 BY_ID: dict[str, AnyCommand] = {command.id: command for command in COMMANDS}

@@ -75,11 +75,6 @@ class CommandTable:
         keys = self.keys_of(self.by_id[command_id])
         return f" · {key_label(key_name(keys[0]))} {words}" if keys else ""
 
-    def footer(self, *scopes: Scope) -> list[AnyCommand]:
-        """Return the commands of some scopes for the footer, the most wanted first."""
-        shown = [c for c in self.commands if c.scope in scopes and c.footer is not None]
-        return sorted(shown, key=lambda command: command.footer or 0)
-
 
 class HasCommands(Protocol):
     """An app that runs commands."""

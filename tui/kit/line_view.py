@@ -24,7 +24,13 @@ MARKS = ("▸", "▾", "…")
 
 
 class LineView(ScrollView, can_focus=True):
-    """Shows blocks of lines with a cursor, folding, finding and mouse selection."""
+    """Shows blocks of lines with a cursor, folding, finding and mouse selection.
+
+    Attributes:
+        cursor: The number of the line that it is on.
+        needle: What is marked; empty without a search.
+        shows_cursor: Whether the cursor is seen while the focus is elsewhere.
+    """
 
     ALLOW_SELECT = True
     DEFAULT_CSS = """
@@ -57,6 +63,7 @@ class LineView(ScrollView, can_focus=True):
         self.stack = Stack()
         self.cursor = 0
         self.needle = ""
+        self.shows_cursor = False
         self._ground = ground
         self._spots: list[Spot] = []
         self._spot = -1
@@ -117,7 +124,10 @@ class LineView(ScrollView, can_focus=True):
         """Paint one row of the screen."""
         paint = paint_of(self.app)
         number = y + self.scroll_offset.y
-        on_cursor = number == self.cursor and self.has_focus and bool(self.virtual_size.height)
+        on_cursor = (
+            number == self.cursor and (self.has_focus or self.shows_cursor)
+            and bool(self.virtual_size.height)
+        )
         ground = "focus" if on_cursor else self._ground
         strip = strip_of(
             self.line_at(number), self.cells, paint, ground=ground, needle=self.needle

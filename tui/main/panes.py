@@ -12,8 +12,6 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.keys.declaration import Scope
-from tui.keys.footer import Hint
-from tui.keys.table import CommandTable
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line
 from tui.kit.paint import blank, paint_of, strip_of
@@ -188,6 +186,11 @@ class Panes:
         return self._state.layout.focused
 
     @property
+    def is_single(self) -> bool:
+        """Whether the screen has room for one pane only."""
+        return self._screen.size.width < TWO_PANES
+
+    @property
     def scope(self) -> Scope:
         """The scope of the focused pane's commands."""
         return SCOPES[self.focused]
@@ -277,17 +280,3 @@ class Panes:
         screen = self._screen.size.width
         self._state.layout = self._state.layout.resized(pane, width, screen)
         self.apply()
-
-    # Footer
-
-    def hints(self, table: CommandTable) -> tuple[Hint, ...]:
-        """Return the keys that matter in the focused pane."""
-        if self._sessions.filter_has_focus:
-            return Hint("list.open", "enter", "keep"), Hint("app.back", "escape", "clear")
-        hints = [
-            Hint(command.id, keys[0], command.label)
-            for command in table.footer(self.scope, "app") if (keys := table.keys_of(command))
-        ]
-        if self._screen.size.width < TWO_PANES and self.focused != "sessions":
-            hints.insert(0, Hint("app.back", "escape", "back"))
-        return tuple(hints)

@@ -15,9 +15,9 @@ from store.engine.changes import Moved
 from store.errors import StoreError
 from store.queries.listing import ListRow
 from tui.host import FollowsStore, Host, WayBack
-from tui.keys.declaration import Scope
-from tui.keys.footer import BottomLine, Hint
-from tui.keys.pane import CommandPane
+from tui.keys.declaration import AnyCommand
+from tui.keys.footer import BottomLine, show_keys
+from tui.keys.pane import CommandOwner, CommandPane
 from tui.kit.text import one_line
 from tui.live.notifying import Notifier
 from tui.live.summary import StoreCounter
@@ -39,7 +39,7 @@ from tui.messages import (
 from tui.sessions.pane import SessionsPane
 from tui.state.view_state import ViewState
 from tui.verbs.doing import asking
-from tui.verbs.undo import redo, report_undone_rewind, undo
+from tui.verbs.undo import report_undone_rewind
 
 if TYPE_CHECKING:
     from tui.inspector.pane import InspectorPane
@@ -68,7 +68,7 @@ class MainScreen(CommandPane, Screen[None]):
         notifier: Rings and notifies.
     """
 
-    SCOPE = "app"
+    SCOPE = "main"
     AUTO_FOCUS = ""
     DEFAULT_CSS = """
     MainScreen { background: $background; }
@@ -161,11 +161,14 @@ class MainScreen(CommandPane, Screen[None]):
     def _arranged(self) -> None:
         """Bring the inspector, which may have come into sight, and the footer up to date."""
         self.feed.came_into_sight()
-        table = self.host.commands
-        line = self.query_one(BottomLine)
-        line.hints = self.panes.hints(table)
-        help_keys = table.keys_of(table.by_id["app.help"])
-        line.last = Hint("app.help", help_keys[0], "keys") if help_keys else None
+        self.query_one(BottomLine).look()
+
+    def footer_label(self, command: AnyCommand) -> str | None:
+        """Return a command's words in the footer; the way back where one pane is shown."""
+        single = self.panes.is_single and self.panes.focused != "sessions"
+        if command.id == "app.back" and not single:
+            return None
+        return super().footer_label(command)
 
     @on(Splitter.Dragged)
     def _dragged(self, event: Splitter.Dragged) -> None:
@@ -249,6 +252,7 @@ class MainScreen(CommandPane, Screen[None]):
     @on(PartSelected)
     async def _part_selected(self, event: PartSelected) -> None:
         await self.feed.select(event)
+        show_keys(self)
 
     @on(JumpedFrom)
     def _jumped(self, event: JumpedFrom) -> None:
@@ -257,6 +261,7 @@ class MainScreen(CommandPane, Screen[None]):
     @on(NothingSelected)
     def _nothing_selected(self) -> None:
         self.feed.clear()
+        show_keys(self)
 
     @on(InspectRequested)
     async def _inspect(self) -> None:
@@ -323,34 +328,19 @@ class MainScreen(CommandPane, Screen[None]):
 
     # Commands
 
-    @on(BottomLine.Pressed)
-    def _pressed(self, event: BottomLine.Pressed) -> None:
-        self.run_by_id(event.command)
-
     @property
-    def owners(self) -> dict[Scope, CommandPane | None]:
-        """What runs the commands of each scope; None where that is not loaded."""
-        return {
-            "app": self, "list": self.sessions, "transcript": self.transcript,
-            "inspector": self.inspector,
-        }
+    def owners(self) -> list[CommandOwner]:
+        """What runs the commands of the screen: the panes that are loaded, the focused first."""
+        found = (self.sessions, self.transcript, self.inspector)
+        panes: list[CommandOwner] = [pane for pane in found if pane is not None]
+        return [*sorted(panes, key=lambda pane: self.panes.scope != pane.SCOPE), self]
 
     def run_by_id(self, command_id: str) -> None:
         """Run a command by its id, on the pane that owns it."""
-        owner = self.owners.get(self.host.commands.by_id[command_id].scope)
+        scope = self.host.commands.by_id[command_id].scope
+        owner = next((owner for owner in self.owners if scope == owner.SCOPE), None)
         if owner is not None:
             owner.request_command(command_id)
-
-    def show_help(self) -> None:
-        """Show the keys of the focused pane."""
-        from tui.keys.help import HelpScreen
-
-        self.host.push_screen(HelpScreen(self.panes.scope, self.host.commands))
-
-    def switch_theme(self) -> None:
-        """Switch between the dark and the light theme."""
-        dark = self.app.current_theme.dark
-        self.app.theme = "backscroll-light" if dark else "backscroll-dark"
 
     def search(self) -> None:
         """Show the search over all sessions."""
@@ -359,14 +349,6 @@ class MainScreen(CommandPane, Screen[None]):
     async def choose_place(self) -> None:
         """Go to a mark or a label that is chosen."""
         await asking(self, self.keeper.choose())
-
-    async def undo(self) -> None:
-        """Undo the last change of the store."""
-        await undo(self.host)
-
-    async def redo(self) -> None:
-        """Redo what was undone last."""
-        await redo(self.host)
 
     async def resume(self) -> None:
         """Resume the session in its agent."""

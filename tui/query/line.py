@@ -9,7 +9,7 @@ An owner composes a ``QueryNotes`` below its ``QueryInput`` and connects the two
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -19,10 +19,11 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.host import host_of
+from tui.keys.prompt import PromptLine
 from tui.kit.lines import Line
 from tui.kit.paint import blank, paint_of, strip_of
 from tui.kit.text import cells, fit, one_line, wrap
-from tui.kit.text_line import TextLine, post_to_parent
+from tui.kit.text_line import post_to_parent
 
 if TYPE_CHECKING:
     from store.language.completion import Completion, KnownValues
@@ -31,18 +32,14 @@ if TYPE_CHECKING:
 MOST_ROWS = 8
 """Completions that are shown at once."""
 MOST_PROBLEM_LINES = 4
-OPEN_KEYS = ("ctrl+@", "ctrl+space")
-"""Offer completions where nothing is typed yet."""
 
 
-class QueryInput(TextLine, inherit_css=False):
+class QueryInput(PromptLine):
     """A line that a query is typed into.
 
     It posts ``Input.Changed`` and ``Input.Submitted``. Tab takes the first completion, down
     and up choose another, enter takes the chosen one. Where no completions are shown, up in an
     empty line goes back through the history, and else up and down post ``Stepped``.
-
-    It does not inherit the CSS of ``Input``, which takes longer to parse than the app's own.
 
     Attributes:
         known: Returns the values that fields have in the store.
@@ -61,26 +58,12 @@ class QueryInput(TextLine, inherit_css=False):
             super().__init__()
             self.step = step
 
-    COMPONENT_CLASSES = TextLine.COMPONENT_CLASSES
-    DEFAULT_CSS = """
-    QueryInput {
-        height: 1; width: 1fr; background: $surface; color: $foreground;
-        scrollbar-size: 0 0; pointer: text;
-    }
-    QueryInput > .input--placeholder { color: $text-muted; }
-    QueryInput > .input--cursor {
-        background: $input-cursor-background; color: $input-cursor-foreground;
-        text-style: $input-cursor-text-style;
-    }
-    QueryInput > .input--selection {
-        background: $input-selection-background; color: $input-selection-foreground;
-    }
-    """
 
     def __init__(
         self, notes: QueryNotes, *, id: str | None = None, placeholder: str = "",
         known: Callable[[], KnownValues] | None = None,
         history: Callable[[], Sequence[str]] | None = None, hits_below: bool = False,
+        words: Mapping[str, str] | None = None,
     ) -> None:
         """Make an empty line.
 
@@ -92,8 +75,9 @@ class QueryInput(TextLine, inherit_css=False):
             history: Returns the queries of before.
             hits_below: Whether down goes from a word to what was found, below the line, and
                 escape closes completions that are only offered.
+            words: What the keys do here, as ``PromptLine`` takes it.
         """
-        super().__init__(id=id, placeholder=placeholder, compact=True, select_on_focus=False)
+        super().__init__(placeholder, id=id, words=words or {})
         self.notes = notes
         self.known, self.history, self._hits_below = known, history, hits_below
         self._back = -1  # The entry of the history that is shown.
@@ -142,36 +126,47 @@ class QueryInput(TextLine, inherit_css=False):
 
     # Keys
 
-    def on_key(self, event: events.Key) -> None:
-        """Take keys for completions and history; all others are a line's or the owner's."""
-        if self._use(event.key):
-            event.stop()
-            event.prevent_default()
-
-    def _use(self, key: str) -> bool:
-        notes = self.notes
-        if key in OPEN_KEYS:
-            self._show(asked=True)
-        elif notes.offered and key == "down" and not self._leaves_word():
-            notes.choose(1)
-        elif notes.chosen is not None and key == "up":
-            notes.choose(-1)
-        elif key == "escape" and (
-            notes.chosen is not None or (notes.offered and self._hits_below)
-        ):
-            notes.show((), notes.shown_problems)
-        elif notes.offered and (key == "tab" or (key == "enter" and notes.chosen is not None)):
-            self.take(notes.chosen or notes.offered[0])
-        elif key in ("up", "down"):
-            if not self._go_back(1 if key == "up" else -1):
-                post_to_parent(self, self.Stepped(-1 if key == "up" else 1))
+    def accept(self) -> None:
+        """Take the completion that was chosen, else use what was typed."""
+        if self.notes.chosen is not None:
+            self.take(self.notes.chosen)
         else:
-            if key == "enter":
-                self._show(asked=False, finished=True)
-            elif key in ("left", "right", "home", "end"):
-                notes.show((), notes.shown_problems)
-            return False
-        return True
+            self._show(asked=False, finished=True)
+            super().accept()
+
+    def leave(self) -> None:
+        """Hide the completions where one was chosen, else leave the line."""
+        if self.notes.chosen is not None or (self.notes.offered and self._hits_below):
+            self.notes.show((), self.notes.shown_problems)
+        else:
+            super().leave()
+
+    def uses(self, verb: str) -> bool:
+        """Return whether a key has a use now; tab has one where there are completions."""
+        return verb != "complete" or bool(self.notes.offered)
+
+    def complete(self) -> None:
+        """Take the completion that was chosen, or the first one."""
+        self.take(self.notes.chosen or self.notes.offered[0])
+
+    def offer(self) -> None:
+        """Show how the query may begin."""
+        self._show(asked=True)
+
+    def step(self, by: int) -> None:
+        """Choose the next completion (1) or the one before; else go through history or hits."""
+        notes = self.notes
+        if notes.offered and (notes.chosen is not None or (by > 0 and not self._leaves_word())):
+            notes.choose(by)
+        elif self._older(-by) is not None:
+            self._go_back(-by)
+        else:
+            post_to_parent(self, self.Stepped(by))
+
+    def on_key(self, event: events.Key) -> None:
+        """Hide the completions when the cursor moves."""
+        if event.key in ("left", "right", "home", "end"):
+            self.notes.show((), self.notes.shown_problems)
 
     def _leaves_word(self) -> bool:
         """Return whether down goes to the hits rather than to the first completion."""
@@ -193,17 +188,23 @@ class QueryInput(TextLine, inherit_css=False):
         self.cursor_position = start + len(text)
         self._show(asked=False)
 
-    def _go_back(self, step: int) -> bool:
-        """Show an older query of the history, or a newer one; return whether there was one."""
+    def _older(self, step: int) -> int | None:
+        """Return the number of an older (1) or newer query of the history; None without one."""
         queries = self.history() if self.history is not None else ()
         if (self.value and self._back < 0) or not queries or self._back + step < -1:
-            return False
-        self._back = min(self._back + step, len(queries) - 1)
-        self._set_by_history = queries[self._back] if self._back >= 0 else ""
+            return None
+        return min(self._back + step, len(queries) - 1)
+
+    def _go_back(self, step: int) -> None:
+        """Show an older query of the history, or a newer one."""
+        number = self._older(step)
+        if number is None or self.history is None:
+            return
+        self._back = number
+        self._set_by_history = self.history()[number] if number >= 0 else ""
         self.value = self._set_by_history
         self._set_by_history = self.value
         self.cursor_position = len(self.value)
-        return True
 
 
 def _touches(problem: Problem, cursor: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ from textual.widgets import Input
 
 from store.language.fields import FIELDS
 from store.language.query import without
-from tui.keys.footer import BottomLine, Hint
+from tui.keys.footer import BottomLine
 from tui.keys.names import key_label, key_name
 from tui.kit.blocks import Fixed
 from tui.kit.figures import count_of
@@ -45,14 +44,6 @@ FACETS_WIDTH = 30
 COUNTS_BESIDE = 120
 """From this width of the screen the counts are in the line of the query."""
 RECENT_SHOWN = 5
-
-
-_NOT_TYPED = re.compile(r"(?:ctrl|alt)\+.+|f\d+|enter|tab|shift\+tab|escape|page(?:up|down)")
-
-
-def _acts_while_typing(key: str) -> bool:
-    """Return whether a key acts on the screen while the query has the focus."""
-    return _NOT_TYPED.fullmatch(key) is not None
 
 
 class FacetsView(LineView):
@@ -130,6 +121,7 @@ class SearchScreen(StackedScreen):
             self.notes, id="search-query", placeholder="search everything",
             known=lambda: self._values.known, history=lambda: model.keeper.kept.recent,
             hits_below=True,
+            words={"accept": "open at the hit", "leave": "back", "next": "to the hits"},
         )
         self._groups: list[tuple[str, list[Facet]]] = []
         self._opened: set[str] = set()
@@ -162,7 +154,6 @@ class SearchScreen(StackedScreen):
         else:
             self.query_line.value = self.model.text
             self.query_line.action_select_all()
-        self.show_hints()
         self.run_worker(self._values.read(), exit_on_error=False)
         self._changed(False)
         self.call_after_refresh(self.hits.reveal)
@@ -326,6 +317,11 @@ class SearchScreen(StackedScreen):
         if event.step > 0:
             self.set_focus(self.hits)
 
+    @on(QueryInput.Left)
+    def _left(self, event: QueryInput.Left) -> None:
+        event.stop()
+        self.close()
+
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -362,26 +358,6 @@ class SearchScreen(StackedScreen):
         self.host.notify(order, timeout=2, markup=False)
 
     # Focus
-
-    def show_hints(self) -> None:
-        """Show the keys that act now: letters go into the query while that has the focus."""
-        super().show_hints()
-        if not self.query_line.has_focus:
-            return
-        table, line = self.host.commands, self.query_one(BottomLine)
-        shown = [Hint("search.down", "down", "to the hits")]
-        for command in table.footer(self.SCOPE):
-            key = next(filter(_acts_while_typing, table.keys_of(command)), None)
-            if key is not None:
-                shown.append(Hint(command.id, key, command.label))
-        shown.sort(key=lambda hint: hint.command != "search.open")
-        help_id = f"{self.SCOPE}.help"
-        line.last = next((hint for hint in shown if hint.command == help_id), None)
-        line.hints = tuple(hint for hint in shown if hint.command != help_id)
-
-    def on_descendant_focus(self) -> None:
-        """Show the keys of what has the focus now."""
-        self.show_hints()
 
     @property
     def in_facets(self) -> bool:
@@ -595,10 +571,6 @@ class SearchScreen(StackedScreen):
 
     def store_changed(self) -> None:
         """Leave what was found as it is: it is searched again when it is asked for."""
-
-    def on_screen_resume(self) -> None:
-        """Bring the keys up to date after a dialog."""
-        self.query_one(BottomLine).refresh()
 
     def texts(self) -> Sequence[str]:
         """Return the lines of the results, for tests."""

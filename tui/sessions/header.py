@@ -135,7 +135,9 @@ class FilterInput(QueryInput):
             notes: Shows how it may go on, and what is wrong with it.
             known: Returns the values that fields have in the store.
         """
-        super().__init__(notes, id="filter", placeholder=FILTER_WORDS, known=known)
+        super().__init__(
+            notes, id="filter", placeholder=FILTER_WORDS, known=known,
+            words={"accept": "keep", "leave": "clear", "next": "next session"})
 
 
 class _Slash(Widget):

@@ -303,6 +303,11 @@ class SessionsPane(CommandPane, Vertical):
         event.stop()
         self.view.move(event.step)
 
+    @on(FilterInput.Left)
+    def _filter_left(self, event: FilterInput.Left) -> None:
+        event.stop()
+        self.close_filter(clear=True)
+
     @property
     def filter_has_focus(self) -> bool:
         """Whether what is typed goes into the filter."""

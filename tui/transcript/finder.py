@@ -182,6 +182,7 @@ class Finder:
             place = place_named(text, self._shown.document)
             if isinstance(place, str):
                 self._pane.toast(place, "warning")
+                self.prompt.open("goto", text)
                 return
             anchor, view = Anchor.of(self._shown.document, place), self._shown.view
             await self._placement.arrive(

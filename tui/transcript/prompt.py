@@ -8,13 +8,13 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Literal
 
-from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tui.kit.text_line import TextLine, post_to_parent
+from tui.keys.prompt import PromptLine
+from tui.kit.text_line import post_to_parent
 from tui.transcript.document import Document
 
 PromptKind = Literal["find", "goto"]
@@ -29,10 +29,7 @@ class Prompt(Horizontal):
     Prompt { height: 1; display: none; padding: 0 1; }
     Prompt.open { display: block; }
     Prompt > #prompt-mark { width: 2; }
-    Prompt > Input {
-        width: 1fr; height: 1; border: none; padding: 0; background: transparent;
-        &:focus { border: none; background-tint: transparent; }
-    }
+    Prompt > PromptLine { background: transparent; }
     """
 
     @dataclass
@@ -60,12 +57,13 @@ class Prompt(Horizontal):
     def compose(self) -> ComposeResult:
         """Compose mark and input."""
         yield Static("/", id="prompt-mark", markup=False)
-        yield TextLine(id="prompt-text", compact=True, select_on_focus=True)
+        yield PromptLine(id="prompt-text", words={}, select=True)
 
     def open(self, kind: PromptKind, text: str = "") -> None:
         """Show the prompt and focus it."""
         self.kind = kind
-        field = self.query_one(Input)
+        field = self.query_one(PromptLine)
+        field.words = {"accept": "keep the matches" if kind == "find" else "go there"}
         self.query_one(Static).update("/" if kind == "find" else ":")
         field.placeholder = "find in this session" if kind == "find" else (
             "turn, 14:03, 2026-11-28, #part or 50%")
@@ -94,13 +92,11 @@ class Prompt(Horizontal):
         self.close()
         post_to_parent(self, self.Accepted(self.kind, event.value))
 
-    def on_key(self, event: events.Key) -> None:
-        """Close on escape, before the screen sees the key."""
-        if event.key == "escape":
-            event.stop()
-            event.prevent_default()
-            self.close()
-            post_to_parent(self, self.Closed())
+    def on_prompt_line_left(self, event: PromptLine.Left) -> None:
+        """Close."""
+        event.stop()
+        self.close()
+        post_to_parent(self, self.Closed())
 
 
 def place_named(text: str, document: Document) -> int | str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tui.host import cannot_write
 from tui.keys.declaration import Command, CommandFactory
-from tui.keys.lines import line_commands
+from tui.keys.lines import line_commands, screen_commands
 
 if TYPE_CHECKING:
     from tui.tree.screen import TreeScreen
@@ -39,29 +39,26 @@ TREE_COMMANDS: tuple[Command[TreeScreen], ...] = (
     _command("next-label", ("'",), "labels", "Go to the next label", "Move",
              lambda screen: screen.go_to_next_label(), footer=70, available=_has_labels,
              meaning="labels"),
-    _command("open", ("enter",), "open", "Open the session or the labelled message", "Session",
+    _command("open", ("enter",), "open", "Open the session or the labelled message", "Read",
              lambda screen: screen.open_selected(), footer=10, available=_has_session),
     _command("compare", ("D",), "compare", "Compare the session with the one that is open",
-             "Session", lambda screen: screen.compare(), footer=20, available=_has_other),
-    _command("continue", ("C",), "continue", "Resume in its agent", "Session",
+             "Read", lambda screen: screen.compare(), footer=20, available=_has_other),
+    _command("continue", ("C",), "continue", "Resume in its agent", "Change",
              lambda screen: screen.resume(), footer=30, available=_has_session),
     _command("archive", ("a",), "archive", "Archive or unarchive the session, with its subagents",
-             "Session",
+             "Change",
              lambda screen: screen.actions.archive(), footer=40, available=_writable),
-    _command("rename", ("R",), "rename", "Rename the session", "Session",
+    _command("rename", ("R",), "rename", "Rename the session", "Change",
              lambda screen: screen.actions.rename(), footer=50, available=_writable),
-    _command("star", ("*",), "star", "Toggle star", "Session", lambda screen: screen.actions.star(),
+    _command("star", ("*",), "star", "Toggle star", "Change", lambda screen: screen.actions.star(),
              footer=80, available=_writable),
-    _command("tag", ("#",), "tags", "Edit the session's tags", "Session",
+    _command("tag", ("#",), "tags", "Edit the session's tags", "Change",
              lambda screen: screen.actions.tag(), footer=85, available=_writable),
     _command("label", ("B",), "label", "Edit the label on the line, or label the last message",
-             "Session", lambda screen: screen.change_label(), footer=60, available=_writable),
-    _command("undo", ("U",), "undo", "Undo the last change", "Session",
+             "Change", lambda screen: screen.change_label(), footer=60, available=_writable),
+    _command("undo", ("U",), "undo", "Undo the last change", "Change",
              lambda screen: screen.undo(), footer=90, available=cannot_write),
-    _command("redo", ("ctrl+r",), "redo", "Redo", "Session", lambda screen: screen.redo(),
+    _command("redo", ("ctrl+r",), "redo", "Redo", "Change", lambda screen: screen.redo(),
              available=cannot_write),
-    _command("help", ("?", "f1"), "keys", "Show the keys of the tree", "General",
-             lambda screen: screen.show_help(), footer=99),
-    _command("close", ("escape", "q", "T"), "close", "Close the tree", "General",
-             lambda screen: screen.close(), footer=15),
+    *screen_commands(_command, "the tree", "T"),
 )

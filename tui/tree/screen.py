@@ -12,7 +12,6 @@ from textual.strip import Strip
 from store.engine.database import Database
 from store.queries.lineage import FamilyNode, family
 from store.queries.tree_facts import NodeFacts, labels_of, last_message, node_facts
-from tui.keys.footer import BottomLine
 from tui.kit.blocks import Fixed
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
@@ -121,7 +120,6 @@ class TreeScreen(StackedScreen):
 
     def on_mount(self) -> None:
         """Read the family."""
-        self.show_hints()
         self.run_worker(self._load(first=True), exit_on_error=False)
 
     def on_resize(self) -> None:
@@ -302,4 +300,3 @@ class TreeScreen(StackedScreen):
     def on_screen_resume(self) -> None:
         """Take the keyboard back after a dialog."""
         self.set_focus(self.view)
-        self.query_one(BottomLine).refresh()

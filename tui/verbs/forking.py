@@ -49,7 +49,7 @@ async def fork_at(
     draft = preview.prompt
     while True:
         wanted = await host.push_screen_wait(_dialog(preview, draft, before=before))
-        if wanted != "e":
+        if wanted != "edit":
             break
         draft = _edited(host, draft or "")
     if not wanted:
@@ -65,7 +65,8 @@ async def fork_at(
         from tui.kit.clipboard import copy
 
         await copy(host, draft)
-        report_done(host, f"forked {quoted(preview.title)}, C continues with the text")
+        hint = host.commands.hint("app.continue", "continues with the text")
+        report_done(host, f"forked {quoted(preview.title)}{hint}")
     else:
         report_done(host, f"forked {quoted(preview.title)}")
 
@@ -88,12 +89,12 @@ def _dialog(preview: ForkPreview, draft: str | None, *, before: bool) -> ChooseD
     notes: list[Block] = [facts([("title", [(one_line(preview.title), "text bold")]),
                                  ("copied", copied)])]
     if before:
-        notes += [gap(), words(("Left out; e edits it", "muted")),
+        notes += [gap(), words(("Left out", "muted")),
                   Text(draft or "", words=True, limit=PROMPT_ROWS, paint=lambda line: "user")]
     if preview.files:
         files = one_line(", ".join(preview.files))
         notes.append(paragraph(f"Not copied; attach again in the agent: {files}", "tool"))
     notes += [gap(), words(("The session itself is not changed.", "muted"))]
-    more = [("e", "edit the text")] if before else []
+    more = {"edit": "edit the text"} if before else {}
     title = "Fork before this message" if before else "Fork here"
     return ChooseDialog(title, notes=notes, verb="fork and open", more=more)

@@ -51,14 +51,14 @@ async def go_on(host: Host, session_id: str) -> None:
     while True:
         answer = True if at_once else await host.push_screen_wait(
             _dialog(made, host.size, await name_of(host, session_id)))
-        if answer == "e":
+        if answer == "edit":
             made = _with_edited(host, made)
-        elif answer == "v":
+        elif answer == "view":
             _view(host, made)
         else:
             break
     try:
-        if answer == "y":
+        if answer == "copy":
             await _copy_command(host, session_id, made)
         elif answer:
             await _start(host, session_id, made)
@@ -93,9 +93,9 @@ def _dialog(made: ResumePlan, screen: Size, name: str) -> ChooseDialog:
         notes.append(Text(made.prompt, words=True, limit=max(1, min(PROMPT_ROWS, rows)),
                           paint=lambda line: "user"))
     notes += below
-    more = [("v", "view all"), ("e", "edit")]
+    more = {"view": "view all", "edit": "edit"}
     if missing is None:
-        more.insert(0, ("y", "copy"))
+        more["copy"] = "copy"
     verb = "start the agent" if missing is None else (
         "write file, copy command" if _writes(made) else "copy command")
     return ChooseDialog(f"Continue in {AGENTS[made.kind].label}", about=name, notes=notes,

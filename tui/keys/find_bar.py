@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tui.kit.text_line import TextLine, post_to_parent
+from tui.keys.prompt import PromptLine
+from tui.kit.text_line import post_to_parent
 
 
 class FindBar(Horizontal):
@@ -21,8 +21,7 @@ class FindBar(Horizontal):
     FindBar { height: 1; display: none; padding: 0 1; }
     FindBar.open { display: block; }
     FindBar > #find-mark { width: 2; }
-    FindBar > Input { width: 1fr; height: 1; border: none; padding: 0; background: transparent; }
-    FindBar > Input:focus { border: none; }
+    FindBar > PromptLine { background: transparent; }
     FindBar > #find-count { width: auto; min-width: 10; text-align: right; }
     """
 
@@ -47,19 +46,20 @@ class FindBar(Horizontal):
     def compose(self) -> ComposeResult:
         """Compose mark, input and count."""
         yield Static("/", id="find-mark", markup=False)
-        yield TextLine(id="find-text", placeholder=self._placeholder, select_on_focus=True)
+        yield PromptLine(self._placeholder, id="find-text", select=True,
+                         words={"accept": "keep the matches"})
         yield Static("", id="find-count", markup=False)
 
     def open(self) -> None:
         """Show the bar; what is typed from now on goes into it."""
         self.add_class("open")
-        self.screen.set_focus(self.query_one(Input))
+        self.screen.set_focus(self.query_one(PromptLine))
 
     def close(self) -> None:
         """Hide the bar and forget the text."""
         self.remove_class("open")
         with self.prevent(Input.Changed):
-            self.query_one(Input).value = ""
+            self.query_one(PromptLine).value = ""
 
     @property
     def is_open(self) -> bool:
@@ -82,9 +82,7 @@ class FindBar(Horizontal):
         event.stop()
         post_to_parent(self, self.Accepted())
 
-    def on_key(self, event: events.Key) -> None:
-        """Close on escape, whatever the screen does with that key."""
-        if event.key == "escape":
-            event.stop()
-            event.prevent_default()
-            post_to_parent(self, self.Closed())
+    def on_prompt_line_left(self, event: PromptLine.Left) -> None:
+        """Stop finding."""
+        event.stop()
+        post_to_parent(self, self.Closed())
