@@ -11,6 +11,8 @@ from store.queries.lineage import turn_number
 
 PlaceKey = tuple[str, str, int]
 """Session, message ("" for the session as a whole), index of the part."""
+WHOLE_MESSAGE = -1
+"""The index of a place that is a message; its first part with words is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,10 @@ def _facts(db: Database, session_id: str, message_id: str, index: int) -> PlaceF
         {"1": message_id, "2": session_id}).fetchone()
     if message is None:
         return None
+    which = '"index" = $2' if index != WHOLE_MESSAGE else "type <> 'step-start' AND $2 < 0"
     part = db.connection.execute(
-        'SELECT type, data_json FROM chat_parts WHERE message_id = $1 AND "index" = $2',
-        {"1": message_id, "2": index}).fetchone()
+        f'SELECT type, data_json FROM chat_parts WHERE message_id = $1 AND {which}'
+        ' ORDER BY "index" LIMIT 1', {"1": message_id, "2": index}).fetchone()
     return PlaceFacts(
         text(session[0]), turn_number(db, session_id, message_id),
         None if part is None else (text(part[0]) or "", text(part[1]) or ""))

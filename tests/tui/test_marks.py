@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from store.engine.database import open_database
-from tests.tui.seeded import SESSION, make_store, message_id
+from tests.tui.seeded import SESSION, Said, make_store, message_id, text
 from tests.tui.seeded import long_talk as talk
 from tests.tui.test_key_after_key import typed
 from tests.tui.test_places import at, go_to, two
@@ -90,6 +90,11 @@ async def test_a_mark_is_set_gone_to_and_taken_away(tmp_path: Path) -> None:
         await run.press("apostrophe")
         shown = run.dialog()
         assert "x  Prompt 9: please look at case 9." in shown and "“A session” turn 10" in shown
+        await run.press("escape")
+        # In the session itself its title is left out.
+        await run.press("1", "g", "enter", "apostrophe")
+        assert "turn 10" in run.dialog() and "“A session” turn 10" not in run.dialog()
+        await run.press("escape", "1", "G", "enter", "apostrophe")
         await run.press("x")
         assert at(run) == marked and run.app.main.panes.focused == "transcript"
         # The way back is kept.
@@ -110,6 +115,19 @@ async def test_a_session_of_the_list_is_marked_as_a_whole(tmp_path: Path) -> Non
         assert "o  the session" in run.dialog() and "“Other”" in run.dialog()
         await run.press("o")
         assert run.app.main.opener.shown == OTHER == run.sessions.selected_id
+
+
+async def test_a_digit_goes_to_a_label_whose_message_begins_without_a_line(
+    tmp_path: Path,
+) -> None:
+    said = [*talk(20), Said("assistant", [{"type": "step-start"}, text("The answer")]), *talk(20)]
+    async with running(make_store(tmp_path / "s.db", said)) as run:
+        await run.press("enter", "slash", *"the answer", "enter", "B", *"it", "enter", "G")
+        await run.press("apostrophe")
+        assert "1  “it” The answer" in run.dialog()
+        await run.press("1")
+        assert at(run) == (SESSION, message_id(40), 1)
+        assert "The answer" in drawn(run.app.screen)
 
 
 async def test_escape_and_other_keys_set_no_mark(tmp_path: Path) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from store.queries.places import PlaceFacts, place_facts
+from store.queries.places import WHOLE_MESSAGE, PlaceFacts, place_facts
 from store.queries.tree_facts import labels_of
 from tui.dialogs.choose import ChooseDialog, Option
 from tui.messages import JumpedFrom
 from tui.state.marks import Mark, Marks, marks_paths
 from tui.state.places import Places, Visit
-from tui.verbs.doing import ask_store, opened, quoted
+from tui.verbs.doing import ask_store, counted, opened, quoted
 from tui.words.calls import part_words
 
 if TYPE_CHECKING:
@@ -134,13 +134,11 @@ class PlaceKeeper:
         place = visit.place
         self._read = visit.session_id
         if visit.message_id and place is None:
-            place = {
-                "message": visit.message_id, "index": visit.part, "line": 0,
-                "selected": [visit.message_id, visit.part],
-            }
+            place = {"selected": [visit.message_id, visit.part]}
         if visit.session_id != self._opener.shown and place is not None:
             known = self._state.places.get(visit.session_id) or {}
             self._state.keep_place(visit.session_id, {
+                "message": visit.message_id, "index": visit.part, "line": 0,
                 "folds": known.get("folds", []), **place, "at_end": False})
         self._show(visit.session_id)
         transcript = self._opener.transcript
@@ -202,7 +200,7 @@ class PlaceKeeper:
                 "transcript.label", "a label")
             self._host.notify(f"No marks, and no labels in this session{hints}", markup=False)
             return
-        about = f"{len(options)} places, a letter goes there at once"
+        about = f"{counted(len(options), 'place')}, its letter goes there at once"
         visit: Visit | None = await self._host.push_screen_wait(
             ChooseDialog("Marks and labels", options, about=about, verb="go there"))
         if visit is None:
@@ -217,7 +215,7 @@ class PlaceKeeper:
         labels = found.value if found is not None else []
         visits = [Visit(mark.session_id, mark.message_id, mark.part)
                   for mark in self.marks.by_letter.values()]
-        visits += [Visit(session_id or "", label.message_id, 0) for label in labels]
+        visits += [Visit(session_id or "", label.message_id, WHOLE_MESSAGE) for label in labels]
         facts = await ask_store(self._host, place_facts, [visit.key for visit in visits])
         if facts is None:
             return None
@@ -225,22 +223,29 @@ class PlaceKeeper:
         options = []
         for number, (visit, fact) in enumerate(zip(visits, facts.value, strict=True)):
             at = number - len(self.marks.by_letter)
-            name = "" if at < 0 else f"“{labels[at].text}”  "
+            name = "" if at < 0 else f"“{labels[at].text}” "
             key = keys[number] if number < len(keys) else ""
-            options.append(_option(visit, fact, name=name, key=key))
+            options.append(_option(
+                visit, fact, name=name, key=key, here=visit.session_id == session_id))
         return options
 
 
-def _option(visit: Visit, facts: PlaceFacts | None, *, name: str, key: str) -> Option:
+def _option(
+    visit: Visit, facts: PlaceFacts | None, *, name: str, key: str, here: bool
+) -> Option:
     if facts is None:
         return Option(f"{name}gone", visit, refused="It is no longer in the store", key=key)
     words = part_words(*facts.part) if facts.part is not None else "the session"
-    return Option(f"{name}{words}", visit, _where(facts), key=key)
+    about = _turn(facts) if here and facts.part is not None else _where(facts)
+    return Option(f"{name}{words}", visit, about, key=key)
+
+
+def _turn(facts: PlaceFacts) -> str:
+    return f"turn {facts.turn}" if facts.turn is not None else ""
 
 
 def _where(facts: PlaceFacts) -> str:
-    turn = f" turn {facts.turn}" if facts.turn is not None else ""
-    return f"{quoted(facts.title)}{turn}"
+    return f"{quoted(facts.title)} {_turn(facts)}".strip()
 
 
 def _visit(session_id: str, place: Any) -> Visit | None:

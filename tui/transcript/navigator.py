@@ -172,8 +172,8 @@ class Navigator:
     async def to_place(self, place: Place) -> None:
         """Show a place again: the same line at the top, the same part selected.
 
-        Messages that a rewind has hidden since are shown. Nothing happens where the selected
-        part's message is gone.
+        A place that is a selected part alone is brought onto the screen. Messages that a rewind
+        has hidden since are shown. Nothing happens where the selected part's message is gone.
         """
         shown = self._shown
         async with self._placement.in_order() as same:
@@ -190,17 +190,25 @@ class Navigator:
             await self._placement.arrive(partial(self._step_to_place, place))
 
     def _selected_in(self, place: Place) -> int | None:
-        return self._shown.document.skeleton.locate(*place["selected"])
+        """Return the selected part; of a part that takes no line, the first beside it that does."""
+        document = self._shown.document
+        part = document.skeleton.locate(*place["selected"])
+        if part is None or document.shows(part):
+            return part
+        beside = document.skeleton.parts_of(document.skeleton.message[part])
+        return next(filter(document.shows, beside), part)
 
     def _step_to_place(self, place: Place) -> None:
         view, document = self._shown.view, self._shown.document
-        part, top = self._selected_in(place), document.skeleton.locate(
-            place["message"], place["index"])
+        part = self._selected_in(place)
         if part is None:
             return
-        view.step_to(part if top is None else top, place["line"], top=True)
-        view.cursor = part
-        if view.scroller.offset_of(part) is None:
+        top = document.skeleton.locate(place["message"], place["index"]) \
+            if "message" in place else None
+        if top is not None:
+            view.step_to(top, place["line"], top=True)
+            view.cursor = part
+        if top is None or view.scroller.offset_of(part) is None:
             view.step_to(part)
 
     # The ends
