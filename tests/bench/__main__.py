@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.bench import browse_bench, files_bench, live_bench, write_bench
+from tests.bench import browse_bench, files_bench, live_bench, search_bench, write_bench
 from tests.bench.report import Line, table
 
 Bench = Callable[[bool], list[Line]]
@@ -33,6 +33,7 @@ BENCHES: dict[str, Bench] = {
     "grow": write_bench.grow,
     "record": write_bench.record,
     "fork": write_bench.fork,
+    "search": search_bench.search,
     "files": files_bench.files,
 }
 

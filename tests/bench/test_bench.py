@@ -11,7 +11,7 @@ import pytest
 from store.engine.database import open_database
 from store.queries import list_keys, listing
 from store.queries.listing import ListQuery
-from tests.bench import claude_corpus, long_session, many_sessions
+from tests.bench import claude_corpus, long_session, many_sessions, search_store
 from tests.bench.kept import generator_key, kept_store
 from tests.bench.report import Limits, Line, p95, table
 
@@ -34,6 +34,7 @@ def _rows(path: Path) -> dict[str, list[tuple[object, ...]]]:
     [
         (many_sessions, 400, (400, 2_400, 2_400)),
         (long_session, 400, (3, 10 + 100 + 25, 40 + 400 + 100)),
+        (search_store, 900, (2, 207, 900)),
     ],
 )
 def test_a_store_is_the_same_each_time(
