@@ -209,7 +209,8 @@ class Update:
 
     Attributes:
         page: Only grows: hits that were there stay, in their order.
-        ready: Whether the page is final; with order ``best`` it is empty until then.
+        ready: Whether the page is final; with order ``best`` it is empty until then, and the
+            best are those of the newest 5,000 hits.
         done: Whether the counting has ended too.
     """
 

@@ -43,7 +43,9 @@ T = TypeVar("T")
 PAGE = 50
 """Hits on a page."""
 MOST_COUNTED = 20_000
-"""Hits after which the counting stops; ``best`` orders as many of the newest."""
+"""Hits after which the counting stops."""
+MOST_RANKED = 5_000
+"""The best hits are those of so many of the newest."""
 SLICE_S = 0.002
 """How long a step runs before it lets others run. A count beside the screen then adds some
 milliseconds to a key; a process of its own would add its start to the first search."""
@@ -135,7 +137,7 @@ class Run:
             for found in hits:
                 self._take(found)
             now = time.monotonic()
-            full = self._request.order == "newest" and self._on_page >= self._request.limit
+            full = self._is_full()
             if now - slice_start >= SLICE_S or (full and not ready):
                 working += now - slice_start
                 if self._ends(working):
@@ -145,6 +147,7 @@ class Run:
                     break
                 if full and not ready:
                     full_at = working
+                    self._rank_page()
                 if (full and not ready) or now - shown > _BETWEEN_UPDATES_S:
                     ready = full
                     yield self._update(ready=ready)
@@ -154,10 +157,16 @@ class Run:
                 slice_start = time.monotonic()
             elif self._ends(0):
                 break
-        if self._request.order == "best":
+        if not ready:
             self._rank_page()
         self._tally.wanted_sessions = self._wanted.count()
         yield self._update(ready=True, done=True)
+
+    def _is_full(self) -> bool:
+        """Return whether further hits cannot change the page."""
+        if self._request.order == "best":
+            return len(self._ranked) >= MOST_RANKED
+        return self._on_page >= self._request.limit
 
     def _verified(self) -> Iterator[list[Found]]:
         before = None
@@ -172,7 +181,8 @@ class Run:
         if self._tally.hits + self._tally.archived_hits >= MOST_COUNTED:
             self._more_to_count = True
             return True
-        if not self._request.counting and self._request.order == "newest" and self._more:
+        best = self._request.order == "best"
+        if not self._request.counting and self._is_full() and (best or self._more):
             self._more_to_count = True
             return True
         helped = self._covered and bool(self._texts)
@@ -188,16 +198,17 @@ class Run:
 
     def _take(self, found: Found) -> None:
         rank = _Rank(0.0, found.place, found.session.id)
-        if self._request.order == "best":
-            rank = rank._replace(score=_score(found, self._asks.terms))
-        elif self._after is not None and not rank.is_behind(self._after):
+        if self._request.order == "newest" and self._after is not None and not (
+            rank.is_behind(self._after)
+        ):
             return
         if found.session.archived and not self._with_archived:
             self._tally.archived(found)
             return
         self._tally.add(found)
         if self._request.order == "best":
-            self._ranked.append(rank)
+            if not self._is_full():
+                self._ranked.append(rank._replace(score=_score(found, self._asks.terms)))
         elif self._on_page < self._request.limit:
             self._put(found, rank)
         else:
@@ -211,7 +222,7 @@ class Run:
             self._last = rank
 
     def _rank_page(self) -> None:
-        """Fill the page with the best of what was found."""
+        """Fill the page with the best of what was found, where these are asked for."""
         self._ranked.sort(key=lambda rank: order_of(rank.score, rank.place))
         for rank in self._ranked:
             if self._after is not None and not rank.is_behind(self._after):

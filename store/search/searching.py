@@ -80,8 +80,8 @@ class Searcher:
             per_session: How many hits of one session the page has at most; the others are
                 counted in ``SessionHits.more``. None for no limit.
             helpers: Whether runs that agents started for themselves are searched.
-            counting: Whether to go on behind the page, for counts and facets. They count from
-                the cursor on.
+            counting: Whether to go on behind the page, for counts and facets. With the newest
+                first, they count from the cursor on.
 
         Raises:
             StoreError: The store cannot be read, or the cursor is none of this search.

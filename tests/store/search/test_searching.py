@@ -12,6 +12,7 @@ import pytest
 
 from store.engine.database import Database, open_database
 from store.language.query import parse
+from store.search import running
 from store.search.hits import Hit, Update
 from store.search.index import building
 from store.search.index.building import Indexer
@@ -170,6 +171,24 @@ def test_pages_are_one_big_page(
             if cursor is None:
                 break
         assert pages == whole
+    db.close()
+
+
+def test_the_best_are_of_the_newest_hits(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = open_database(store, write=False)
+    everything = last(db, "x", limit=1000)
+    newest = keys(everything.page.in_order)[:4]
+    monkeypatch.setattr(running, "MOST_RANKED", 4)
+    for counting in (True, False):
+        best = last(db, "x", order="best", counting=counting)
+        scores = [hit.score for hit in best.page.in_order]
+        assert scores == sorted(scores, reverse=True)
+        assert set(newest) <= set(keys(best.page.hits))
+        assert len(best.page.hits) <= len(newest) + 3
+        if counting:
+            assert best.counts.hits == everything.counts.hits
     db.close()
 
 
