@@ -145,3 +145,29 @@ def test_what_nobody_thought_of_is_one_line_and_in_the_log(
     )
     log = Path(result.err.strip().rsplit("Details are in ", 1)[1])
     assert "in fail" in log.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("what", ["files", "commands"])
+def test_files_and_commands_of_odd_values(run: Run, host: Path, name: str, what: str) -> None:
+    number = NAMES.index(name)
+    odd = ['{"input": {"command": 5}}', '{"input": {"command": "ls", "path": "a"}}', b"\xff", "[",
+           '{"input": {"path": "\\ud800", "content": "x", "edits": 5}, "state": 7}']  # fmt: skip
+    with sqlite3.connect(host) as connection:
+        connection.executemany(
+            "INSERT INTO chat_parts VALUES (?, ?, ?, ?, ?, ?, NULL, NULL, ?, ?)",
+            [
+                (f"q{place}-{kind}", f"m{number}-0", name, place, f"tool-{kind}", data, "abc", 1e18)
+                for place, data in enumerate(odd) for kind in ("Bash", "Write", "Edit", "Read")
+            ],
+        )
+    connection.close()
+    before = host.read_bytes()
+    result = run("show", name, f"--{what}", "--json", "--store", host)
+    found = json.loads(result.out)[what]
+    assert result.code == 0 and host.read_bytes() == before
+    if what == "commands":
+        assert [use["command"] for use in found] == ["ls"]
+    else:
+        assert [len(file["calls"]) for file in found] == [3, 3]
+    assert run("show", name, f"--{what}", "--store", host).code == 0

@@ -89,6 +89,19 @@ async def test_all_edits_of_a_file_are_one_diff(talk: Talk) -> None:
         assert app.opened_parts == ["prt_inspected_00004_3"]
 
 
+async def test_edits_that_were_read_later_come_into_the_diff(talk: Talk) -> None:
+    async with details_of(talk, (160, 40)) as (app, screen, pilot):
+        await pilot.press(*TO_FILES)
+        await workers_done(app)
+        assert screen.lists.found is not None
+        row = screen.lists.found.files["/home/x/api/a.py"]
+        screen.lists.diff = row, []
+        await screen.renew_edits()
+        await pilot.pause()
+        assert screen.lists.diff is not None and len(screen.lists.diff[1]) == 3
+        assert "- one" in "\n".join(line.strip() for line in app.lines)
+
+
 async def test_escape_leads_from_the_diff_to_the_list_and_out(talk: Talk) -> None:
     async with details_of(talk) as (app, screen, pilot):
         await pilot.press(*TO_FILES)

@@ -199,6 +199,7 @@ class DetailsScreen(StackedScreen):
     async def _read_lists(self) -> None:
         try:
             await self.lists.read(lambda: self.show_tab(stay=True) if self.tab in LISTS else None)
+            await self.renew_edits()
         except BackscrollError as error:
             self.view.show([_told(str(error))])
 
@@ -219,6 +220,15 @@ class DetailsScreen(StackedScreen):
     async def _show_edits(self, row: FileRow) -> None:
         edits = await self.lists.edits_of(row)
         self.query_one("#details-edits", LineView).show(self.lists.preview(row, edits))
+
+    async def renew_edits(self) -> None:
+        """Show the edits again that were read before the whole session was."""
+        self._previewed = None
+        self._preview()
+        if self.lists.diff is not None:
+            row = self.lists.diff[0]
+            self.lists.diff = row, await self.lists.edits_of(row)
+            self.show_tab(stay=True)
 
     async def show_edits(self) -> None:
         """Show all edits of the file under the cursor as one diff."""
