@@ -21,7 +21,8 @@ _LONGEST = 200
 def known_values(db: Database) -> KnownValues:
     """Return the values of agent, source, model, workspace, branch, tool, tag and label.
 
-    They are those of the newest sessions, the most frequent first, however large the store is.
+    They are those of the newest sessions, the most frequent first, however large the store is;
+    a small store's with how many sessions have them.
     """
     rows = db.connection.execute(
         "SELECT s.id, s.agent, s.workspace_root, s.model_json, s.metadata_json"
@@ -50,8 +51,9 @@ def known_values(db: Database) -> KnownValues:
             add("label", label)
     for tool in _tools(db, [row[0] for row in rows[:_SESSIONS_OF_TOOLS]]):
         add("tool", tool)
+    whole = len(rows) < _SESSIONS
     return {
-        field: [Known(value, "" if field == "tool" else _sessions(count))
+        field: [Known(value, _sessions(count) if whole and field != "tool" else "")
                 for value, count in counts.most_common()]
         for field, counts in found.items()
     }

@@ -98,14 +98,17 @@ async def test_an_empty_list_says_that_it_still_searches(tmp_path: Path) -> None
     async with app.run_test(size=(120, 40)) as pilot:
         pane = await settled(app, pilot)
         words: list[list[str]] = []
-        show = pane.view.show
+        headers: list[str] = []
+        shown = pane.contents._shown
 
-        def recorded(*all: object) -> None:
+        def recorded(looked_at: int | None) -> None:
+            shown(looked_at)
             words.append(pane.view.when_empty)
-            show(*all)  # type: ignore[arg-type]
+            headers.append(pane.query_one(ListTitle).tally.words())
 
-        pane.view.show = recorded  # type: ignore[method-assign, assignment]
+        pane.contents._shown = recorded
         await filtered(app, pilot, "zeppelin")
+        assert (headers[0], headers[-1]) == ("0 of 3  searching…", "0 of 3")
         assert words[0][0] == "No title matches “zeppelin” yet"
         assert words[-1] == ["No session matches “zeppelin”",
                              "3 are hidden by the filter; esc clears it"]

@@ -47,6 +47,7 @@ class ListFilter:
         self.text = ""
         self._loader = loader
         self._query: Query | None = None
+        self._asks_for_parts = False
         self._matched: tuple[Query, set[int]] | None = None
         self._said: tuple[str, set[int]] = "", set()  # Rowids, by the words they were found for.
         self.is_searching = False
@@ -57,8 +58,10 @@ class ListFilter:
         if self._query is None or self._query.text != self.text:
             # Not needed before a query is typed.
             from store.language.query import parse
+            from store.queries.listing_filter import ListFilterTest
 
             self._query = parse(self.text, now=self._loader.clock())
+            self._asks_for_parts = ListFilterTest(self._query).asks_for_parts
         return self._query
 
     @property
@@ -69,11 +72,7 @@ class ListFilter:
     @property
     def asks_for_parts(self) -> bool:
         """Whether sessions may also match by what is said in them."""
-        if not self.words:
-            return False
-        from store.queries.listing_filter import ListFilterTest
-
-        return ListFilterTest(self.query).asks_for_parts
+        return bool(self.words) and self._asks_for_parts
 
     @property
     def will_search(self) -> bool:

@@ -227,6 +227,7 @@ class SessionsPane(CommandPane, Vertical):
         title.tally = Tally(
             model.matched if model.whole else None, model.total, looked_at,
             len(self.selection.marks), self.targets.unseen, bool(self.filter.words),
+            self.filter.will_search,
         )
         title.list_query = self.query_one(ListOrder).list_query = query
         self.query_one(ListHeader).limit_to(query.workspace)
