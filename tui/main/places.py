@@ -200,7 +200,7 @@ class PlaceKeeper:
                 "transcript.label", "a label")
             self._host.notify(f"No marks, and no labels in this session{hints}", markup=False)
             return
-        about = f"{counted(len(options), 'place')}, its letter goes there at once"
+        about = f"{counted(len(options), 'place')}; a letter goes there at once"
         visit: Visit | None = await self._host.push_screen_wait(
             ChooseDialog("Marks and labels", options, about=about, verb="go there"))
         if visit is None:
