@@ -12,9 +12,11 @@ import pytest
 
 from store.language.query import Query
 from store.search.hits import Counts, Coverage, SessionHits, Update
+from tests.hostile import NEVER, controls, hostile_store
 from tests.tui.search_made import hit, made, row, update
 from tests.tui.seeded import START, Said, long_talk, make_store, text, tool
 from tests.tui.verbs_app import Running, drawn, running
+from tui.kit import glyphs as glyphs_module
 from tui.search import screen as screen_module
 from tui.search.screen import SearchScreen
 
@@ -317,3 +319,62 @@ async def test_a_search_that_fails_says_so(store: Path, monkeypatch: pytest.Monk
     made(monkeypatch, answer)
     async with searching(store, *typed("retry")) as (_run, screen):
         assert "the store is gone" in drawn(screen)
+
+
+async def test_a_saved_search_is_a_view_of_the_session_list(store: Path) -> None:
+    from tui.sessions.header import FilterInput, ListTitle
+
+    async with searching(store, *typed("agent:codex"), "down", "asterisk") as (run, screen):
+        await run.press(*typed("by codex"), "enter", "escape")
+        assert run.app.screen is run.app.main
+        title, line = run.sessions.query_one(ListTitle), run.sessions.query_one(FilterInput)
+        await run.press("1", "V", "V")
+        assert title.render_line(0).text.startswith(" All sessions  3") and line.value == ""
+        await run.press("V")
+        assert title.render_line(0).text.startswith(" by codex  1 of 3")
+        assert line.value == "agent:codex"
+        await run.press("V")
+        assert title.render_line(0).text.startswith(" Sessions  3") and line.value == ""
+        await run.press("V", "V", "V", "escape")
+        assert title.render_line(0).text.startswith(" Sessions  3") and line.value == ""
+
+
+async def test_hostile_sessions_are_harmless_here_too(tmp_path: Path) -> None:
+    path = hostile_store(tmp_path / "s.db")
+    async with running(path, (170, 50)) as run:
+        await run.press("S", *"a", "down", "end", "g", "tab", "j", "j", "space")
+        screen = run.app.screen
+        assert isinstance(screen, SearchScreen) and screen.model.results.hits
+        screen.model.keeper.save("a\x1b]0;EVIL\x07b", "\x1b[31mred")
+        screen.model.keeper.used("\x1b]0;EVIL\x07 x")
+        screen.ask("")
+        for query in (
+            "", "e", "\x1b]0;EVIL\x07", '"\x1b[31m', "nothing-of-this\x9b agent:x", "re:/(/",
+        ):
+            screen.ask(query)
+            await run.quiet()
+            assert run.app.guard.caught == [], query
+            shown = drawn(run.app.screen)
+            assert not controls(shown) and not NEVER.search(shown), query
+        screen.ask("e")
+        await run.quiet()
+        await run.press("down", "enter")
+        assert run.app.screen is run.app.main and run.app.guard.caught == []
+
+
+async def test_it_reads_without_colours_and_in_ascii(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("LANG", "C")
+    monkeypatch.setenv("LC_ALL", "C")
+    glyphs_module.glyphs.cache_clear()
+    try:
+        keys = (*typed("retry"), "down", "tab", "j", "space")
+        async with searching(store, *keys, size=(120, 40)) as (_run, screen):
+            shown = drawn(screen)
+            assert [letter for letter in shown if not letter.isascii()] == []
+            assert "|codex" in shown or "|claude-code" in shown
+    finally:
+        monkeypatch.undo()
+        glyphs_module.glyphs.cache_clear()

@@ -34,7 +34,7 @@ class Preview(Vertical):
     DEFAULT_CSS = """
     Preview { width: 48; height: 1fr; background: $background; display: none; }
     Preview > LineBar { height: 1; }
-    Preview > #preview-facts { margin-bottom: 0; }
+    Preview > #preview-facts { margin-bottom: 1; }
     """
 
     class Opened(Message):

@@ -95,10 +95,6 @@ class ListContents:
         """Group the list in the next way."""
         self.change(self.query._replace(group=next_name(GROUPS, self.query.group)))
 
-    def next_shelf(self) -> None:
-        """Show active sessions, then archived ones, then all."""
-        self.change(self.query._replace(shelf=next_name(SHELVES, self.query.shelf)))
-
     def toggle_folder(self) -> None:
         """Show the sessions of the selected one's folder alone, or those of all folders."""
         folder = None if self.query.workspace is not None else self._selection.workspace

@@ -20,7 +20,7 @@ from tui.keys.names import key_label, key_name
 from tui.kit.glyphs import glyphs
 from tui.kit.lines import Line
 from tui.kit.paint import paint_of, strip_of
-from tui.kit.text import cells, fit, fit_path
+from tui.kit.text import cells, fit, fit_path, one_line
 from tui.query.line import QueryInput, QueryNotes
 from tui.words.sessions import FILTER_WORDS, folder
 
@@ -82,15 +82,22 @@ class HeaderPart(Widget):
 
 
 class ListTitle(HeaderPart):
-    """``Sessions  23 of 1,284          by workspace``."""
+    """``Sessions  23 of 1,284          by workspace``.
+
+    Attributes:
+        saved: The name of the saved search that is shown, None where none is.
+    """
 
     DEFAULT_CSS = "ListTitle { height: 1; width: 1fr; }"
     tally: reactive[Tally] = reactive(Tally())
     list_query: reactive[ListQuery] = reactive(ListQuery())
+    saved: reactive[str | None] = reactive(None)
 
     def render_line(self, y: int) -> Strip:
         """Draw the line."""
         name = SHELVES[self.list_query.shelf].label
+        if self.saved is not None:
+            name = fit(one_line(self.saved), max(8, self.size.width // 2))
         group = GROUPS[self.list_query.group].label + " "
         width = self.size.width
         words = "  " + self.tally.words()

@@ -33,6 +33,7 @@ from tui.sessions.selection import Selection
 from tui.sessions.targets import ListTargets
 from tui.sessions.turns import TurnCounter
 from tui.sessions.view import SessionList
+from tui.sessions.views import ListViews
 from tui.state.library import Library
 from tui.state.view_state import ViewState
 from tui.verbs.sessions import SessionActions
@@ -83,6 +84,7 @@ class SessionsPane(CommandPane, Vertical):
         self.view.take_first_page(page)
         self.filter = ListFilter(loader)
         self._values = StoreValues(library)
+        self._views = ListViews(library.path)
         self.selection = Selection(
             self.view, state.session_id, selected=self._selected, marked=self._show_header)
         self.contents = ListContents(
@@ -229,6 +231,7 @@ class SessionsPane(CommandPane, Vertical):
             len(self.selection.marks), self.targets.unseen, bool(self.filter.words),
             self.filter.will_search,
         )
+        title.saved = self._views.name_of(self.filter.text)
         title.list_query = self.query_one(ListOrder).list_query = query
         self.query_one(ListHeader).limit_to(query.workspace)
 
@@ -326,6 +329,16 @@ class SessionsPane(CommandPane, Vertical):
         if clear:
             self.clear_filter()
         self.screen.set_focus(self.view)
+
+    def next_view(self) -> None:
+        """Show active sessions, archived ones, all, then those of each saved search."""
+        shelf, text = self._views.after(self.contents.query.shelf, self.filter.text)
+        if shelf != self.contents.query.shelf:
+            self.contents.change(self.contents.query._replace(shelf=shelf))
+        if text is not None:
+            self.filter.text = self.query_one(FilterInput).value = text
+            self.contents.filter_changed()
+        self._show_header()
 
     def clear_filter(self) -> None:
         """Show all sessions again."""
