@@ -40,6 +40,7 @@ _BLOCKS = frozenset({
 })
 """Types of content blocks, which are no text of the session."""
 _PATHS = ("path", *PATHS, "moved_to", "movePath", "move_path")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{1000}")
 
 
@@ -132,8 +133,9 @@ def extras_of(data: Mapping[str, Any]) -> Mapping[str, Any]:
 def side_file_names(data: Mapping[str, Any]) -> list[str]:
     """Return the names of the side files that hold the whole output of a call."""
     names = extras_of(data).get("attachment")
+    # No row has a name that is no UTF-8; a part may hold anything.
     return [name for name in (names if isinstance(names, list) else [names])
-            if isinstance(name, str)]
+            if isinstance(name, str) and not _SURROGATE.search(name)]
 
 
 def side_file_reader(db: Database, session_id: str) -> SideFile:

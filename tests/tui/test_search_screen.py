@@ -358,7 +358,7 @@ async def test_hostile_sessions_are_harmless_here_too(tmp_path: Path) -> None:
             assert not controls(shown) and not NEVER.search(shown), query
         screen.ask("e")
         await run.quiet()
-        await run.press("down", "enter")
+        await run.press("right", "enter")
         assert run.app.screen is run.app.main and run.app.guard.caught == []
 
 
