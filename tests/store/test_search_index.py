@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -593,6 +594,53 @@ def test_a_damaged_index_is_made_again_by_the_process(talk: Talk) -> None:
     until(lambda: is_equal(talk.db.path))
     process.kill()
     process.wait(HELD_S)
+
+
+def test_an_indexer_goes_on_once_a_full_disk_has_room(talk: Talk) -> None:
+    session = talk.session("")
+    for number in range(300):
+        talk.message(session, text=f"word {number * 7919} {number * 104729}")
+    indexer = Indexer(talk.db.path)
+    indexer.index.execute("PRAGMA max_page_count = 20").fetchall()
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        bring_up(indexer)
+    assert not index_of(talk.db.path).coverage().whole
+    indexer.index.execute("PRAGMA max_page_count = 1000000").fetchall()
+    bring_up(indexer)
+    new = talk.message(session, text="later words")
+    note(talk.db, session, new)
+    indexer.index.execute("PRAGMA max_page_count = 1").fetchall()
+    with contextlib.suppress(sqlite3.OperationalError):
+        bring_up(indexer)
+    indexer.index.execute("PRAGMA max_page_count = 1000000").fetchall()
+    bring_up(indexer)
+    assert check(talk.db.path) == []
+    indexer.close()
+
+
+def test_a_reader_of_a_store_does_not_hold_its_log(tmp_path: Path) -> None:
+    """A host can empty its ``-wal`` between any two messages."""
+    db = make_host(tmp_path)
+    talk = Talk(db)
+    session = talk.session("")
+    for number in range(50):
+        talk.message(session, text=f"word {number}")
+    host = sqlite3.connect(db.path)
+    host.execute("PRAGMA journal_mode = WAL")
+    host.execute("PRAGMA busy_timeout = 0")
+    busy = []
+
+    def stopped() -> bool:
+        host.execute("UPDATE chat_sessions SET updated_at = updated_at + 1")
+        host.commit()
+        busy.append(host.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+        return len(busy) > 40
+
+    indexer = Indexer(db.path, stopped=stopped)
+    indexer.step()
+    assert set(busy) == {0} and len(busy) > 40
+    indexer.close()
+    host.close()
 
 
 def test_a_search_leaves_the_index_that_is_removed_from_under_it(talk: Talk) -> None:

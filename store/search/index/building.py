@@ -52,6 +52,8 @@ RECHECK_EVERY_S = 60.0
 RECHECK_RARELY_S = 1800.0
 """The same for a library, when something was written that is not in its log."""
 RECHECK_SLICE_S, RECHECK_REST_S = 0.05, 0.5
+COPY_EVERY_S = 30.0
+"""Seconds between private copies of a host's file that cannot be read in any other way."""
 HOT_SESSIONS, HOT_MESSAGES = 20, 20
 """Sessions of a host's file that are looked at after each change, and messages of each."""
 
@@ -147,6 +149,7 @@ class Indexer:
         self._version = -1
         self._waiting = _Waiting()
         self._walk: _Walk | None = None
+        self._copied_until_s = 0.0
         self._started_s, self._walked_s = time.monotonic(), 0.0
         self._unlogged = self._rarely_unlogged = False
         self._seq = 0
@@ -229,7 +232,7 @@ class Indexer:
         """
         if self.path.stat().st_ino != self._inode:
             raise FileNotFoundError(self.path)
-        if self.database.moved():
+        if self._is_reopening_due():
             identity = value_of(self.index, "store")
             self.database.close()
             self.database = open_database(self.store, write=False)
@@ -247,6 +250,16 @@ class Indexer:
             self._look_for_new_rows()
             self._look_at_hot_sessions()
             self._unlogged = True
+
+    def _is_reopening_due(self) -> bool:
+        """Return whether the store must be opened again; a private copy is not made too often."""
+        opened = self.database.opened
+        if opened is not None and opened.way == "copy" and time.monotonic() < self._copied_until_s:
+            return False
+        if not self.database.moved():
+            return False
+        self._copied_until_s = time.monotonic() + COPY_EVERY_S
+        return True
 
     def _read_log(self, *, starting: bool = False) -> None:
         """Take the changes from a library's log, and look further where something has none."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from itertools import repeat
+from itertools import accumulate, repeat
 from operator import sub
 
 CAPACITY = 4096
@@ -112,6 +112,8 @@ def _distances(places: Sequence[int]) -> bytes:
 
 
 def _places(listed: bytes) -> list[int]:
+    if 255 not in listed:
+        return list(accumulate(listed))
     places: list[int] = []
     last = at = 0
     while at < len(listed):
