@@ -173,12 +173,13 @@ async def test_back_and_forward_through_parts_and_sessions(tmp_path: Path) -> No
             await run.press("ctrl+o")
             assert at(run) == expected, run.told
         assert run.app.main.opener.shown == SESSION == run.sessions.selected_id
-        assert "Place 2 of 6: “A session”" in run.last
+        assert run.last == "Place 2 of 6: turn 1"
+        assert "Place 4 of 6: “A session” turn 5" in run.told
         for expected in (places[1], places[2]):
             await run.press("alt+i")
             assert at(run) == expected
         await run.press("ctrl+i", "alt+i")
-        assert at(run) == places[3] and run.last.startswith("Place 6 of 6: “Other” turn 9")
+        assert at(run) == places[3] and run.last == "Place 6 of 6: turn 9"
         assert _transcript(drawn(run.app.screen)) == _transcript(lines)
         await run.press("alt+i")
         assert run.last == "No later place" and at(run) == places[3]

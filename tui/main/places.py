@@ -121,10 +121,12 @@ class PlaceKeeper:
             if found.value[0] is None:
                 self.places.drop(by)
                 continue
+            same = visit.session_id == self._opener.shown
+            where = (_turn if same else _where)(found.value[0])
             await self.go(visit)
             words = f"Place {self.places.number} of {len(self.places)}"
             self._host.notify(
-                f"{words}: {_where(found.value[0])}", timeout=SHOWN_S, markup=False)
+                f"{words}: {where}" if where else words, timeout=SHOWN_S, markup=False)
             return
         self._host.notify(
             "No earlier place" if by < 0 else "No later place", timeout=SHOWN_S, markup=False)
