@@ -129,6 +129,23 @@ async def test_next_and_previous_go_through_all_sessions(store: Path) -> None:
         assert run.told[-2:] == ["This is the last hit", "This is the first hit"]
 
 
+async def test_letters_jump_to_a_hit_and_places_come_back_from_it(store: Path) -> None:
+    async with searching(store, *"retry", "down") as (run, screen):
+        stops = screen.hits.jump_stops()
+        assert len(stops) > 3
+        await run.press("semicolon", "d")
+        assert screen.model.results.selected == stops[2] and not screen.hits._codes
+        await run.press("h", "semicolon", "s")
+        assert screen.in_facets and screen.facets.cursor == screen.facets.jump_stops()[1]
+        await run.press("l", "enter")
+        assert run.app.screen is run.app.main
+        opened = run.app.main.opener.shown, run.transcript.shown.message_id
+        await run.press("n", "n")
+        assert (run.app.main.opener.shown, run.transcript.shown.message_id) != opened
+        await run.press("ctrl+o", "ctrl+o")
+        assert (run.app.main.opener.shown, run.transcript.shown.message_id) == opened
+
+
 async def test_a_find_in_the_transcript_comes_before_the_hits(store: Path) -> None:
     async with searching(store, *typed("warning retry"), "enter") as (run, _screen):
         await run.press("slash", *typed("line"), "enter")

@@ -47,6 +47,8 @@ SEARCH_COMMANDS: tuple[Command[SearchScreen], ...] = (
              lambda screen: screen.move_page(-1)),
     _command("top", ("g", "home"), "first", "First hit", "Move", lambda screen: screen.top()),
     _command("end", ("G", "end"), "last", "Last hit", "Move", lambda screen: screen.end()),
+    _command("jump", (";",), "jump", "Jump to a hit or facet on the screen by its letters", "Move",
+             lambda screen: screen.jump()),
     _command("next-session", ("]", "ctrl+down"), "next session", "First hit of the next session",
              "Move", lambda screen: screen.move_session(1), available=_has_hit,
              meaning="next-section"),

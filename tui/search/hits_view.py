@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from textual import events
 from textual.geometry import Size
 from textual.message import Message
@@ -9,10 +11,11 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from tui.kit.glyphs import glyphs
+from tui.kit.jumping import coded
 from tui.kit.lines import BLANK, Line, Run
 from tui.kit.paint import paint_of, strip_of
 from tui.kit.scrollbar import ThinScrollBar
-from tui.search.results import Entry, Results
+from tui.search.results import Entry, Key, Results
 
 NEAR_THE_END = 20
 """So many lines before the last one more hits are asked for."""
@@ -48,6 +51,7 @@ class HitsView(ScrollView, can_focus=True):
         super().__init__(id="search-hits")
         self.results = results
         self.words: list[Line] = []
+        self._codes: Mapping[Key, str] = {}
 
     @property
     def cells(self) -> int:
@@ -153,6 +157,27 @@ class HitsView(ScrollView, can_focus=True):
         if new_value > old_value and bottom > self.results.height - NEAR_THE_END:
             self.post_message(self.EndNear())
 
+    # Jumping
+
+    def jump_stops(self) -> list[Key]:
+        """Return the keys of the entries that begin on the screen, from the top."""
+        top, height = self.scroll_offset.y, self.scrollable_content_region.height
+        entries = (self.results.entry_at(number)
+                   for number in range(top, min(top + height, self.results.height)))
+        return list(dict.fromkeys(
+            self.results.key_at(entry) for entry in entries
+            if entry is not None and entry.selectable and entry.start >= top))
+
+    def show_codes(self, codes: Mapping[Key, str]) -> None:
+        """Draw letters beside entries, by their keys."""
+        self._codes = codes
+        self.refresh()
+
+    def jump_to(self, key: Key) -> None:
+        """Select an entry."""
+        self.results.select(key)
+        self._moved(0)
+
     # Painting
 
     def render_line(self, y: int) -> Strip:
@@ -174,7 +199,11 @@ class HitsView(ScrollView, can_focus=True):
             gutter.append(("   ", "blank"))
         right = [*line.right, (" ", "blank")] if line.right else []
         ground = ("focus" if self.has_focus else "raised") if selected else "panel"
-        return strip_of(Line([*gutter, *line.runs], right), width, paint, ground=ground)
+        strip = strip_of(Line([*gutter, *line.runs], right), width, paint, ground=ground)
+        if not self._codes or entry is None or entry.start != number or not entry.selectable:
+            return strip
+        code = self._codes.get(self.results.key_at(entry))
+        return strip if code is None else coded(strip, code, paint)
 
     def on_focus(self) -> None:
         """The selected entry is brighter while the keys act here."""

@@ -16,6 +16,7 @@ from textual.widgets import Input
 from store.language.fields import FIELDS
 from store.language.query import without
 from tui.keys.footer import BottomLine
+from tui.keys.jump import jump_in
 from tui.keys.names import key_label, key_name
 from tui.kit.blocks import Fixed
 from tui.kit.figures import count_of
@@ -399,6 +400,13 @@ class SearchScreen(StackedScreen):
             self.set_focus(self.hits)
 
     # Moving
+
+    def jump(self) -> None:
+        """Let a hit or a facet on the screen be chosen by its letters."""
+        if self.in_facets:
+            jump_in(self, self.facets, self.facets.move_to)
+        else:
+            jump_in(self, self.hits, self.hits.jump_to)
 
     def move(self, by: int) -> None:
         """Go some hits or values down, or up where it is negative; from the query to the hits."""
