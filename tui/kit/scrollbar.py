@@ -7,11 +7,29 @@ from math import ceil
 from rich.color import Color
 from rich.segment import Segment, Segments
 from rich.style import Style
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBarRender
+from textual.widget import Widget
 
 from tui.kit.glyphs import glyphs
 
 BLACK, WHITE = Color.parse("#000000"), Color.parse("#ffffff")
+
+
+def set_lines(view: ScrollView, height: int) -> None:
+    """Give a view another number of lines without laying out the screen again.
+
+    Only for a view whose scroll bar is always there; one that comes and goes needs the layout.
+    """
+    if view.virtual_size.height == height:
+        return
+    view.set_reactive(Widget.virtual_size, Size(0, height))
+    bar = view.vertical_scrollbar
+    bar.window_virtual_size = height
+    bar.window_size = view.scrollable_content_region.height
+    view.scroll_to(y=min(view.scroll_offset.y, view.max_scroll_y), animate=False, force=True,
+                   immediate=True)
 
 
 class ThinScrollBar(ScrollBarRender):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from textual import events
-from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -14,7 +13,7 @@ from tui.kit.glyphs import glyphs
 from tui.kit.jumping import coded
 from tui.kit.lines import BLANK, Line, Run
 from tui.kit.paint import paint_of, strip_of
-from tui.kit.scrollbar import ThinScrollBar
+from tui.kit.scrollbar import ThinScrollBar, set_lines
 from tui.search.results import Entry, Key, Results
 
 NEAR_THE_END = 20
@@ -102,7 +101,7 @@ class HitsView(ScrollView, can_focus=True):
         height = self.results.height or len(self.words)
         if self.results.height and top:
             height = max(height, top + self.scrollable_content_region.height)
-        self.virtual_size = Size(0, height)
+        set_lines(self, height)
 
     def on_resize(self, event: events.Resize) -> None:
         """Lay out for the new width."""

@@ -60,6 +60,7 @@ class Results:
         selected: The key of the selected entry; None while there is none.
         opened: Ids of sessions of which all known hits are shown.
         hits: All known hits in the order of the list, folded ones too.
+        version: Grows with each change of what is shown.
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,7 @@ class Results:
         self.selected: Key | None = None
         self.opened: set[str] = set()
         self.hits: list[Hit] = []
+        self.version = 0
         self._numbers: dict[Key, int] = {}
         self._entries: list[Entry] = []
         self._starts: list[int] = []
@@ -108,6 +110,7 @@ class Results:
 
     def _lay_out(self) -> None:
         entries: list[Entry] = []
+        self.version += 1
         at = 0
 
         def add(kind: Kind, hit: int | None, lines: int) -> None:

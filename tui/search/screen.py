@@ -22,7 +22,8 @@ from tui.kit.blocks import Fixed
 from tui.kit.figures import count_of
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
-from tui.kit.lines import Line, Link, width_of
+from tui.kit.lines import Line, Link
+from tui.kit.scrollbar import ThinScrollBar, set_lines
 from tui.kit.text import one_line
 from tui.query.line import QueryInput, QueryNotes
 from tui.query.values import StoreValues
@@ -31,6 +32,7 @@ from tui.search.facets import MORE, RECENT, SAVED, Facet, chips, column, facets_
 from tui.search.hits_view import HitsView
 from tui.search.model import SearchModel
 from tui.search.preview import Preview
+from tui.search.results import Entry
 from tui.search.words import count_runs, nothing_lines, start_lines
 from tui.stacked import StackedScreen
 from tui.state.layout import THREE_PANES, TWO_PANES
@@ -59,6 +61,19 @@ class FacetsView(LineView):
             left -= self.line_at(number).link is not None
         if self.line_at(number).link is not None:
             self.move_to(number)
+
+    def on_mount(self) -> None:
+        """Draw a thin scroll bar."""
+        super().on_mount()
+        self.vertical_scrollbar.renderer = ThinScrollBar  # type: ignore[misc]
+
+    def lay_out(self) -> None:
+        """Measure the values anew and keep the cursor on a line."""
+        height = self.stack.height(self.cells)
+        self.cursor = max(0, min(self.cursor, height - 1))
+        set_lines(self, height)
+        self.refresh()
+        self.post_message(self.CursorMoved())
 
     def to_value(self) -> None:
         """Put the cursor on a value, where it is on none."""
@@ -90,10 +105,9 @@ class SearchScreen(StackedScreen):
     SearchScreen #search-query {{ background: $panel; }}
     SearchScreen.middle QueryNotes.of-word > _Completions,
     SearchScreen.wide QueryNotes.of-word > _Completions {{ max-width: {FACETS_WIDTH}; }}
-    SearchScreen #search-counts {{ width: auto; }}
     SearchScreen #search-below {{ height: 1; display: none; }}
     SearchScreen #search-facets {{ width: {FACETS_WIDTH}; background: $background;
-        display: none; }}
+        display: none; overflow-y: scroll; }}
     SearchScreen #search-body {{ height: 1fr; }}
     SearchScreen.middle #search-facets, SearchScreen.wide #search-facets {{ display: block; }}
     SearchScreen.wide Preview {{ display: block; }}
@@ -172,6 +186,7 @@ class SearchScreen(StackedScreen):
         self.set_class(TWO_PANES <= width < THREE_PANES, "middle")
         self.set_class(width < TWO_PANES, "narrow")
         self.set_class(width < COUNTS_BESIDE, "below")
+        self.query_one("#search-counts").styles.width = self._counts_width(width)
         self.preview.styles.width = min(84, max(48, int((width - FACETS_WIDTH) * 0.4)))
         self.call_after_refresh(self._resized)
 
@@ -195,8 +210,9 @@ class SearchScreen(StackedScreen):
         if fresh:
             self.hits.start()
             self._unfiltered = None
-        else:
+        elif self._drawn != self.model.results.version:
             self.hits.changed(self._before)
+        self._drawn = self.model.results.version
         self._before = self.model.results.entry
         self._show_counts()
         self._show_facets()
@@ -205,7 +221,9 @@ class SearchScreen(StackedScreen):
         if fresh or self._previewed != self.model.results.selected:
             self._preview_soon()
 
-    _before = None
+    _before: Entry | None = None
+    _drawn = -1
+    _shown_facets: object = None
     _previewed: object = None
 
     def _show_counts(self) -> None:
@@ -215,22 +233,28 @@ class SearchScreen(StackedScreen):
             [("backscroll", "text bold"), ("  search", "text")],
             [(count_of(total, "session"), "muted")] if total else [],
         ))
-        below = width < COUNTS_BESIDE
-        typed = len(self.query_line.value)
-        room = width - 2 if below else max(24, min(width * 6 // 10, width - typed - 8))
+        room = width - 2 if width < COUNTS_BESIDE else self._counts_width(width) - 5
         runs = count_runs(
             model.counts, model.coverage, room, counting=model.counting,
         ) if model.has_query and not model.failure else []
-        counts = self.query_one("#search-counts", LineBar)
-        counts.styles.width = width_of(runs) + 2 if runs else 1
-        counts.show(Line(runs))
+        self.query_one("#search-counts", LineBar).show(Line([], runs))
         order = "best first" if model.order == "best" else "newest first"
         self.query_one("#search-below", LineBar).show(Line(runs, [(order, "faint")]))
 
+    @staticmethod
+    def _counts_width(width: int) -> int:
+        """Return the cells of the counts beside the query."""
+        return min(80, width // 2)
+
     def _show_facets(self) -> None:
         model = self.model
-        self._groups = facets_of(model.facets, model.query)
         kept, now = model.keeper.kept, self.host.library.clock()
+        shown = (model.facets, model.query.filters, kept, frozenset(self._opened), model.text
+                 in kept.saved.values(), model.has_query, self.size.width)
+        if shown == self._shown_facets:
+            return
+        self._shown_facets = shown
+        self._groups = facets_of(model.facets, model.query)
         self.facets.change(partial(
             column, self._groups, now=now, opened=self._opened, saved=kept.saved,
             recent=() if model.has_query else kept.recent[:RECENT_SHOWN], text=model.text,
