@@ -146,7 +146,8 @@ async def test_a_toast_that_still_stands_is_not_repeated(tmp_path: Path) -> None
 
 
 async def test_a_short_row_keeps_the_model(tmp_path: Path) -> None:
-    told = [Told("ses_a", "One", "/w/api", age=5, model="claude-opus-4-5", tokens=9000)]
+    told = [Told("ses_a", "One", "/w/api", age=5, model="claude-opus-4-5", tokens=9000),
+            Told("ses_b", "Two", "/w/api", age=6, model="gpt-5.2", source="codex")]
     app = browser(put(tmp_path / "s.db", told))
     async with app.run_test(size=(120, 40)) as pilot:
         pane = await settled(app, pilot)

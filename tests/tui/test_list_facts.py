@@ -27,7 +27,7 @@ def row(**known: object) -> ListRow:
 @pytest.mark.parametrize(
     ("room", "words"),
     [
-        (60, "api · claude · sonnet-4.5 · feature/backoff"),
+        (60, "api · claude-code · sonnet-4.5 · feature/backoff"),
         (42, "api · claude · sonnet-4.5 · backoff"), (34, "api · claude · sonnet-4.5"),
         # What does not fit whole gives its room to what does.
         (22, "api · claude · backoff"), (12, "api · claude"), (5, "api"), (2, "a…"), (0, ""),
@@ -38,7 +38,7 @@ def test_no_name_is_cut_where_a_shorter_one_fits(room: int, words: str) -> None:
 
 
 def test_the_heading_and_what_all_share_are_left_out() -> None:
-    assert facts_of(row(), ALL, GROUPS["workspace"], 60).startswith("claude ·")
+    assert facts_of(row(), ALL, GROUPS["workspace"], 60).startswith("claude-code ·")
     assert "claude" not in facts_of(row(), ALL, GROUPS["source"], 60)
     assert facts_of(row(), {"model"}, GROUPS["day"], 60) == "sonnet-4.5"
     assert facts_of(row(), (), GROUPS["day"], 60) == ""
@@ -66,11 +66,11 @@ async def test_the_list_shows_what_differs_in_it(tmp_path: Path) -> None:
             line = view.model.top(entry, view.row_height) + 1
             return view.render_line(line).text[3:].partition("0 turns")[0].strip()
 
-        assert second("ses_a") == "claude · sonnet-4.5"
+        assert second("ses_a") == "claude-code · sonnet-4.5"
         assert second("ses_c") == "codex · gpt-5.2"
         await pilot.press("slash", *"api", "enter")
         await settled(app, pilot)
         assert second("ses_a") == second("ses_b") == ""
         await pilot.press("escape")
         await settled(app, pilot)
-        assert second("ses_a") == "claude · sonnet-4.5"
+        assert second("ses_a") == "claude-code · sonnet-4.5"

@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.containers import Vertical
 
-from tests.tui.stores import Told, put
+from tests.tui.seeded import Said, make_store, text
+from tests.tui.stores import NOW, Told, put
 from tests.tui.verbs_app import Running, running, written
+from tui.dialogs.frame import Dialog
 from tui.host import WayBack
 
 FAMILY = [
@@ -129,3 +132,39 @@ async def test_a_pane_alone_shows_the_session_that_is_selected(key: str, tmp_pat
         assert agrees(run, "ses_web")
         await run.press("1", "g", key)
         assert agrees(run, "ses_root")
+
+
+@pytest.mark.parametrize(
+    ("pane", "key"),
+    [("1", "R"), ("1", "number_sign"), ("1", "C"), ("2", "B"), ("2", "r"), ("2", "f"), ("2", "F"),
+     ("2", "x"), ("2", "C")],
+)
+async def test_a_dialog_that_changes_a_session_names_it(
+    pane: str, key: str, tmp_path: Path
+) -> None:
+    said = [Said("user", [text("one")]), Said("assistant", [text("two")]),
+            *(Said(role, [text("gone")], {"hidden_at": at})
+              for at in (NOW - 2, NOW - 1) for role in ("user", "assistant")),
+            Said("user", [text("three")]), Said("assistant", [text("four")])]
+    path = make_store(tmp_path / "s.db", said)
+    async with running(path) as run:
+        await run.press(pane, *(("j",) if key == "F" else ("g",) if pane == "2" else ()), key)
+        dialog = run.app.screen
+        assert isinstance(dialog, Dialog), (run.told, dialog)
+        frame = dialog.query_one(Vertical).region
+        rows = run.dialog().splitlines()[frame.y:frame.bottom]
+        assert "A session" in "\n".join(row[frame.x:frame.right] for row in rows)
+
+
+async def test_a_session_that_no_list_shows_is_named(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", FAMILY)
+    async with written(path) as database:
+        database.connection.execute(
+            "INSERT INTO session_links (session_id, kind, parent_id, pending)"
+                " VALUES ('ses_sub1', 'helper', 'ses_root', 0)")
+    async with running(path) as run:
+        await run.press("G")
+        run.app.open_session("ses_sub1")
+        await run.quiet()
+        assert run.last == "The list leaves “Sub 1” out: its agent started it for itself"
+        assert run.app.shown_session == "ses_sub1"

@@ -67,8 +67,7 @@ class Running:
             await self.quiet()
 
     async def open(self, session_id: str, message_id: str | None = None) -> None:
-        self.app.main.panes.focus("transcript")
-        self.app.main.opener.open(session_id, message_id)
+        self.app.open_session(session_id, message_id)
         await self.quiet()
 
 

@@ -38,7 +38,10 @@ def room_for_notes(screen: Size, blocks: Sequence[Block]) -> int:
 
 
 class Dialog(CommandPane, ModalScreen[T | None], Generic[T]):
-    """Gives what was chosen, or None where it was left."""
+    """Gives what was chosen, or None where it was left.
+
+    A dialog that changes a session names it: in its notes, or at the right of its title.
+    """
 
     SCOPE = "dialog"
     DEFAULT_CSS = f"""

@@ -63,7 +63,7 @@ class ListContents:
             shown: Called after a change is on the screen, with how many sessions a filter
                 that still looks has looked at, else with None.
             lifted: Called with a session that had to be shown, and with the limits that were
-                lifted for it.
+                lifted for it; without any where no list shows it.
             clear_filter: Empties the filter.
         """
         self.query, self.keys, self.folds = page.query, page.keys, page.folds
@@ -154,8 +154,8 @@ class ListContents:
             self._lift(limit, row)
             return
         self._opened = None
-        if self._lifted and found:
-            self._tell_lifted(row, self._lifted)
+        if self._lifted or not found:
+            self._tell_lifted(row, self._lifted if found else [])
 
     def _limit_on(self, row: ListRow) -> Limit | None:
         archived = SHELVES[self.query.shelf].archived

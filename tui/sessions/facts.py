@@ -43,8 +43,7 @@ def _branch(row: ListRow) -> str:
 
 
 def _source(row: ListRow) -> str:
-    # The short name in every row: two names of one source would look like two.
-    return one_line(short_kind(row.source or row.agent), MOST_CELLS)
+    return one_line(row.source or row.agent, MOST_CELLS)
 
 
 def _model(row: ListRow) -> str:
@@ -53,7 +52,7 @@ def _model(row: ListRow) -> str:
 
 FACTS = (
     Fact("workspace", _place, _place),
-    Fact("source", _source, _source),
+    Fact("source", _source, lambda row: short_kind(_source(row))),
     Fact("model", _model, _model),
     Fact("branch", _branch, lambda row: _branch(row).rpartition("/")[2]),
 )

@@ -356,7 +356,9 @@ class SessionsPane(CommandPane, Vertical):
         }
         done = ", ".join(words[limit] for limit in limits)
         title = fit(one_line(row.title or "untitled"), TITLE_CELLS)
-        self.notify(f"{done[:1].upper()}{done[1:]} to show “{title}”", markup=False)
+        said = f"{done[:1].upper()}{done[1:]} to show “{title}”" if done else (
+            f"The list leaves “{title}” out: its agent started it for itself")
+        self.notify(said, markup=False)
 
     def go_back(self) -> bool:
         """Leave the filter, or clear it; return whether there was anything to go back from."""

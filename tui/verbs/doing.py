@@ -12,7 +12,6 @@ from weakref import WeakSet
 from textual.worker import WorkerError
 
 from store.errors import BackscrollError, NotFound, Refused
-from store.queries.transcript import title_of
 from tui.keys.queue import holds_key, release_key
 from tui.kit.text import fit, one_line
 
@@ -103,6 +102,8 @@ def quoted(title: str | None) -> str:
 
 async def name_of(host: Host, session_id: str) -> str:
     """Return the title of a session as dialogs and toasts name it."""
+    from store.queries.transcript import title_of
+
     return quoted(await host.library.read(title_of, session_id))
 
 
