@@ -24,11 +24,15 @@ LIST = (
     "escape escape 1 space Y escape 1 ? escape 1 C escape 1 G g"
 )
 TRANSCRIPT = (
-    "G g J w b e . t t t m c c o / a enter n escape 2 : 1 enter l escape 2 ' escape 2 f escape "
-    "2 F escape 2 r escape 2 D tab o D escape 2 Y escape 2 y ctrl+p escape 2 z z C escape 2 ) ("
+    "G g J } { e . t t t i c c o / a enter n escape 2 : 1 enter B escape 2 m a ' escape 2 ; escape "
+    "2 ctrl+o alt+i f escape 2 F escape 2 r escape 2 D tab o D escape 2 Y escape 2 y "
+    "ctrl+p escape 2 z z C escape 2 ) ("
 )
 INSPECTOR = "O j ] O j w escape 3 ] O j ] O j ] / e enter n escape 3 p y Y escape 3 ? escape 3 G"
-NAMES = {"?": "question_mark", "/": "slash", "#": "number_sign", "*": "asterisk", ":": "colon"}
+NAMES = {
+    "?": "question_mark", "/": "slash", "#": "number_sign", "*": "asterisk", ":": "colon",
+    ";": "semicolon", "{": "left_curly_bracket", "}": "right_curly_bracket",
+}
 
 
 @pytest.fixture(scope="module")
