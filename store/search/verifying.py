@@ -29,7 +29,7 @@ import orjson
 
 from store.engine.database import Database
 from store.engine.values import decoded, number, number_or_none, text
-from store.language.matching import Folded, TermMatcher, fold, index_form, index_needle
+from store.language.matching import Folded, TermMatcher, fold, index_needle
 from store.language.query import Query
 from store.queries.helpers import without_helpers
 from store.queries.matching_sessions import session_condition, session_test
@@ -188,11 +188,9 @@ class Verifier:
             test = lru_cache(maxsize=1000)(lambda kind: conditions.kind_fits(text(kind) or ""))
             db.connection.create_function("search_kind", 1, test, deterministic=True)
             self._kind = " AND search_kind(p.type)"
-        tests = [_stored_test(each) for each in conditions.terms]
-        # Empty where some term says nothing of the JSON.
-        self._tests = [test for test in tests if test is not None] if all(tests) else []
+        self._words, self._phrases = _stored_tests(conditions.terms)
         self.names = file_needles(conditions, self._folders())
-        self._stored_names = [index_form(name) for name in self.names if _PLAIN.fullmatch(name)]
+        self._stored_names = [fold(name) for name in self.names if _PLAIN.fullmatch(name)]
         self._originals: dict[str, bool] = {}
 
     def found(self, batch: Sequence[Candidate]) -> Iterator[list[Found]]:
@@ -293,10 +291,17 @@ class Verifier:
             'SELECT p.message_id, p.id, p."index", p.type, p.data_json, p.tool_state,'
             f" p.created_at, p.updated_at FROM chat_parts p WHERE {condition}{self._kind}", values,
         ).fetchall()
-        for message_id, name, index, kind, data_json, state, created_at, updated_at in rows:
-            found.setdefault(text(message_id) or "", []).append(Part(
-                text(name) or "", number(index), text(kind) or "", text(data_json) or "{}",
-                text(state), number(created_at), number(updated_at)))
+        for row in rows:
+            message_id, name, index, kind, data_json, state, created_at, updated_at = row
+            if type(name) is type(kind) is type(data_json) is type(message_id) is str and (
+                type(index) is type(created_at) is type(updated_at) is int
+            ) and (state is None or type(state) is str):
+                part = Part(*row[1:])
+            else:
+                part = Part(
+                    text(name) or "", number(index), text(kind) or "", text(data_json) or "{}",
+                    text(state), number(created_at), number(updated_at))
+            found.setdefault(text(message_id) or "", []).append(part)
 
     # Tests
 
@@ -370,13 +375,18 @@ class Verifier:
     def _may_match(self, part: Part) -> bool:
         """Return whether a term may match, as the stored JSON tells without decoding it."""
         stored = part.data_json
-        if not (self._tests or self._stored_names) or "\\u" in stored:
+        any_word = not self._words and not self._phrases
+        if (any_word and not self._stored_names) or "\\u" in stored:
             return True
-        folded = fold(stored).replace("-", "").replace("_", "")
+        folded = fold(stored)
         if not all(name in folded for name in self._stored_names):
             return False
-        return (not self._tests or any(test(folded) for test in self._tests)
-                or '"attachment"' in stored)
+        if any_word or any(test(folded) for test in self._phrases) or '"attachment"' in stored:
+            return True
+        if any(word in folded for word in self._words):
+            return True
+        squeezed = folded.replace("-", "").replace("_", "")
+        return any(word in squeezed for word in self._words)
 
     def _is_copy_of_hit(self, message: Message) -> bool:
         """Return whether a message is a copy of one that is a hit in its own session."""
@@ -408,15 +418,26 @@ class Verifier:
         return self._originals[message_id]
 
 
-def _stored_test(matcher: TermMatcher) -> Callable[[str], object] | None:
-    """Return a test of stored JSON that passes for each part with a term; None without one.
+def _stored_tests(
+    terms: Sequence[TermMatcher],
+) -> tuple[list[str], list[Callable[[str], object]]]:
+    """Return what tests the stored, folded JSON of a part before it is decoded.
 
-    The JSON is folded, without ``-`` and ``_``. What JSON may escape is left out of the test,
-    but for the white space between the words of a phrase.
+    What JSON may escape is left out, but for the white space between the words of a phrase.
+
+    Returns:
+        Words of which one is in the JSON without its ``-`` and ``_``, and tests of phrases of
+        which one passes; both are empty where some term says nothing of the JSON.
     """
-    needle = index_needle(matcher.term) or ""
-    words = needle.split()
-    if len(words) > 1 and all(_PLAIN.fullmatch(word) for word in words):
-        return re.compile(r"(?:\s|\\[nrtf])+".join(map(re.escape, words))).search
-    found = max(_PLAIN.findall(needle), key=len, default=None)
-    return None if found is None else lambda stored: found in stored
+    found: list[str] = []
+    phrases: list[Callable[[str], object]] = []
+    for each in terms:
+        words = fold(each.term.text).split()
+        if each.term.kind == "phrase" and all(_PLAIN.fullmatch(word) for word in words):
+            phrases.append(re.compile(r"(?:\s|\\[nrtf])+".join(map(re.escape, words))).search)
+            continue
+        needle = max(_PLAIN.findall(index_needle(each.term) or ""), key=len, default=None)
+        if needle is None:
+            return [], []
+        found.append(needle)
+    return found, phrases
