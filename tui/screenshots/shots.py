@@ -78,6 +78,11 @@ SHOTS = (
     Shot("two-panes", (120, 40), (*WHOLE, "E", "E")),
     Shot("one-pane", (80, 24)),
     Shot("details", (120, 40), ("d",)),
+    Shot("search", (150, 40), ("S", *"token", "down", "n")),
+    Shot("search-facets", (120, 40), (
+        "S", *"tool", "colon", *"bash", "space", *"is", "colon", *"error", "tab", "tab",
+        *"jjjjjjj", "space",
+    )),
     Shot("light", (120, 40), ("j", "j", "j", *WHOLE), theme="backscroll-light"),
     Shot("six-sources", (120, 50), WHOLE, samples=SAMPLES, now=LATER),
 )

@@ -230,7 +230,7 @@ def _around(
     text = "".join([piece for piece, _ink in runs])
     left = cells(text[: mark[0]])
     seen = left + cells(text[mark[0]: mark[1]])
-    if seen > room - 2 or (cells(text) > room and left > room // 2):
+    if seen > room - 2:
         drop = column_offset(text, max(0, left - max(4, room // 3)))
         space = text.find(" ", drop, mark[0])
         drop = space + 1 if 0 <= space < drop + 12 else drop
