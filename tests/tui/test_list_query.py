@@ -148,3 +148,17 @@ async def test_down_in_the_filter_moves_the_list(tmp_path: Path) -> None:
         assert pane.filter_has_focus and pane.selected_id == "ses_d"
         await pilot.press("up")
         assert pane.selected_id == "ses_a"
+
+
+async def test_up_in_an_empty_filter_brings_back_earlier_ones(tmp_path: Path) -> None:
+    app = browser(store(tmp_path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(app, pilot)
+        await filtered(app, pilot, "agent:codex")
+        await filtered(app, pilot, "retry")
+        await pilot.press("escape", "slash", "up")
+        pane = await settled(app, pilot)
+        assert (pane.filter_text, found(pane)) == ("retry", "a")
+        await pilot.press("up")
+        await settled(app, pilot)
+        assert (pane.filter_text, found(pane)) == ("agent:codex", "bd")

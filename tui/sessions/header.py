@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual import events
@@ -135,15 +135,19 @@ class ListOrder(HeaderPart):
 class FilterInput(QueryInput):
     """The filter; it is reached by its key or a click, not by Tab."""
 
-    def __init__(self, notes: QueryNotes, known: Callable[[], KnownValues]) -> None:
+    def __init__(
+        self, notes: QueryNotes, known: Callable[[], KnownValues],
+        history: Callable[[], Sequence[str]],
+    ) -> None:
         """Make an empty filter.
 
         Args:
             notes: Shows how it may go on, and what is wrong with it.
             known: Returns the values that fields have in the store.
+            history: Returns what was searched for before.
         """
         super().__init__(
-            notes, id="filter", placeholder=FILTER_WORDS, known=known,
+            notes, id="filter", placeholder=FILTER_WORDS, known=known, history=history,
             words={"accept": "keep", "leave": "clear", "next": "next session"})
 
 
@@ -198,14 +202,17 @@ class ListHeader(Widget):
         """Stop highlighting the slash."""
         self.query_one(_Slash).refresh()
 
-    def __init__(self, known: Callable[[], KnownValues]) -> None:
+    def __init__(
+        self, known: Callable[[], KnownValues], history: Callable[[], Sequence[str]]
+    ) -> None:
         """Make the header.
 
         Args:
             known: Returns the values that fields have in the store.
+            history: Returns what was searched for before.
         """
         super().__init__()
-        self._known = known
+        self._known, self._history = known, history
 
     def compose(self) -> ComposeResult:
         """Make the parts."""
@@ -214,7 +221,7 @@ class ListHeader(Widget):
         yield ListLimit()
         with Horizontal():
             yield _Slash()
-            yield FilterInput(notes, self._known)
+            yield FilterInput(notes, self._known, self._history)
             yield ListOrder()
         yield notes
 

@@ -35,6 +35,7 @@ from tui.sessions.turns import TurnCounter
 from tui.sessions.view import SessionList
 from tui.sessions.views import ListViews
 from tui.state.library import Library
+from tui.state.searches import SearchKeeper, searches_path
 from tui.state.view_state import ViewState
 from tui.verbs.sessions import SessionActions
 
@@ -104,7 +105,8 @@ class SessionsPane(CommandPane, Vertical):
 
     def compose(self) -> ComposeResult:
         """Make header and list."""
-        yield ListHeader(lambda: self._values.known)
+        yield ListHeader(
+            lambda: self._values.known, lambda: self._searches().kept.recent)
         yield self.view
 
     def on_mount(self) -> None:
@@ -301,6 +303,15 @@ class SessionsPane(CommandPane, Vertical):
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.close_filter()
+        if event.value.strip():
+            try:
+                self._searches().used(event.value)
+            except OSError as error:
+                self.post_message(ProblemOccurred("The filter could not be remembered", error))
+
+    def _searches(self) -> SearchKeeper:
+        """Return what was searched for before, in the search screen too."""
+        return SearchKeeper(searches_path(self.library.path))
 
     @on(QueryInput.Stepped)
     def _stepped(self, event: QueryInput.Stepped) -> None:
