@@ -73,15 +73,9 @@ def _keep(db: Database, asked: ListFilterTest, now: int) -> Keep | None:
 
 def _with_hits(db: Database, query: Query) -> Callable[[Sequence[str]], set[str]]:
     """Search for the parts that a query asks for, and return which sessions have them."""
-    from store.search.index.reading import open_index
-    from store.search.running import sessions_with_hits
+    from store.search.running import sessions_with_hits, with_index
 
-    index = open_index(db.path)
     found: set[str] = set()
-    try:
-        for found_so_far in sessions_with_hits(db, query, index):
-            found = found if found_so_far is None else found_so_far
-    finally:
-        if index is not None:
-            index.close()
+    for found_so_far in with_index(db.path, lambda index: sessions_with_hits(db, query, index)):
+        found = found if found_so_far is None else found_so_far
     return lambda _: found
