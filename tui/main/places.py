@@ -27,7 +27,7 @@ SHOWN_S = 2.5
 class MarkLetter:
     """Takes the letter of a mark."""
 
-    asks = "Mark this place: type a letter; where the letter is here already, it is taken away"
+    asks = "Mark this place with a letter; the same letter again takes it away"
 
     def __init__(self, keeper: PlaceKeeper, mark: Mark) -> None:
         """Take what is marked."""
