@@ -157,7 +157,7 @@ def test_reading_commands_import_no_textual(demo: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["show"], ["archive"], ["rename", "x"], ["sessions", "--query"]]
+    "arguments", [["show"], ["archive"], ["rename", "x"], ["sessions", "--query"], ["search"]]
 )
 def test_an_argument_that_is_no_text(run: Run, demo: Path, arguments: list[str]) -> None:
     session = run("sessions", "--json").json[0]["id"]

@@ -150,7 +150,7 @@ import importlib, os, pkgutil, select, signal, sys
 # What others take from POSIX, they have.
 import aiosqlite, asyncio, concurrent.futures.process, multiprocessing, platformdirs
 import pydantic, rich.console, subprocess, textual.app, textual.drivers.linux_driver, watchfiles
-import textual.widgets, pathlib, shutil, tempfile, getpass, socket, uuid, webbrowser
+import mcp.server, textual.widgets, pathlib, shutil, tempfile, getpass, socket, uuid, webbrowser
 for name in ("fcntl", "termios", "tty", "pty", "pwd", "grp", "resource", "readline"):
     sys.modules[name] = None
 for name in ("nice", "uname", "fork", "getuid", "geteuid", "kill", "O_NONBLOCK", "O_CLOEXEC"):

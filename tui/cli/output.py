@@ -78,6 +78,16 @@ def print_json(value: Any) -> None:
     sys.stdout.write(encode_for_output(value) + "\n")
 
 
+def as_text(argument: str) -> str:
+    """Return an argument that is a text, not the name of a file.
+
+    Raises:
+        UnicodeEncodeError: It has bytes that are not UTF-8; the command line reports it.
+    """
+    argument.encode()
+    return argument
+
+
 def local_time(milliseconds: Any, pattern: str = "%Y-%m-%d %H:%M") -> str:
     """Return epoch ms as local time; an invalid value is returned as text."""
     try:

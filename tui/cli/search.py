@@ -39,7 +39,7 @@ from store.search.hits import Excerpt, Hit, Order, SessionHits, Update
 from store.search.running import PAGE, Request, Run, read_cursor, with_index
 from store.system.clock import system_clock
 from store.system.streams import Painted
-from tui.cli.output import Printer, UsageError, home_path, local_time, note, print_json
+from tui.cli.output import Printer, UsageError, as_text, home_path, local_time, note, print_json
 from tui.cli.stores import store_for_reading
 from tui.kit import figures
 from tui.start.wanted import BrowserWanted, Place
@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the hits, or open the browser at the first one."""
-    text = " ".join(options.query)
+    text = as_text(" ".join(options.query))
     query = parse(text, now=system_clock())
     _refuse_problems(query)
     try:
@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
     )  # fmt: skip
     with store_for_reading(options) as database:
         if database is None:
-            note("The library is found. Run `backscroll sync` first.")
+            note("The library is empty. Run `backscroll sync` first.")
             if options.json:
                 print_json(_document(query, options.order, None))
             return 0

@@ -35,7 +35,7 @@ from store.queries.summaries import Summary
 from store.search.listed import Listed
 from store.system.clock import system_clock
 from store.system.streams import Painted
-from tui.cli.output import Printer, UsageError, home_path, local_time, note
+from tui.cli.output import Printer, UsageError, as_text, home_path, local_time, note
 from tui.cli.stores import store_for_reading
 from tui.kit import figures
 from tui.words.sessions import STATE_WORDS
@@ -110,7 +110,7 @@ def _asked(text: str | None, now: int) -> Query:
     Raises:
         UsageError: A piece of it cannot be read.
     """
-    query = parse(text or "", now=now)
+    query = parse(as_text(text or ""), now=now)
     if query.problems:
         raise UsageError(" ".join(f"{each.message}." for each in query.problems))
     return query
