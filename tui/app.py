@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import re
 import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual import on
 from textual.app import App
@@ -27,7 +28,8 @@ from tui.keys.dispatch import CommandApp
 from tui.keys.names import key_name
 from tui.keys.pane import CommandOwner, owners_of
 from tui.kit.guard import Guard
-from tui.kit.text import clean
+from tui.kit.key_hints import take_keys
+from tui.kit.text import clean, fit_middle
 from tui.kit.theme import OWN_THEMES, default_theme, palette_of, selection_variables
 from tui.live.indexing import Indexing
 from tui.live.syncing import Syncing
@@ -55,6 +57,25 @@ MOST_UNCAUGHT = 20
 """The app ends after this many errors that nothing caught."""
 
 
+MOST_TOASTS = 2
+MOST_PATH = 48
+_LONG_PATH = re.compile(rf"(?<!\S)(?:~|/)\S{{{MOST_PATH},}}")
+
+
+class ShownToast(NamedTuple):
+    """A toast that is shown until ``until``, by ``time.monotonic``."""
+
+    words: str
+    title: str
+    severity: SeverityLevel
+    until: float
+
+
+def _shortened(path: re.Match[str]) -> str:
+    """Return a long path without its middle."""
+    return fit_middle(path[0], MOST_PATH)
+
+
 class BackscrollApp(CommandOwner, CommandApp):
     """Shows one store; its own commands work on every screen."""
 
@@ -65,6 +86,7 @@ class BackscrollApp(CommandOwner, CommandApp):
     CSS = """
     Screen { scrollbar-size: 1 1; }
     Toast { background: $panel; color: $foreground; }
+    ToastRack { margin-bottom: 2; }
     """
 
     def __init__(
@@ -95,7 +117,7 @@ class BackscrollApp(CommandOwner, CommandApp):
         self.rewinds: dict[str, Rewound] = {}
         self._uncaught = 0
         self.failure = ""
-        self._toast = "", 0.0
+        self._toasts: list[ShownToast] = []
         self._syncing = Syncing(library.path, self._show_sync, self.report)
         self._indexing = Indexing(library.path, self.report)
         self.view_state: ViewState = load_state(
@@ -312,6 +334,7 @@ class BackscrollApp(CommandOwner, CommandApp):
             from tui.keys.table import CommandTable
 
             self._commands = CommandTable(COMMANDS, self.settings.keys)
+            take_keys(self._commands.label_of)
         return self._commands
 
     def before_key(self) -> None:
@@ -330,13 +353,37 @@ class BackscrollApp(CommandOwner, CommandApp):
         self, message: str, *, title: str = "", severity: SeverityLevel = "information",
         timeout: float | None = None, markup: bool = False,
     ) -> None:
-        """Show a toast, unless the same text is still shown; its text is never markup."""
-        words, now = clean(message), time.monotonic()
-        shown, until = self._toast
-        if words == shown and now < until:
+        """Show a toast, unless the same text is still shown; its text is never markup.
+
+        With the newest two are shown, so that they do not pile up.
+        """
+        words, now = _LONG_PATH.sub(_shortened, clean(message)), time.monotonic()
+        self._toasts = [toast for toast in self._toasts if now < toast.until]
+        if any(toast.words == words for toast in self._toasts):
             return
-        self._toast = words, now + (self.NOTIFICATION_TIMEOUT if timeout is None else timeout)
-        super().notify(words, title=clean(title), severity=severity, timeout=timeout, markup=False)
+        lasts = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
+        toast = ShownToast(words, clean(title), severity, now + lasts)
+        if len(self._toasts) >= MOST_TOASTS:
+            self.clear_notifications()
+            self._toasts = self._toasts[1 - MOST_TOASTS:]
+            for kept in self._toasts:
+                self._show_toast(kept, now)
+        self._toasts.append(toast)
+        self._show_toast(toast, now)
+
+    def _show_toast(self, toast: ShownToast, now: float) -> None:
+        super().notify(
+            toast.words, title=toast.title, severity=toast.severity, timeout=toast.until - now,
+            markup=False,
+        )
+
+    def close_toasts(self) -> bool:
+        """Close the toasts; return whether there were any."""
+        now = time.monotonic()
+        shown = any(now < toast.until for toast in self._toasts)
+        self._toasts = []
+        self.clear_notifications()
+        return shown
 
     @on(ProblemOccurred)
     def _problem(self, event: ProblemOccurred) -> None:

@@ -137,6 +137,10 @@ class Host(Terminal, Protocol):
         """Where escape leads from the session in the transcript; None for the list."""
         ...
 
+    def close_toasts(self) -> bool:
+        """Close the toasts that are shown; return whether there were any."""
+        ...
+
     def select_session(self, session_id: str) -> None:
         """Select a session in the list, where the list shows it after it is read again.
 

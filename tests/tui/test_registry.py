@@ -14,12 +14,13 @@ from tui.details.screen import DetailsScreen
 from tui.dialogs.frame import Dialog
 from tui.inspector.pane import InspectorPane
 from tui.keys import registry
-from tui.keys.declaration import AnyCommand, Scope
+from tui.keys.declaration import GROUPS, AnyCommand, Scope
 from tui.keys.layouts import TWINS, with_twins
 from tui.keys.names import key_label, key_name
 from tui.keys.pane import CommandOwner
 from tui.keys.prompt import PromptLine
 from tui.keys.table import CommandTable
+from tui.kit.key_hints import DEFAULTS
 from tui.main.screen import MainScreen
 from tui.search.screen import SearchScreen
 from tui.sessions.pane import SessionsPane
@@ -152,3 +153,24 @@ async def test_an_unavailable_command_says_why(tmp_path: Path) -> None:
         await pilot.press("enter")
         await pilot.pause()
         assert [note.message for note in app._notifications] == ["No session is selected"]
+
+
+def test_hints_without_an_app_name_the_declared_keys() -> None:
+    for command_id, key in DEFAULTS.items():
+        assert key_label(key_name(registry.BY_ID[command_id].keys[0])) == key
+
+
+def test_every_group_of_the_help_has_commands() -> None:
+    assert {command.group for command in registry.COMMANDS} == set(GROUPS)
+
+
+@pytest.mark.parametrize("scope", ["tree", "compare", "details", "search", "dialog"])
+def test_every_screen_is_closed_by_the_same_keys(scope: Scope) -> None:
+    closing = [command for command in registry.commands(scope) if command.meaning == "close"]
+    assert closing[0].keys[:2] == ("escape", "q")
+    others = CommandTable(registry.COMMANDS, {})
+    assert others.for_key("app", "ctrl+q") is others.by_id["app.quit"]
+    assert others.for_key(scope, "ctrl+q") is None
+    if scope != "dialog":
+        helped = others.for_key(scope, "question_mark")
+        assert helped is not None and helped.id == f"{scope}.help"

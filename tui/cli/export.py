@@ -12,17 +12,14 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
-import uuid
-from collections.abc import Iterable
 from pathlib import Path
 
 from store.errors import Refused
-from store.exports.reading import SessionReading, read_session, with_masks
-from store.exports.registry import FORMATS, Format, file_name, writer
+from store.exports.files import Prepared, prepare
+from store.exports.registry import FORMATS
 from store.queries.sessions import resolve
-from store.system.files import AlreadyThere, write_whole
+from store.system.files import AlreadyThere
 from store.system.locations import library_path
-from store.system.paths import expanded
 from store.text.secrets import Masks
 from tui.cli.exporting import add_view_arguments, tell_left_out, view_of
 from tui.cli.output import note
@@ -62,28 +59,21 @@ def run(options: argparse.Namespace) -> int:
     """Write it."""
     format = FORMATS[options.to]
     view = "context" if format.context else view_of(options, whole=format.whole)
-    write = writer(format.name)
     with store_for_reading(options) as opened:
         database = needs_store(opened)
         session_id = resolve(database, options.session).id
-        database.connection.execute("BEGIN")
-        reading = read_session(database, session_id, view)
-        if format.context and options.out is not None and _is_uuid(options.out.stem[-36:]):
-            reading.export_id = options.out.stem[-36:]
-        masks = Masks()
-        is_masked = format.masked if options.mask is None else options.mask
-        if is_masked:
-            reading = with_masks(reading, masks)
-        pieces = write(reading)
+        made = prepare(
+            database, session_id, format, view=view, masked=options.mask, out=options.out)
+        reading = made.reading
         if options.out is None:
-            for piece in pieces:
+            for piece in made.pieces():
                 sys.stdout.write(piece)
         else:
-            path = _path(options.out, reading, format)
-            _write(path, pieces, replace=options.force)
+            path = made.path_in(options.out)
+            _write(made, path, replace=options.force)
             note(f"written to {path}")
         tell_left_out(reading)
-        _tell_masked(masks)
+        _tell_masked(made.masks)
         for remark in reading.remarks:
             note(remark)
         ours = database.form.name == "own"
@@ -115,22 +105,8 @@ def _remember(options: argparse.Namespace, kind: str, agent_id: str, session_id:
         database.close()
 
 
-def _is_uuid(text: str) -> bool:
+def _write(made: Prepared, path: Path, *, replace: bool) -> None:
     try:
-        return str(uuid.UUID(text)) == text
-    except ValueError:
-        return False
-
-
-def _path(out: Path, reading: SessionReading, format: Format) -> Path:
-    out = expanded(out)
-    name = file_name(format, reading.export_id, reading.session)
-    return out / name if out.is_dir() else out
-
-
-
-def _write(path: Path, pieces: Iterable[str], *, replace: bool) -> None:
-    try:
-        write_whole(path, pieces, replace=replace)
+        made.write(path, replace=replace)
     except AlreadyThere as error:
         raise Refused(f"{error}. Use --force to overwrite it.") from error

@@ -14,11 +14,9 @@ from typing import Any
 
 from store.queries.sessions import resolve
 from store.queries.stats import GROUPINGS, Spending, context_tokens, spending
-from store.system.streams import Painted
-from store.usage import KEYS
 from tui.cli.output import Printer, home_path, print_json
 from tui.cli.stores import needs_store, store_for_reading
-from tui.kit import figures
+from tui.words.spending import CELL, HEADS, copies_of, row_of
 
 EXAMPLES = (
     ("backscroll stats", "tokens and cost by model"),
@@ -75,24 +73,11 @@ def _json(group: Spending) -> dict[str, Any]:
 def _table(printer: Printer, spent: Spending, groups: list[Spending]) -> None:
     names = [home_path(group.group) or "(none)" for group in groups]
     width = max([len(name) for name in names] + [len("all")])
-    heads = ("sessions", "answers", *(key.replace("_", " ") for key in KEYS), "total", "cost")
-    printer.line(printer.paint(" " * width + "".join(f"{head:>13}" for head in heads), "faint"))
+    printer.line(printer.paint(" " * width + "".join(f"{head:>{CELL}}" for head in HEADS), "faint"))
     for name, group in zip(names, groups, strict=True):
-        printer.line(printer.paint(f"{name:<{width}}"), _figures(printer, group))
-    printer.line(printer.paint(f"{'all':<{width}}", "bold"), _figures(printer, spent, "bold"))
+        printer.line(printer.paint(f"{name:<{width}}"), printer.paint(row_of(group)))
+    printer.line(printer.paint(f"{'all':<{width}}", "bold"), printer.paint(row_of(spent), "bold"))
     if spent.copies:
         printer.line(
-            printer.paint(_copies(spent.copies), "faint")
+            printer.paint(copies_of(spent.copies), "faint")
         )
-
-
-def _copies(count: int) -> str:
-    are = "is a copy" if count == 1 else "are copies"
-    return f"{figures.count_of(count, 'answer')} {are} of others and not counted again"
-
-
-def _figures(printer: Printer, group: Spending, *styles: str) -> Painted:
-    values = [str(group.sessions), str(group.answers)]
-    values += [figures.tokens(group.spent[key]) for key in KEYS]
-    values += [figures.tokens(group.total), figures.money(group.cost_usd) if group.cost_usd else ""]
-    return printer.paint("".join(f"{value:>13}" for value in values), *styles)

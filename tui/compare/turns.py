@@ -8,6 +8,7 @@ from store.queries.compare import BranchTurn
 from tui.kit import figures
 from tui.kit.blocks import Block, Fixed
 from tui.kit.glyphs import glyphs
+from tui.kit.key_hints import keyed
 from tui.kit.lines import Line, Run
 from tui.kit.markdown import layout
 from tui.kit.text import one_line
@@ -59,7 +60,8 @@ def _barred(lines: list[Line], role: str, most: int, whole: bool) -> list[Line]:
         lines.pop()
     if not whole and len(lines) > most + 1:
         left = len(lines) - most
-        more = (f"{glyphs().more} {left:,} more", "muted"), ("  O shows all", "faint")
+        hint = f"  {keyed('compare.fold', 'shows all')}"
+        more = (f"{glyphs().more} {left:,} more", "muted"), (hint, "faint")
         lines = [*lines[:most], Line(more)]
     bar = (f"{glyphs().bar} ", role)
     return [

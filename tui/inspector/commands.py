@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tui.keys.declaration import Command, CommandFactory
 from tui.keys.lines import line_commands
+from tui.kit.key_hints import keyed
 
 if TYPE_CHECKING:
     from tui.inspector.pane import InspectorPane
@@ -27,7 +28,7 @@ def _has_path(pane: InspectorPane) -> str | None:
 
 
 def _has_needle(pane: InspectorPane) -> str | None:
-    return None if pane.finder.needle else "No search yet; / starts one"
+    return None if pane.finder.needle else f"No search yet; {keyed('inspector.find', 'starts one')}"
 
 
 def _is_elsewhere(pane: InspectorPane) -> str | None:
@@ -55,7 +56,8 @@ INSPECTOR_COMMANDS: tuple[Command[InspectorPane], ...] = (
     _command("toggle-all", ("O",), "fold all", "Fold or unfold the whole tree", "Read",
              lambda pane: pane.toggle_all(), available=_has_part, meaning="fold-all"),
     _command("find", ("/",), "find", "Find in this tab, including folded values", "Find",
-             lambda pane: pane.finder.open(), footer=30, available=_has_part),
+             lambda pane: pane.finder.open(), footer=30, available=_has_part,
+             also="search"),
     _command("next-hit", ("n",), "next match", "Next match", "Find",
              lambda pane: pane.finder.step(1), available=_has_needle),
     _command("previous-hit", ("N",), "previous match", "Previous match", "Find",
@@ -64,18 +66,24 @@ INSPECTOR_COMMANDS: tuple[Command[InspectorPane], ...] = (
              "Search all sessions for the selected text, or the path, command or value on the line",
              "Find", lambda pane: pane.search_everywhere(), available=_has_part),
     _command("copy", ("y",), "copy", "Copy the selected text or the value on the line", "Copy",
-             lambda pane: pane.copying.copy(), footer=40, available=_has_part),
+             lambda pane: pane.copying.copy(), footer=40, available=_has_part,
+             also="yank clipboard"),
     _command("copy-path", ("p",), "copy path", "Copy the path of the value in the JSON", "Copy",
-             lambda pane: pane.copying.copy_path(), footer=45, available=_has_path),
+             lambda pane: pane.copying.copy_path(), footer=45, available=_has_path,
+             also="yank clipboard"),
     _command("copy-as", ("Y",), "copy as…",
              "Copy the part, message, a code block, command, id, or the session as Markdown",
-             "Copy", lambda pane: pane.copying.copy_as(), available=_has_part),
+             "Copy", lambda pane: pane.copying.copy_as(), available=_has_part,
+             also="yank clipboard share"),
     _command("open", ("v",), "pager", "Open the value on the line in the pager", "Read",
              lambda pane: pane.copying.open_in_pager(), footer=50, available=_has_part,
-             meaning="pager"),
+             meaning="pager",
+             also="less view"),
     _command("edit", ("ctrl+e",), "editor",
              "Open a copy of the value in the editor; changes are discarded", "Read",
-             lambda pane: pane.copying.open_in_editor(), available=_has_part),
+             lambda pane: pane.copying.open_in_editor(), available=_has_part,
+             also="editor"),
     _command("save", ("w",), "save", "Save the value on the line to a file", "Copy",
-             lambda pane: pane.copying.save(), footer=55, available=_has_part),
+             lambda pane: pane.copying.save(), footer=55, available=_has_part,
+             also="export write download file"),
 )

@@ -65,6 +65,11 @@ class CommandTable:
         """Return the keys that a command has now."""
         return keys_of(command, self._changed)
 
+    def label_of(self, command_id: str) -> str:
+        """Return the first key of a command as it is shown; empty where it has none."""
+        keys = self.keys_of(self.by_id[command_id])
+        return key_label(key_name(keys[0])) if keys else ""
+
     def hint(self, command_id: str, words: str) -> str:
         """Return what a command's key does, to end a message with: `` · U undoes``.
 
@@ -72,8 +77,8 @@ class CommandTable:
             command_id: The command; the hint is empty where the config took its keys away.
             words: What it does.
         """
-        keys = self.keys_of(self.by_id[command_id])
-        return f" · {key_label(key_name(keys[0]))} {words}" if keys else ""
+        key = self.label_of(command_id)
+        return f" · {key} {words}" if key else ""
 
 
 class HasCommands(Protocol):

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
+from tui.kit.key_hints import keyed
 from tui.kit.lines import BLANK, Finds, Hits, Line, Run, Value, arrange, heading, hits_in
 from tui.kit.wrap import WrappedText
 
@@ -215,7 +216,9 @@ class Text(Block):
         left_over = f"… {left:,} more {noun}"
         runs: tuple[Run, ...] = ((pad + left_over, "muted"),)
         if self._value is not None or self._fold is not None:
-            runs += (("  v opens all, o shows them here", "faint"),)
+            runs += ((
+                f"  {keyed('inspector.open', 'opens all')},"
+                f" {keyed('inspector.toggle', 'shows them here')}", "faint"),)
         return Line(runs, value=self._value, fold=self._fold)
 
 

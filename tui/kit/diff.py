@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from store.text.diffs import DiffLine
 from tui.kit.blocks import Block, Fixed
 from tui.kit.glyphs import glyphs
+from tui.kit.key_hints import keyed
 from tui.kit.lines import Line, Link, Run, Value, cut
 from tui.kit.text import clean
 from tui.kit.wrap import wrap_runs
@@ -62,7 +63,9 @@ def changes(
         if limit is None or len(made) <= limit + 1:
             return made
         rest: Run = (f"… {len(made) - limit:,} more lines", "muted")
-        keys: Run = ("  v opens all, o shows them here", "faint")
+        keys: Run = (
+            f"  {keyed('inspector.open', 'opens all')},"
+            f" {keyed('inspector.toggle', 'shows them here')}", "faint")
         return [*made[:limit], Line((rest, keys), value=value, fold=fold)]
 
     return Fixed(build)

@@ -87,6 +87,14 @@ def fit_path(text: str, width: int) -> str:
     return glyphs().more + (tail[slash:] if 0 <= slash < len(tail) // 2 else tail)
 
 
+def fit_middle(text: str, width: int) -> str:
+    """Cut a path to a width in its middle: where it begins and its name matter."""
+    if cells(text) <= width:
+        return text
+    start = text[: width // 3]
+    return start + fit_path(text[len(start):], width - cells(start))
+
+
 def _offset_at(text: str, width: int) -> int:
     """Return how many characters of the text fit in a width."""
     if text.isascii():

@@ -10,6 +10,7 @@ from typing import Any
 
 from store.text.neutral import with_escapes
 from tui.kit.blocks import Block
+from tui.kit.key_hints import keyed
 from tui.kit.lines import Line, Run, Value
 from tui.kit.text import cells, clean, one_line
 from tui.kit.wrap import WrappedText
@@ -328,7 +329,8 @@ class Tree(Block):
         if self._rows is not None and row == self._rows and text.height(inner) > self._rows + 1:
             left = len(text.lines) - shown.source
             rest = f"… {left:,} more line{'' if left == 1 else 's'}"
-            runs: tuple[Run, ...] = ((pad + rest, "muted"), ("  v opens all", "faint"))
+            hint = f"  {keyed('inspector.open', 'opens all')}"
+            runs: tuple[Run, ...] = ((pad + rest, "muted"), (hint, "faint"))
             return Line(runs, value=value, fold=node)
         return Line(((pad, "text"), (shown.text, "ok")), value=value, fold=node,
                     soft=shown.soft, lead=len(pad), tail=shown.tail)

@@ -17,6 +17,20 @@ def _has_session(screen: MainScreen) -> str | None:
     return None if screen.session_meant() else "No session is selected"
 
 
+def _is_library(screen: MainScreen) -> str | None:
+    if screen.library.database.form.name != "own":
+        return "This store belongs to another program"
+    return screen.library.database.file_read_only
+
+
+def _in_library(screen: MainScreen) -> str | None:
+    return _has_session(screen) or _is_library(screen)
+
+
+def _can_sync(screen: MainScreen) -> str | None:
+    return None if screen.library.sync_targets else "Nothing is synced into this store"
+
+
 def _no_dialog(app: EveryScreen) -> str | None:
     return "Close this dialog first" if isinstance(app.screen, ModalScreen) else None
 
@@ -40,9 +54,11 @@ MAIN_COMMANDS: tuple[Command[MainScreen], ...] = (
     _main("inspector", ("3",), "inspector", "Focus the inspector", "Screen",
           run=lambda screen: screen.panes.focus("inspector")),
     _main("zoom", ("z",), "zoom", "Zoom the focused pane", "Screen", footer=80,
-          run=lambda screen: screen.panes.toggle_zoom()),
+          run=lambda screen: screen.panes.toggle_zoom(),
+          also="full screen maximize"),
     _main("hide", ("\\", "f6"), "hide", "Hide or show the session list or the inspector",
-          "Screen", run=lambda screen: screen.panes.toggle_hidden()),
+          "Screen", run=lambda screen: screen.panes.toggle_hidden(),
+          also="toggle side"),
     _main("narrower", ("<", "f7"), "narrower", "Make the focused pane narrower", "Screen",
           available=lambda screen: screen.panes.why_not_wider,
           run=lambda screen: screen.panes.widen(-1)),
@@ -51,9 +67,27 @@ MAIN_COMMANDS: tuple[Command[MainScreen], ...] = (
           run=lambda screen: screen.panes.widen(1)),
     _main("search", ("S", "ctrl+f"), "search",
           "Search all sessions: what was typed, thought, run and printed", "Find", footer=32,
-          run=lambda screen: screen.search()),
+          run=lambda screen: screen.search(),
+          also="find grep everywhere"),
     _main("continue", ("C",), "continue", "Resume in its agent", "Change", footer=35,
-          available=_has_session, run=lambda screen: screen.resume()),
+          available=_has_session, run=lambda screen: screen.resume(),
+          also="resume go on reopen"),
+    _main("export", ("w",), "save", "Save the session to a file, in a format of your choice",
+          "Copy", available=_has_session, run=lambda screen: screen.export(),
+          also="export share write download markdown json html"),
+    _main("forget", (), "forget", "Remove the session from the store permanently, after a question",
+          "Change", available=_in_library, run=lambda screen: screen.forget(),
+          also="delete remove erase purge"),
+    _main("import", (), "import", "Bring in the sessions of an exported file", "Change",
+          available=_is_library, run=lambda screen: screen.import_sessions(),
+          also="load open file restore"),
+    _main("sync", (), "sync now", "Read the sessions of your agents now", "Change",
+          available=_can_sync, run=lambda screen: screen.sync(), also="refresh update reload"),
+    _main("sources", (), "sources",
+          "Show where sessions are looked for, and what could not be read", "Read",
+          run=lambda screen: screen.show_sources(), also="agents problems folders doctor"),
+    _main("stats", (), "stats", "Show tokens and cost of all sessions by model", "Read",
+          run=lambda screen: screen.show_stats(), also="statistics usage cost tokens spending"),
     _main("place-back", ("ctrl+o", "alt+o"), "place back",
           "Go back to the place before: in this session or another", "Move",
           run=lambda screen: screen.keeper.step(-1), also="jump previous history"),
@@ -72,15 +106,21 @@ MAIN_COMMANDS: tuple[Command[MainScreen], ...] = (
 
 APP_COMMANDS: tuple[Command[EveryScreen], ...] = (
     _everywhere("palette", ("ctrl+p",), "palette", "Command palette", "Screen", footer=95,
-                available=_no_dialog, run=lambda app: app.show_palette()),
+                available=_no_dialog, run=lambda app: app.show_palette(),
+                also="commands"),
     _everywhere("help", ("?", "f1"), "keys", "Show the keys that work here", "Screen", footer=99,
-                run=lambda app: app.show_help()),
+                run=lambda app: app.show_help(),
+                also="shortcuts keyboard"),
     _everywhere("theme", ("f9",), "theme", "Switch between the dark and the light theme",
-                "Screen", run=lambda app: app.switch_theme()),
+                "Screen", run=lambda app: app.switch_theme(),
+                also="dark light colours"),
     _everywhere("undo", ("U",), "undo", "Undo the last change", "Change", footer=75,
-                available=_changeable, run=lambda app: app.undo()),
+                available=_changeable, run=lambda app: app.undo(),
+                also="revert take back"),
     _everywhere("redo", ("ctrl+r",), "redo", "Redo what was undone", "Change",
-                available=_changeable, run=lambda app: app.redo()),
+                available=_changeable, run=lambda app: app.redo(),
+                also="repeat again"),
     _everywhere("quit", ("q", "ctrl+q"), "quit", "Quit", "Screen", footer=90, meaning="close",
-                run=lambda app: app.exit()),
+                run=lambda app: app.exit(),
+                also="exit close leave"),
 )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -350,17 +351,59 @@ class MainScreen(CommandPane, Screen[None]):
         """Go to a mark or a label that is chosen."""
         await asking(self, self.keeper.choose())
 
-    async def resume(self) -> None:
-        """Resume the session in its agent."""
+    async def _of_session(self, work: Callable[[Host, str], Coroutine[Any, Any, None]]) -> None:
+        """Do something with the session that is meant."""
         await self.sessions.catch_up()
         session_id = self.session_meant()
         if session_id is not None:
-            from tui.verbs.resuming import go_on
+            await asking(self, work(self.host, session_id))
 
-            await asking(self, go_on(self.host, session_id))
+    async def export(self) -> None:
+        """Save the session to a file."""
+        from tui.verbs.library import export_session
+
+        await self._of_session(export_session)
+
+    async def forget(self) -> None:
+        """Remove the session permanently."""
+        from tui.verbs.library import forget_session
+
+        await self._of_session(forget_session)
+
+    async def import_sessions(self) -> None:
+        """Bring in an exported file."""
+        from tui.verbs.library import import_sessions
+
+        await asking(self, import_sessions(self.host))
+
+    def sync(self) -> None:
+        """Read the sessions of all sources."""
+        from tui.verbs.library import sync_now
+
+        self.run_worker(sync_now(self.host), group="verb", exit_on_error=False)
+
+    async def show_sources(self) -> None:
+        """Show where sessions are looked for."""
+        from tui.verbs.library import show_sources
+
+        await asking(self, show_sources(self.host))
+
+    async def show_stats(self) -> None:
+        """Show tokens and cost."""
+        from tui.verbs.library import show_stats
+
+        await asking(self, show_stats(self.host))
+
+    async def resume(self) -> None:
+        """Resume the session in its agent."""
+        from tui.verbs.resuming import go_on
+
+        await self._of_session(go_on)
 
     def go_back(self) -> None:
-        """Go back one step: filter, zoom, inspector, transcript, list, headline."""
+        """Go back one step: toasts, filter, zoom, inspector, transcript, list, headline."""
+        if self.host.close_toasts():
+            return
         focused = self.panes.focused
         if focused == "sessions":
             went = self.sessions.go_back()

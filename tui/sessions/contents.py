@@ -200,6 +200,14 @@ class ListContents:
             view.select_rowid(rowid)
         await self.arrange(self._filter.matched)
 
+    @property
+    def why_no_fold(self) -> str | None:
+        """Why the selected session cannot be folded or unfolded, None where it can."""
+        rowid, model = self._view.selected, self._view.model
+        if rowid is None or rowid in model.children or rowid in model.parents:
+            return None
+        return "This session has no forks or subagents to fold"
+
     async def toggle_fold(self) -> None:
         """Unfold what is below the selected session, or fold it."""
         rowid = self._view.selected

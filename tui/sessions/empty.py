@@ -11,6 +11,7 @@ from store.queries.listing import ListQuery
 from store.queries.summary import Totals
 from tui.kit.figures import count_of
 from tui.kit.glyphs import glyphs
+from tui.kit.key_hints import keyed
 from tui.kit.lines import Line
 from tui.kit.paint import Paint, blank, strip_of
 from tui.kit.text import fit_path, one_line, wrap
@@ -46,10 +47,10 @@ def empty_words(
         where = fit_path(folder(query.workspace), MOST_PATH)
         return [f"No {SHELVES[query.shelf].adjective}sessions below {where}", *coming,
                 f"The store has {count_of(store.sessions, 'session')} of other folders; "
-                "W shows them"]
+                f"{keyed('list.folder', 'shows them')}"]
     if SHELVES[query.shelf].archived:
-        return ["No session is archived", "V shows the active ones"]
-    return [f"No active session; {store.archived:,} archived", "V shows them"]
+        return ["No session is archived", keyed("list.view", "shows the active ones")]
+    return [f"No active session; {store.archived:,} archived", keyed("list.view", "shows them")]
 
 
 def making_words(words: str) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tui.host import cannot_write
 from tui.keys.declaration import Command, CommandFactory
 from tui.keys.jump import jump_in
+from tui.kit.key_hints import keyed
 
 if TYPE_CHECKING:
     from tui.transcript.pane import TranscriptPane
@@ -22,7 +23,9 @@ def _has_needle(pane: TranscriptPane) -> str | None:
     reason = _has_session(pane)
     if reason is not None:
         return reason
-    return None if pane.finder.has_needle else "No search yet; / starts one"
+    if pane.finder.has_needle:
+        return None
+    return f"No search yet; {keyed('transcript.find', 'starts one')}"
 
 
 def _writable(pane: TranscriptPane) -> str | None:
@@ -76,9 +79,11 @@ TRANSCRIPT_COMMANDS: tuple[Command[TranscriptPane], ...] = (
     _command("previous-error", ("E",), "previous error", "Previous error or denied call", "Move",
              lambda pane: pane.navigator.error(-1)),
     _command("go-to", (":",), "go to", "Go to a turn, time, date, #part or percentage (50%)",
-             "Move", lambda pane: pane.finder.open_go_to()),
+             "Move", lambda pane: pane.finder.open_go_to(),
+             also="jump time turn"),
     _command("find", ("/",), "find", "Find in the session, including folded parts", "Find",
-             lambda pane: pane.finder.open_find(), footer=40),
+             lambda pane: pane.finder.open_find(), footer=40,
+             also="search"),
     _command("next-hit", ("n",), "next match", "Next match", "Find",
              lambda pane: pane.finder.step(1), available=_has_needle),
     _command("previous-hit", ("N",), "previous match", "Previous match", "Find",
@@ -93,33 +98,45 @@ TRANSCRIPT_COMMANDS: tuple[Command[TranscriptPane], ...] = (
              "Read", lambda pane: pane.folds.fold_selected(), footer=20),
     _command("copy", ("y",), "copy",
              "Copy the selected text or the part; of a call its command, path or pattern", "Copy",
-             lambda pane: pane.copying.copy(), footer=60),
+             lambda pane: pane.copying.copy(), footer=60,
+             also="yank clipboard"),
     _command("copy-as", ("Y",), "copy as…",
              "Copy a piece of a call (path, pattern, output), the message, an id, the session…",
-             "Copy", lambda pane: pane.copying.copy_as()),
+             "Copy", lambda pane: pane.copying.copy_as(),
+             also="yank clipboard share markdown"),
     _command("open", ("v",), "pager", "Open the part in the pager", "Read",
-             lambda pane: pane.copying.open_in_pager(), footer=65, meaning="pager"),
+             lambda pane: pane.copying.open_in_pager(), footer=65, meaning="pager",
+             also="less view"),
     _command("tools", ("t",), "tools", "Show all tool outputs short, in full, or closed", "Read",
-             lambda pane: pane.folds.cycle_tools(), footer=30),
+             lambda pane: pane.folds.cycle_tools(), footer=30,
+             also="outputs fold"),
     _command("reasoning", ("i",), "reasoning", "Fold or unfold all reasoning", "Read",
-             lambda pane: pane.folds.toggle_reasoning(), footer=50),
+             lambda pane: pane.folds.toggle_reasoning(), footer=50,
+             also="thinking thoughts fold"),
     _command("hidden", ("H",), "hidden", "Show or hide rewound messages", "Read",
-             lambda pane: pane.folds.toggle_hidden(), footer=55),
+             lambda pane: pane.folds.toggle_hidden(), footer=55,
+             also="rewound"),
     _command("context", ("c",), "context",
              "Toggle the context view: what the model would be sent, and what fills it", "Read",
-             lambda pane: pane.context.toggle(), footer=32),
+             lambda pane: pane.context.toggle(), footer=32,
+             also="window tokens prompt"),
     _command("fork", ("f",), "fork here", "Fork the session after the selected message", "Change",
-             lambda pane: pane.verbs.fork(), footer=21, available=_writable),
+             lambda pane: pane.verbs.fork(), footer=21, available=_writable,
+             also="branch duplicate"),
     _command("fork-before", ("F",), "fork before",
              "Fork before the turn's user message, and edit its text", "Change",
-             lambda pane: pane.verbs.fork_before(), available=_writable),
+             lambda pane: pane.verbs.fork_before(), available=_writable,
+             also="branch edit prompt"),
     _command("rewind", ("r",), "rewind",
              "Rewind to the selected message, or to before its turn, after a preview", "Change",
-             lambda pane: pane.verbs.rewind(), footer=22, available=_writable),
+             lambda pane: pane.verbs.rewind(), footer=22, available=_writable,
+             also="hide delete messages back"),
     _command("restore", ("x",), "restore", "Restore rewound messages", "Change",
-             lambda pane: pane.verbs.restore(), available=_writable),
+             lambda pane: pane.verbs.restore(), available=_writable,
+             also="unhide show hidden unrewind"),
     _command("label", ("B",), "label", "Label the selected message, or remove its label", "Change",
-             lambda pane: pane.verbs.change_label(), available=_writable),
+             lambda pane: pane.verbs.change_label(), available=_writable,
+             also="name bookmark"),
     _command("labels", ("'",), "labels",
              "List labels and marks; a letter goes to its mark at once", "Move",
              lambda pane: pane.verbs.go_to_label()),
@@ -128,9 +145,12 @@ TRANSCRIPT_COMMANDS: tuple[Command[TranscriptPane], ...] = (
     _command("previous-branch", ("(", "alt+left"), "previous branch", "Open the previous branch",
              "Move", lambda pane: pane.verbs.branch(-1), available=_has_session_id),
     _command("details", ("d",), "details", "Show timeline, tokens, cost and facts of the session",
-             "Read", lambda pane: pane.verbs.show_details(), available=_has_session_id),
+             "Read", lambda pane: pane.verbs.show_details(), available=_has_session_id,
+             also="statistics cost tokens timeline facts"),
     _command("tree", ("T",), "tree", "Show parent, forks and subagents as a tree", "Read",
-             lambda pane: pane.verbs.show_tree(), footer=45, available=_has_session_id),
+             lambda pane: pane.verbs.show_tree(), footer=45, available=_has_session_id,
+             also="family parent"),
     _command("compare", ("D",), "compare", "Compare with another branch, turn by turn", "Read",
-             lambda pane: pane.verbs.compare(), available=_has_session_id),
+             lambda pane: pane.verbs.compare(), available=_has_session_id,
+             also="diff"),
 )

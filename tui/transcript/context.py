@@ -12,6 +12,7 @@ from store.queries.context_usage import KINDS, ContextUsage, Kind
 from store.queries.transcript import Keyset, Outline
 from tui.kit import figures
 from tui.kit.glyphs import glyphs
+from tui.kit.key_hints import keyed
 from tui.kit.lines import Line, Run, width_of
 from tui.transcript.document import Document
 from tui.transcript.finder import Finder
@@ -136,7 +137,7 @@ def meter_lines(meter: Meter | None, messages: int, width: int) -> list[Line]:
     """
     width = max(20, width - 2)
     title: list[Run] = [("Sent to the model now", "user bold")]
-    right: list[Run] = [("c shows all", "muted")]
+    right: list[Run] = [(keyed("transcript.context", "shows all"), "muted")]
     if meter is None or not meter.tokens:
         words = "counting" + glyphs().more if meter is None else "nothing"
         return [Line([*title, (f"  {words}", "faint")], right=right), Line([]), Line([])]

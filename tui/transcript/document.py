@@ -177,6 +177,11 @@ class Document(Surroundings):
         for start, stop in self._runs:
             self._measure_run(start, stop)
 
+    @property
+    def has_hidden(self) -> bool:
+        """Whether rewinds have hidden messages of the session."""
+        return bool(self._runs)
+
     def set_show_hidden(self, shown: bool) -> None:
         """Show or hide all runs."""
         self.show_hidden = shown

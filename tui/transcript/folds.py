@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from tui.transcript.anchors import Anchor
@@ -63,7 +64,14 @@ class Folds:
             document.pages[key] = document.pages.get(key, 1) + 1
         else:
             document.pages.pop(key, None)
+            before, level = [line.text for line in block.lines], document.folds.get(key)
             document.folds[key] = next_level(document, part, folded=block.folded)
+            document.forget(part)
+            after = document.block(part)
+            if after is not None and [line.text for line in after.lines] == before:
+                self._pane.toast("This part has nothing to fold", "warning")
+                if level is None:
+                    del document.folds[key]
         document.forget(part)
 
     def _step_folded(self, anchor: Anchor) -> None:
@@ -130,14 +138,27 @@ class Folds:
 
     async def cycle_tools(self) -> None:
         """Show the outputs of all tool calls short, whole, or not at all."""
+        if not self._has(self._shown.document.skeleton.is_tool):
+            self._pane.toast("This session has no tool calls", "warning")
+            return
         self._shown.tools = _CYCLE[self._shown.tools]
         await self._all_levels(tools=True)
         self._pane.toast(f"Tool outputs: {_WORDS[self._shown.tools]}", timeout=2)
 
     async def toggle_reasoning(self) -> None:
         """Open or fold all reasoning."""
+        skeleton = self._shown.document.skeleton
+        if not self._has(lambda part: skeleton.type_of(part) == "reasoning"):
+            self._pane.toast("This session has no reasoning", "warning")
+            return
         self._shown.reasoning = "off" if self._shown.reasoning == "whole" else "whole"
         await self._all_levels(tools=False)
+
+    def _has(self, fits: Callable[[int], bool]) -> bool:
+        """Return whether a part is of a kind; parts that are not known yet may be."""
+        document = self._shown.document
+        known = len(document.sure())
+        return known < len(document) or any(map(fits, range(len(document))))
 
     async def _all_levels(self, *, tools: bool) -> None:
         """Give all parts of a kind the same level again; the selected part stays put."""
@@ -172,7 +193,11 @@ class Folds:
         """Show or hide all messages that rewinds have hidden."""
         async with self._placement.in_order() as same:
             if same:
+                await self._placement.until_whole()
                 document = self._shown.document
+                if not document.has_hidden:
+                    self._pane.toast("No message of this session is hidden", "warning")
+                    return
                 document.set_show_hidden(not document.show_hidden)
                 await self._placement.arrive(self._step_turned)
 

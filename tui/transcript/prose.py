@@ -7,6 +7,7 @@ import re
 from store.text.stored_json import as_dict
 from tui.kit import figures
 from tui.kit.glyphs import glyphs
+from tui.kit.key_hints import keyed
 from tui.kit.lines import Line, Run, cut, indented, width_of
 from tui.kit.markdown import layout
 from tui.kit.text import one_line
@@ -50,7 +51,8 @@ def capped_lines(lines: list[Line], pages: int) -> list[Line]:
 
 def more_line(left: str) -> Line:
     """Return the line at the end of what is cut."""
-    return Line([(f"{glyphs().more} {left}  ", "muted"), ("o shows more", "faint")], fold="more")
+    hint = keyed("transcript.fold", "shows more")
+    return Line([(f"{glyphs().more} {left}  ", "muted"), (hint, "faint")], fold="more")
 
 
 def text_lines(item: Item, setting: Setting, *, markdown: bool, ink: str = "text") -> list[Line]:

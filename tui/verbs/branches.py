@@ -10,13 +10,16 @@ from store.queries.sessions import get
 from store.rows import SessionRow
 from tui.dialogs.choose import ChooseDialog, Option
 from tui.kit import figures
+from tui.kit.key_hints import keyed
 from tui.verbs.doing import ask_store
 from tui.words.sessions import age
 
 if TYPE_CHECKING:
     from tui.host import Host
 
-ALONE = "This session has no other branch; f forks it"
+
+def _alone() -> str:
+    return f"This session has no other branch; {keyed('transcript.fork', 'forks it')}"
 
 
 def branch_rows(db: Database, session_id: str) -> list[SessionRow]:
@@ -38,7 +41,7 @@ async def neighbour(host: Host, session_id: str, step: int) -> str | None:
         return None
     names = found.value
     if len(names) < 2:
-        host.notify(ALONE, markup=False)
+        host.notify(_alone(), markup=False)
         return None
     at = names.index(session_id) + step
     if not 0 <= at < len(names):
@@ -56,7 +59,7 @@ async def choose_branch(host: Host, session_id: str) -> str | None:
         return None
     others = [row for row in found.value if row.id != session_id]
     if not others:
-        host.notify(ALONE, severity="warning", markup=False)
+        host.notify(_alone(), severity="warning", markup=False)
         return None
     if len(others) == 1:
         return others[0].id

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from store.queries.tree_facts import labels_of
 from store.verbs.marks import label
 from tui.dialogs.ask import AskDialog
+from tui.kit.key_hints import keyed
 from tui.verbs.doing import ask_store, name_of, perform, report_done
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ async def change_label(host: Host, session_id: str, message_id: str) -> None:
     text = await host.push_screen_wait(
         AskDialog("Label this message", known, verb="set", placeholder="before the refactoring",
                   about=await name_of(host, session_id),
-                  note="Labels show in the tree; ' lists them. Clear the line to remove it.")
+                  note=f"Labels show in the tree; {keyed('transcript.labels', 'lists them')}."
+                       " Clear the line to remove it.")
     )
     if text is None or text.strip() == known.strip():
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tui.kit.key_hints import keyed
 from tui.verbs.doing import perform, report_done
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ async def report_undone_rewind(host: Host, moved: Moved) -> None:
     if count and not rewound.reported:
         what = "message" if count == 1 else "messages"
         host.notify(
-            f"Another program shows {count} rewound {what} again · ctrl+r hides them again",
+            f"Another program shows {count} rewound {what} again · "
+            f"{keyed('app.redo', 'hides them again')}",
             severity="warning", timeout=20, markup=False)
     host.rewinds[session_id] = rewound._replace(reported=bool(count))

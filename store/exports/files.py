@@ -1,0 +1,83 @@
+"""One session written to a file, for the command line and the browser."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from store.engine.database import Database
+from store.exports.reading import SessionReading, View, read_session, with_masks
+from store.exports.registry import Format, file_name, writer
+from store.system.files import write_whole
+from store.system.paths import expanded
+from store.text.secrets import Masks
+
+
+class Prepared(NamedTuple):
+    """A session that is about to be written.
+
+    Attributes:
+        format: How it is written.
+        reading: Its rows; what was left out is known when it was written.
+        masks: Which secrets were replaced; known when it was written.
+    """
+
+    format: Format
+    reading: SessionReading
+    masks: Masks
+
+    def pieces(self) -> Iterator[str]:
+        """Yield the text."""
+        yield from writer(self.format.name)(self.reading)
+
+    def path_in(self, out: Path) -> Path:
+        """Return the file to write: one with the usual name where ``out`` is a folder."""
+        out = expanded(out)
+        name = file_name(self.format, self.reading.export_id, self.reading.session)
+        return out / name if out.is_dir() else out
+
+    def write(self, path: Path, *, replace: bool = False) -> int:
+        """Write it to a file and return its size in bytes.
+
+        Raises:
+            AlreadyThere: The file is there and is not to be replaced.
+            Refused: It cannot be written.
+        """
+        return write_whole(path, self.pieces(), replace=replace)
+
+
+def prepare(
+    database: Database, session_id: str, format: Format, *, view: View | None = None,
+    masked: bool | None = None, out: Path | None = None,
+) -> Prepared:
+    """Return a session, ready to be written from one state of the store.
+
+    Args:
+        database: The store; a transaction is begun, so that all is read from one state.
+        session_id: The session.
+        format: How it is written.
+        view: Which rows; the usual ones of the format where None.
+        masked: Whether secrets are replaced; as is usual for the format where None.
+        out: Where it will be written, as some formats have their id in the name.
+    """
+    if format.context:
+        view = "context"
+    elif view is None:
+        view = "all" if format.whole else "display"
+    database.connection.execute("BEGIN")
+    reading = read_session(database, session_id, view)
+    if format.context and out is not None and _is_uuid(out.stem[-36:]):
+        reading.export_id = out.stem[-36:]
+    masks = Masks()
+    if format.masked if masked is None else masked:
+        reading = with_masks(reading, masks)
+    return Prepared(format, reading, masks)
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
