@@ -74,7 +74,7 @@ MAIN_COMMANDS: tuple[Command[MainScreen], ...] = (
           also="resume go on reopen"),
     _main("export", ("w",), "save", "Save the session to a file, in a format of your choice",
           "Copy", available=_has_session, run=lambda screen: screen.export(),
-          also="export share write download markdown json html"),
+          meaning="save", also="export share write download markdown json html"),
     _main("forget", (), "forget", "Remove the session from the store permanently, after a question",
           "Change", available=_in_library, run=lambda screen: screen.forget(),
           also="delete remove erase purge"),
