@@ -122,7 +122,9 @@ def footer_hints(
             keys = [key for key in table.keys_of(command) if key_name(key) not in taken]
             if typing:
                 keys = [key for key in keys if acts_while_typing(key)]
-            mine.update(map(key_name, keys))
+            # A line gives the keys that it has no use for to its screen.
+            if owner.SCOPE not in TYPED or command.available(owner) is None:
+                mine.update(map(key_name, keys))
             if keys and command.footer is not None:
                 label = owner.footer_label(command)
                 if label is not None:

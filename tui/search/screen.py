@@ -15,7 +15,8 @@ from textual.widgets import Input
 
 from store.language.fields import FIELDS
 from store.language.query import without
-from tui.keys.footer import BottomLine
+from tui.keys.declaration import AnyCommand
+from tui.keys.footer import BottomLine, show_keys
 from tui.keys.jump import jump_in
 from tui.keys.names import key_label, key_name
 from tui.kit.blocks import Fixed
@@ -218,6 +219,7 @@ class SearchScreen(StackedScreen):
         self._show_facets()
         self._show_nothing()
         self._show_place()
+        show_keys(self)
         if fresh or self._previewed != self.model.results.selected:
             self._preview_soon()
 
@@ -383,6 +385,12 @@ class SearchScreen(StackedScreen):
         self.host.notify(order, timeout=2, markup=False)
 
     # Focus
+
+    def footer_label(self, command: AnyCommand) -> str | None:
+        """Return a command's words in the footer; None where it does nothing now."""
+        if command.id == "search.narrow" and not self.in_facets:
+            return None
+        return super().footer_label(command)
 
     @property
     def in_facets(self) -> bool:
