@@ -187,7 +187,7 @@ class Coverage:
 
     Attributes:
         searched: Messages that were searched, by index or scan.
-        total: Messages that the search had to look at.
+        total: Messages in the store.
         indexed: Whether the index answered for all of them.
         why: Why not all was searched, in words; "" where all was.
     """

@@ -118,9 +118,14 @@ class Run:
         self._last: _Rank | None = None
         self._more = False
         self._ranked: list[_Rank] = []
-        self._looked_at = 0
         self._stopped = ""
-        self._covered = index is not None and index.coverage().whole
+        covered = index.coverage() if index is not None else None
+        self._covered = covered is not None and covered.whole
+        # What the index answers for, where words can be looked up in it; the rest is scanned.
+        self._answered = covered.messages if covered is not None and self._texts else 0
+        self._since = NEWEST if not self._answered or covered is None else covered.since
+        self._scanned = 0
+        self._messages = covered.messages if covered is not None and covered.whole else -1
         self._more_to_count = False
 
     def steps(self) -> Iterator[Update | None]:
@@ -133,7 +138,6 @@ class Run:
         working, full_at, shown, ready = 0.0, 0.0, time.monotonic(), False
         slice_start = time.monotonic()
         for hits in self._verified():
-            self._looked_at += 1
             for found in hits:
                 self._take(found)
             now = time.monotonic()
@@ -174,7 +178,12 @@ class Run:
             before = self._after.place
         candidates = _candidates(self._db, self._index, self._verifier, before)
         for batch in batches(candidates, before):
-            yield from self._verifier.found(batch)
+            before_batch = self._scanned
+            for hits in self._verifier.found(batch):
+                self._scanned += 1
+                yield hits
+            self._scanned = before_batch + sum(
+                each.message_id is not None and each.created_at <= self._since for each in batch)
 
     def _ends(self, working: float) -> bool:
         """Return whether to stop here: enough is found, or it took too long."""
@@ -266,9 +275,12 @@ class Run:
         why = self._stopped if done else ""
         if gave_up and not why:
             why = "the regular expression took too long on some texts"
-        searched = total = self._looked_at
-        if done and self._stopped:
-            (total,) = self._db.connection.execute("SELECT count(*) FROM chat_messages").fetchone()
+        if self._messages < 0:
+            (count,) = self._db.connection.execute("SELECT count(*) FROM chat_messages").fetchone()
+            self._messages = int(count)
+        total = self._messages
+        ended = done and not self._stopped
+        searched = total if ended else min(total, self._answered + self._scanned)
         return Coverage(searched, total, self._covered, why)
 
 

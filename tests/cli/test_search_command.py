@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import pytest
 
 from store.engine.database import open_database
+from store.search import running
 from tests.hostile import CORPUS, NEVER, controls
 from tests.store.making import add_message, add_part, add_session
-from tui.cli import main
+from tui.cli import main, search
 from tui.start.wanted import BrowserWanted
 
 from .conftest import Run
@@ -148,3 +150,21 @@ def test_hostile_text_is_neutralised(run: Run, tmp_path: Path) -> None:
         assert not controls(result.out)
         assert not NEVER.search(result.out)
         assert result.out.count("needle") >= 2 * len(CORPUS)
+
+
+def test_counts_that_are_not_whole_say_so(
+    run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "MOST_COUNTED", 3)
+    assert run("search", "retry").err == "3+ hits in 1+ sessions of 18\n"
+
+
+def test_what_was_not_searched_is_reported(
+    run: Run, demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "SLICE_S", 0.0)
+    monkeypatch.setattr(search, "SCAN_S", 0.0)
+    result = run("search", "nothing_like_this")
+    assert result.code == 0
+    told = r"^Only the newest [\d,]+ of 4,\d+ messages were searched: there is no index yet$"
+    assert re.search(told, result.err, re.MULTILINE)

@@ -275,13 +275,16 @@ def _tell(query: Query, found: Update, *, limit: int) -> None:
 def counted(found: Update) -> str:
     """Return how much a search found, such as ``48 in 12 sessions of 3,214``."""
     counts = found.counts
-    more = "" if counts.whole else "+"
     text = (
-        f"{figures.count_of(counts.hits, 'hit')}{more} in "
-        f"{figures.count_of(counts.sessions, 'session')}{more} of {counts.all_sessions:,}"
+        f"{_at_least(counts.hits, 'hit', whole=counts.whole)} in "
+        f"{_at_least(counts.sessions, 'session', whole=counts.whole)} of {counts.all_sessions:,}"
     )
     archived = f"; {counts.archived_hits:,} more in archived ones (is:archived)"
     return text + (archived if counts.archived_hits else "")
+
+
+def _at_least(count: int, noun: str, *, whole: bool) -> str:
+    return figures.count_of(count, noun) if whole else f"{count:,}+ {noun}s"
 
 
 def uncovered(found: Update) -> str:
