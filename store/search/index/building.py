@@ -155,6 +155,7 @@ class Indexer:
         self._seq = 0
         self._rowids = (0, 0)
         self._total = 0
+        self._merged = -1
         self.characters = 0
         self.unchanged_since_progress = False
         self._start()
@@ -443,8 +444,9 @@ class Indexer:
     def _merge(self) -> bool:
         """Merge blocks if that is due; return whether more of them may be."""
         generation = number_of(self.index, "generation")
-        chosen = blocks.blocks_to_merge(self.index)
+        chosen = [] if generation == self._merged else blocks.blocks_to_merge(self.index)
         if not chosen:
+            self._merged = generation
             self._empty_log()
             return False
         done = blocks.merged(self.index, chosen)

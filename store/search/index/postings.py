@@ -15,6 +15,8 @@ from itertools import accumulate, repeat
 from operator import sub
 
 CAPACITY = 4096
+_FEW = 100
+"""From so many documents on, a set is made faster by its digits than byte by byte."""
 Body = int | bytes
 
 
@@ -76,6 +78,11 @@ def bits_of(places: Sequence[int], width: int) -> int:
         places: The numbers.
         width: Bytes of the block's bitmap.
     """
+    if len(places) < _FEW:
+        bitmap = bytearray(width)
+        for place in places:
+            bitmap[place >> 3] |= 1 << (place & 7)
+        return int.from_bytes(bitmap, "little")
     digits = bytearray(b"0") * (8 * width)
     deque(map(digits.__setitem__, places, repeat(ord("1"))), maxlen=0)
     return int(digits[::-1], 2)
