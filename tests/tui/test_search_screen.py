@@ -352,7 +352,7 @@ async def test_a_saved_search_is_a_view_of_the_session_list(store: Path) -> None
         assert line.value == "agent:codex"
         await run.press("V")
         assert title.render_line(0).text.startswith(" Sessions  3") and line.value == ""
-        await run.press("V", "V", "V", "escape")
+        await run.press("V", "V", "V", "backspace")
         assert title.render_line(0).text.startswith(" Sessions  3") and line.value == ""
 
 
@@ -395,3 +395,26 @@ async def test_it_reads_without_colours_and_in_ascii(
     finally:
         monkeypatch.undo()
         glyphs_module.glyphs.cache_clear()
+
+
+async def test_the_best_hits_come_first_on_a_key(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [SessionHits(row(ONE), [hit("retry", session=ONE)])]
+    searcher = made(monkeypatch, lambda query, more: [update(found)])
+    async with searching(store, *typed("retry"), "down", "s") as (run, _screen):
+        assert searcher.asked[-1][1]["order"] == "best"
+        assert run.last == "The best hits first"
+        await run.press("s")
+        assert searcher.asked[-1][1]["order"] == "newest"
+
+
+async def test_going_back_reads_the_hits_that_were_folded(tmp_path: Path) -> None:
+    path = make_store(tmp_path / "s.db", long_talk(9), session_id=ONE)
+    late = [Said("user", [text("answer me")], at=START - 86_400_000)]
+    make_store(path, late, session_id=TWO, session=session("Late", 1500))
+    async with searching(path, *typed("answer"), "down", "G", "enter") as (run, _screen):
+        assert status(run) == "hit 10 of 10"
+        await run.press("N")
+        assert status(run) == "hit 9 of 10"
+        assert run.transcript.session is not None and run.transcript.session.id == ONE

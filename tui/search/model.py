@@ -110,14 +110,8 @@ class SearchModel:
         """Return the query's text with a value of a facet asked for, or no longer."""
         return toggled(self.query, facet, value)
 
-    def again(self) -> None:
-        """Search again for the same: the store has changed."""
-        if self.query:
-            self._search(fresh=False)
-
-    def _search(self, *, fresh: bool = True) -> None:
-        self.failure = ""
-        self._fresh = fresh
+    def _search(self) -> None:
+        self.failure, self._fresh = "", True
         self.running = self.counting = bool(self.query)
         if self.query:
             self._start(self._run, "search")

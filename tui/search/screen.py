@@ -25,7 +25,6 @@ from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
 from tui.kit.lines import Line, Link
 from tui.kit.scrollbar import ThinScrollBar, set_lines
-from tui.kit.text import one_line
 from tui.query.line import QueryInput, QueryNotes
 from tui.query.values import StoreValues
 from tui.search.chips import FacetChips
@@ -608,11 +607,3 @@ class SearchScreen(StackedScreen):
         if self.model.results.hits:
             self.model.remember()
         self.dismiss()
-
-    def store_changed(self) -> None:
-        """Leave what was found as it is: it is searched again when it is asked for."""
-
-    def texts(self) -> Sequence[str]:
-        """Return the lines of the results, for tests."""
-        return [one_line(self.model.results.line(n)[0].text)
-                for n in range(self.model.results.height)]
