@@ -118,6 +118,7 @@ class BackscrollApp(CommandOwner, CommandApp):
         self._uncaught = 0
         self.failure = ""
         self._toasts: list[ShownToast] = []
+        self._toasts_shown: list[ShownToast] = []
         self._syncing = Syncing(library.path, self._show_sync, self.report)
         self._indexing = Indexing(library.path, self.report)
         self.view_state: ViewState = load_state(
@@ -316,10 +317,11 @@ class BackscrollApp(CommandOwner, CommandApp):
         self.main.notifier.settings = config.notify
         check = import_module("tui.start.config_check")
         mistakes = check.mistakes_of(config, self.available_themes)
-        for mistake in mistakes[:3]:
-            self.notify(str(mistake), severity="warning", timeout=10)
-        if len(mistakes) > 3:
-            self.notify(f"… and {len(mistakes) - 3} more in {config.path}", timeout=10)
+        if mistakes:
+            words = [str(mistake) for mistake in mistakes[:3]]
+            if len(mistakes) > 3:
+                words.append(f"… and {len(mistakes) - 3} more in {config.path}")
+            self.notify("\n".join(words), severity="warning", timeout=10)
         return config
 
     # Textual takes the focus away in this private method, and has no setting for it.
@@ -363,25 +365,31 @@ class BackscrollApp(CommandOwner, CommandApp):
             return
         lasts = self.NOTIFICATION_TIMEOUT if timeout is None else timeout
         toast = ShownToast(words, clean(title), severity, now + lasts)
-        if len(self._toasts) >= MOST_TOASTS:
-            self.clear_notifications()
-            self._toasts = self._toasts[1 - MOST_TOASTS:]
-            for kept in self._toasts:
-                self._show_toast(kept, now)
-        self._toasts.append(toast)
-        self._show_toast(toast, now)
+        self._toasts = [*self._toasts, toast][-MOST_TOASTS:]
+        # Textual shows a toast a message later; those before must be there to be cleared.
+        self.call_later(self._show_toasts)
 
-    def _show_toast(self, toast: ShownToast, now: float) -> None:
-        super().notify(
-            toast.words, title=toast.title, severity=toast.severity, timeout=toast.until - now,
-            markup=False,
-        )
+    def _show_toasts(self) -> None:
+        """Show the newest toasts in place of those that are shown."""
+        if self._toasts_shown == self._toasts:
+            return
+        now, shown = time.monotonic(), self._toasts_shown
+        self._toasts_shown = list(self._toasts)
+        if self._toasts[: len(shown)] != shown:
+            self.clear_notifications()
+            shown = []
+        for toast in self._toasts[len(shown):]:
+            if toast.until > now:
+                super().notify(
+                    toast.words, title=toast.title, severity=toast.severity,
+                    timeout=toast.until - now, markup=False,
+                )
 
     def close_toasts(self) -> bool:
         """Close the toasts; return whether there were any."""
         now = time.monotonic()
         shown = any(now < toast.until for toast in self._toasts)
-        self._toasts = []
+        self._toasts, self._toasts_shown = [], []
         self.clear_notifications()
         return shown
 

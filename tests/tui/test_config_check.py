@@ -100,7 +100,8 @@ async def test_the_app_says_so(tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", some(2)))
     async with app.run_test(size=(120, 40)) as pilot:
         await settled(app, pilot)
-        said = [note.message for note in app._notifications]
+        (note,) = app._notifications
+        said = note.message.split("\n")
         assert len(said) == 4
         assert said[1].endswith("config.toml:7: keys: there is no command list.detials")
         assert said[3].startswith("… and 1 more in")

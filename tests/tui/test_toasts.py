@@ -24,7 +24,7 @@ async def test_two_are_shown_at_most_and_escape_closes_them(tmp_path: Path) -> N
             app.notify(words)
         await pilot.pause()
         shown = [note.message for note in app._notifications]
-        assert shown[0] == "three" and len(shown) == 2 and len(shown[1]) == 48
+        assert shown[0] == "three" and len(shown) == 2 and len(shown[1]) <= 48
         await pilot.press("escape")
         assert not len(app._notifications) and app.main.panes.focused == "transcript"
         await pilot.press("escape")
