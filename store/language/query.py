@@ -187,7 +187,7 @@ def parse(
 
 def quoted(value: str) -> str:
     """Return a value as it is written in a query, in quotes where it needs them."""
-    plain = re.fullmatch(r"[\w./~\\-][^\s\",:]*", value) and not value.startswith("-")
+    plain = re.fullmatch(r"(?:[\w.~]|/(?![/\\]))[^\s\",:]*", value)
     return value if plain else '"' + value.replace('"', '""') + '"'
 
 

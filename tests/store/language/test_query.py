@@ -81,7 +81,7 @@ def test_a_quoted_value_is_read_as_it_was(value: str) -> None:
 
 @pytest.mark.parametrize("value", [
     "a", "~/code/api", "a b", 'say "hi"', "-x", "a,b", "C:\\code\\", "", " ", "re:x", "[x]", "=x",
-    ">1", "foo:bar",
+    ">1", "foo:bar", "\\", "\\\\server\\x", "//x", "/", "/\\", "<", "é", "検索", ".",
 ])  # fmt: skip
 def test_quoting(value: str) -> None:
     query = read("workspace:" + quoted(value))
