@@ -84,6 +84,14 @@ def saying(*texts: str) -> list[dict[str, Any]]:
     return [{"type": "text", "text": text} for text in texts]
 
 
+def add_many(talk: Talk, session: str, *texts: str) -> list[str]:
+    """Add messages in one transaction."""
+    talk.db.connection.execute("BEGIN")
+    added = [talk.message(session, text=text) for text in texts]
+    talk.db.connection.execute("COMMIT")
+    return added
+
+
 # What is found
 
 
@@ -149,7 +157,7 @@ def test_a_single_line_of_a_megabyte_and_odd_characters_are_indexed(talk: Talk) 
 
 def test_without_texts_all_are_candidates_and_pages_go_on_before_a_time(talk: Talk) -> None:
     session = talk.session("")
-    messages = [talk.message(session, text=f"word {number}") for number in range(300)]
+    messages = add_many(talk, session, *(f"word {number}" for number in range(300)))
     index = build(talk.db.path)
     assert found(index) == messages[::-1]
     assert found(index, "--") == messages[::-1]
@@ -233,7 +241,7 @@ def test_recorded_streams_are_followed(tmp_path: Path, name: str) -> None:
 
 def test_a_message_that_grows_many_times_leaves_few_blocks(talk: Talk) -> None:
     session = talk.session("")
-    others = [talk.message(session, text=f"other {number}") for number in range(30)]
+    others = add_many(talk, session, *(f"other {number}" for number in range(30)))
     message = talk.message(session, text="grows")
     indexer = Indexer(talk.db.path)
     bring_up(indexer)
@@ -471,7 +479,7 @@ def test_a_half_made_index_goes_on_and_says_how_far_it_is(
 ) -> None:
     monkeypatch.setattr("store.search.index.building.FIRST_DOCUMENTS", 10)
     session = talk.session("")
-    messages = [talk.message(session, text=f"word {number}") for number in range(40)]
+    messages = add_many(talk, session, *(f"word {number}" for number in range(40)))
     indexer = Indexer(talk.db.path)
     indexer.step()
     indexer.close()
@@ -525,8 +533,7 @@ def test_the_process_follows_and_ends_with_its_parent(talk: Talk) -> None:
 
 def test_a_second_process_waits_and_goes_on_after_a_kill(talk: Talk) -> None:
     session = talk.session("")
-    for number in range(200):
-        talk.message(session, text=f"word {number}")
+    add_many(talk, session, *(f"word {number}" for number in range(200)))
     first = start(talk.db.path)
     until(lambda: sidecar.index_path(talk.db.path).exists())
     second = start(talk.db.path)
@@ -545,10 +552,8 @@ def test_a_second_process_waits_and_goes_on_after_a_kill(talk: Talk) -> None:
 def test_an_index_is_whole_after_kills_at_any_moment(tmp_path: Path) -> None:
     talk = Talk(make_store(tmp_path / "store.db", "own"))
     session = talk.session("")
-    talk.db.connection.execute("BEGIN")
-    for number in range(3_000):
-        talk.message(session, text=f"word {number} " + f"more {number * 7919} " * 20)
-    talk.db.connection.execute("COMMIT")
+    texts = (f"word {number} " + f"more {number * 7919} " * 20 for number in range(3_000))
+    add_many(talk, session, *texts)
     for delay in (0.3, 0.5, 0.7):
         process = start(talk.db.path)
         time.sleep(delay)
@@ -561,8 +566,7 @@ def test_an_index_is_whole_after_kills_at_any_moment(tmp_path: Path) -> None:
 
 def test_two_indexers_without_a_lock_make_one_index(talk: Talk) -> None:
     session = talk.session("")
-    for number in range(30):
-        talk.message(session, text=f"word {number}")
+    add_many(talk, session, *(f"word {number}" for number in range(30)))
     indexers = [Indexer(talk.db.path) for _ in range(2)]
     for number in range(12):
         new = talk.message(session, text=f"later {number}")
@@ -579,8 +583,7 @@ def test_two_indexers_without_a_lock_make_one_index(talk: Talk) -> None:
 
 def test_a_damaged_index_is_made_again_by_the_process(talk: Talk) -> None:
     session = talk.session("")
-    for number in range(300):
-        talk.message(session, text=f"word {number * 7919}")
+    add_many(talk, session, *(f"word {number * 7919}" for number in range(300)))
     build(talk.db.path).close()
     path = sidecar.index_path(talk.db.path)
     size = path.stat().st_size
@@ -598,8 +601,7 @@ def test_a_damaged_index_is_made_again_by_the_process(talk: Talk) -> None:
 
 def test_an_indexer_goes_on_once_a_full_disk_has_room(talk: Talk) -> None:
     session = talk.session("")
-    for number in range(300):
-        talk.message(session, text=f"word {number * 7919} {number * 104729}")
+    add_many(talk, session, *(f"word {number * 7919} {number * 104729}" for number in range(300)))
     indexer = Indexer(talk.db.path)
     indexer.index.execute("PRAGMA max_page_count = 20").fetchall()
     with pytest.raises(sqlite3.OperationalError, match="full"):
@@ -623,8 +625,7 @@ def test_a_reader_of_a_store_does_not_hold_its_log(tmp_path: Path) -> None:
     db = make_host(tmp_path)
     talk = Talk(db)
     session = talk.session("")
-    for number in range(50):
-        talk.message(session, text=f"word {number}")
+    add_many(talk, session, *(f"word {number}" for number in range(50)))
     host = sqlite3.connect(db.path)
     host.execute("PRAGMA journal_mode = WAL")
     host.execute("PRAGMA busy_timeout = 0")
@@ -645,8 +646,7 @@ def test_a_reader_of_a_store_does_not_hold_its_log(tmp_path: Path) -> None:
 
 def test_a_search_leaves_the_index_that_is_removed_from_under_it(talk: Talk) -> None:
     session = talk.session("")
-    for number in range(100):
-        talk.message(session, text=f"word {number}")
+    add_many(talk, session, *(f"word {number}" for number in range(100)))
     index = build(talk.db.path)
     candidates = index.candidates(["word"])
     first: Candidate = next(candidates)

@@ -34,7 +34,14 @@ from store.search.index.documents import (
     title_of,
 )
 from store.search.index.postings import CAPACITY
-from store.search.index.sidecar import EVERYTHING, NOTHING, number_of, set_values, value_of
+from store.search.index.sidecar import (
+    EVERYTHING,
+    LARGE_BACKLOG,
+    NOTHING,
+    number_of,
+    set_values,
+    value_of,
+)
 from store.system.paths import real_path
 
 BLOCK_CHARACTERS = 24_000_000
@@ -45,8 +52,6 @@ FOLLOWED_AT_ONCE_S = 0.5
 """Seconds of work on changes before they are committed."""
 RESTED_FROM_S, RESTS = 0.1, 4
 """A session whose changes took longer to index rests so many times as long before the next."""
-LARGE_BACKLOG = 50
-"""With more changed sessions than these, the index does not count as complete."""
 RECHECK_EVERY_S = 60.0
 """Seconds between walks that look for changes of a host's file."""
 RECHECK_RARELY_S = 1800.0

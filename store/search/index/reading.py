@@ -20,14 +20,18 @@ from store.errors import StoreError
 from store.search.index import sidecar
 from store.search.index.documents import TITLE
 from store.search.index.postings import Body, decoded, places_of
-from store.search.index.sidecar import EVERYTHING, NOTHING, IndexUnusable, number_of
+from store.search.index.sidecar import (
+    EVERYTHING,
+    LARGE_BACKLOG,
+    NOTHING,
+    IndexUnusable,
+    number_of,
+)
 from store.search.index.terms import Needle, needle_of
 from store.system.paths import real_path
 
 __all__ = ["Candidate", "Coverage", "Index", "IndexUnusable", "open_index"]
 
-LARGE_BACKLOG = 50
-"""With more sessions than these waiting, the index does not count as complete."""
 MOST_CHANGED = 2_000
 """Changed messages that are named at once; more are a backlog."""
 _FIRST_ROWS, _MOST_ROWS = 32, 512

@@ -34,6 +34,8 @@ SUFFIX = ".search"
 BUSY_MS, LOG_BUSY_MS = 60_000, 500
 EVERYTHING, NOTHING = -(1 << 62), 1 << 62
 """Values of ``since``: all messages are in the index, or none."""
+LARGE_BACKLOG = 50
+"""With more changed sessions than these waiting, the index does not count as complete."""
 
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
