@@ -157,7 +157,11 @@ class Panes:
             pane.styles.width = slot.styles.width
             await places.mount(pane, after=slot)
             await slot.remove()
-        self.focus(self._state.layout.focused)
+        focused = self._state.layout.focused
+        if self.widgets[focused].has_focus_within:
+            self.apply()  # What is typed meanwhile goes on in the line that has the focus.
+        else:
+            self.focus(focused)
 
     @property
     def arrangement(self) -> Arrangement:
