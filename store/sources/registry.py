@@ -16,7 +16,7 @@ from store.sources.copilot import CopilotSource
 from store.sources.gemini import GeminiSource
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
-from store.sources.opencode import OpencodeSource
+from store.sources.opencode import KiloSource, OpencodeSource
 from store.sources.pi import PiSource
 from store.sources.viben import VibenSource
 from store.sources.y_agent import YAgentSource
@@ -28,6 +28,7 @@ def all_sources() -> tuple[Source, ...]:
         ClaudeCodeSource(),
         CodexSource(),
         OpencodeSource(),
+        KiloSource(),
         GeminiSource(),
         PiSource(),
         CopilotSource(),

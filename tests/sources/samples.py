@@ -60,6 +60,7 @@ SAMPLES = (
     Sample("codex", "codex/0.98.0"),
     Sample("opencode", "opencode", home=".local/share/opencode"),
     Sample("opencode", "opencode/legacy"),
+    Sample("kilo", "kilo", home=".local/share/kilo"),
     Sample("gemini", "gemini", home=".gemini", ids=("id",)),
     Sample("gemini", "gemini_rewritten"),
     Sample("gemini", "gemini_0_20"),

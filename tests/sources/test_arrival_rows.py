@@ -189,6 +189,9 @@ ROWS = (
     Rows("opencode", "opencode", "opencode.db", "opencode.db", ("session", "id"),
          (("message", "session_id"), ("part", "session_id"), ("event", "aggregate_id"),
           ("event_sequence", "aggregate_id")), grow_opencode, fork_opencode),
+    Rows("kilo", "kilo", "kilo.db", "kilo.db", ("session", "id"),
+         (("message", "session_id"), ("part", "session_id"), ("event", "aggregate_id"),
+          ("event_sequence", "aggregate_id")), grow_opencode, fork_opencode),
     Rows("hub", "hub", "hub.db", "hub.db", ("sessions", "id"),
          (("parts", "session_id"), ("messages", "session_id")), grow_hub),
     Rows("y-agent", "y-agent/data", "", "y-agent.db", ("session_metadata", "id"),
@@ -358,8 +361,9 @@ def test_what_other_rows_held_comes_from_the_library(rows_of: Source, databases:
     assert wrong == {}
 
 
-TITLES = {"opencode": ("title",), "hub": ("title",), "y-agent": ("title", "manual_title"),
-          "lionagi": ("name", "user_label"), "codex": ("name", "title")}  # fmt: skip
+TITLES = {"opencode": ("title",), "kilo": ("title",), "hub": ("title",),
+          "y-agent": ("title", "manual_title"), "lionagi": ("name", "user_label"),
+          "codex": ("name", "title")}  # fmt: skip
 
 
 @pytest.mark.parametrize("rows_of", [r for r in ROWS if r.kind in TITLES], indirect=True,
