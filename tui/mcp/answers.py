@@ -35,6 +35,7 @@ class Sessions(BaseModel):
 
     sessions: list[Session]
     cursor: str | None = Field(description="pass it on for the next page; null at the end")
+    unsearched: str | None = Field(description="why not all was searched; null where all was")
 
 
 class Hit(BaseModel):

@@ -89,10 +89,11 @@ class Library:
         store = await self._opened()
         filter = SessionFilter(skip_empty=True, helpers=self._helpers)
         asked = _parsed(query, required=False)
-        found = await store.read(_summaries, asked, filter, _place(cursor), limit + 1)
+        found, why = await store.read(_summaries, asked, filter, _place(cursor), limit + 1)
         page = found[:limit]
         more = f"{page[-1]['updated_at']}:{page[-1]['id']}" if len(found) > limit else None
-        return harmless(Sessions(sessions=[session_of(one) for one in page], cursor=more))
+        return harmless(Sessions(
+            sessions=[session_of(one) for one in page], cursor=more, unsearched=why or None))
 
     async def show(
         self,
@@ -145,8 +146,9 @@ class Library:
 
 def _summaries(
     db: Database, query: Query, filter: SessionFilter, before: Cursor | None, limit: int
-) -> list[Summary]:
-    return list(Listed(db, query, filter, system_clock()).page(before, limit))
+) -> tuple[list[Summary], str]:
+    listed = Listed(db, query, filter, system_clock())
+    return list(listed.page(before, limit)), listed.why
 
 
 def _parsed(text: str, *, required: bool) -> Query:

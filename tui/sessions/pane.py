@@ -231,7 +231,7 @@ class SessionsPane(CommandPane, Vertical):
         title.tally = Tally(
             model.matched if model.whole else None, model.total, looked_at,
             len(self.selection.marks), self.targets.unseen, bool(self.filter.words),
-            self.filter.will_search,
+            self.filter.will_search, bool(self.filter.asks_for_parts and self.filter.unsearched),
         )
         title.saved = self._views.name_of(self.filter.text)
         title.list_query = self.query_one(ListOrder).list_query = query
