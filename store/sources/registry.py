@@ -13,6 +13,7 @@ from store.sources.base.protocol import Program, Source
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
 from store.sources.copilot import CopilotSource
+from store.sources.crush import CrushSource
 from store.sources.gemini import GeminiSource
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
@@ -29,6 +30,7 @@ def all_sources() -> tuple[Source, ...]:
         CodexSource(),
         OpencodeSource(),
         KiloSource(),
+        CrushSource(),
         GeminiSource(),
         PiSource(),
         CopilotSource(),

@@ -68,6 +68,7 @@ SAMPLES = (
     Sample("pi", "pi/1.6.0", ids=("id", "parentId")),
     Sample("copilot", "copilot", home=".copilot", ids=("id",)),
     Sample("copilot", "copilot_forked", ids=("id",)),
+    Sample("crush", "crush/home/mira/code/api/.crush/crush.db", home=".crush/crush.db"),
     Sample("aider", "aider/.aider.chat.history.md", home=".aider.chat.history.md"),
     Sample("aider", "aider_lines/.aider.chat.history.md"),
     Sample("y-agent", "y-agent/data", home=".local/state/y-agent/data", ids=("message_id",)),

@@ -137,6 +137,20 @@ def fork_opencode(connection: sqlite3.Connection) -> None:
                 again(connection, table, "id", old, **new)
 
 
+def grow_crush(connection: sqlite3.Connection, name: str) -> None:
+    parts = json.dumps([{"type": "text", "data": {"text": "one more"}}])
+    again(connection, "messages", "session_id", name, id=f"z{name}", role="user", parts=parts,
+          created_at=1795700000, updated_at=1795700000)  # fmt: skip
+
+
+def stop_clock_of_crush(connection: sqlite3.Connection) -> None:
+    """Drop the triggers that note the second of every change."""
+    for (name,) in connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'update_%_updated_at'"
+    ).fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+
+
 def grow_hub(connection: sqlite3.Connection, name: str) -> None:
     at = "2026-11-20T10:00:00.000Z"
     times = {"created_at": at, "updated_at": at}
@@ -192,6 +206,8 @@ ROWS = (
     Rows("kilo", "kilo", "kilo.db", "kilo.db", ("session", "id"),
          (("message", "session_id"), ("part", "session_id"), ("event", "aggregate_id"),
           ("event_sequence", "aggregate_id")), grow_opencode, fork_opencode),
+    Rows("crush", "crush/home/mira/code/api/.crush", "crush.db", "crush.db", ("sessions", "id"),
+         (("messages", "session_id"), ("files", "session_id")), grow_crush, stop_clock_of_crush),
     Rows("hub", "hub", "hub.db", "hub.db", ("sessions", "id"),
          (("parts", "session_id"), ("messages", "session_id")), grow_hub),
     Rows("y-agent", "y-agent/data", "", "y-agent.db", ("session_metadata", "id"),
@@ -361,7 +377,7 @@ def test_what_other_rows_held_comes_from_the_library(rows_of: Source, databases:
     assert wrong == {}
 
 
-TITLES = {"opencode": ("title",), "kilo": ("title",), "hub": ("title",),
+TITLES = {"opencode": ("title",), "kilo": ("title",), "crush": ("title",), "hub": ("title",),
           "y-agent": ("title", "manual_title"), "lionagi": ("name", "user_label"),
           "codex": ("name", "title")}  # fmt: skip
 
