@@ -40,6 +40,10 @@ def _can_copy(screen: DetailsScreen) -> str | None:
     return None if screen.text_to_copy() else "There is nothing to copy on this line"
 
 
+def _can_search(screen: DetailsScreen) -> str | None:
+    return None if screen.text_to_copy() else "There is nothing to search for on this line"
+
+
 _command = CommandFactory["DetailsScreen"]("details")
 
 DETAILS_COMMANDS: tuple[Command[DetailsScreen], ...] = (
@@ -67,6 +71,6 @@ DETAILS_COMMANDS: tuple[Command[DetailsScreen], ...] = (
              lambda screen: screen.fold(), footer=50, available=_can_fold),
     _command("search-for", ("=",), "search this",
              "Search all sessions for the selected text, or what is on the line", "Find",
-             lambda screen: screen.search_everywhere(), available=_can_copy),
+             lambda screen: screen.search_everywhere(), available=_can_search),
     *screen_commands(_command, "the details", "d"),
 )

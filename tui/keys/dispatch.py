@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from textual import events
 from textual.app import App
+from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from tui.keys.declaration import TYPED
@@ -162,4 +163,20 @@ class CommandApp(App[None]):
             if work is not None:
                 self.app_focus = True
                 return work
-        return None
+        return None if typing else self._elsewhere(key)
+
+    def _elsewhere(self, key: str) -> Work | None:
+        """Return what says where a key acts that does nothing here, None where none is known.
+
+        Dialogs are left out: what they ask is answered first.
+        """
+        if isinstance(self.screen, ModalScreen) or self._uses(key):
+            return None
+        reason = self.commands.why_not_here(key)
+        if reason is None:
+            return None
+
+        async def say() -> None:
+            self.notify(reason, severity="warning", timeout=3)
+
+        return say

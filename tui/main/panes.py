@@ -267,6 +267,13 @@ class Panes:
         """Why no pane can be made wider or narrower now, None where one can."""
         return None if self.arrangement.sides else "There is no pane beside this one"
 
+    @property
+    def why_not_hidden(self) -> str | None:
+        """Why no pane can be hidden or shown now, None where one can."""
+        if self.focused != "transcript" or self._state.layout.hidden:
+            return None
+        return self.why_not_wider
+
     def widen(self, steps: int) -> None:
         """Make the focused pane wider, or narrower where the steps are negative."""
         arrangement, focused = self.arrangement, self.focused

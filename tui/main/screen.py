@@ -343,10 +343,6 @@ class MainScreen(CommandPane, Screen[None]):
         if owner is not None:
             owner.request_command(command_id)
 
-    def search(self) -> None:
-        """Show the search over all sessions."""
-        self.host.open_search()
-
     async def choose_place(self) -> None:
         """Go to a mark or a label that is chosen."""
         await asking(self, self.keeper.choose())
