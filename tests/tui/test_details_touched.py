@@ -11,6 +11,7 @@ from tests.store.test_touches import call, edit
 from tests.tui.inspected import START, Talk, bash, text
 from tests.tui.test_details import details_of
 from tests.tui.workers import workers_done
+from tui.keys.registry import BY_ID
 
 
 @pytest.fixture
@@ -29,6 +30,7 @@ def talk(tmp_path: Path) -> Talk:
     return talk
 
 
+LIST_COMMANDS = [BY_ID[f"details.{name}"] for name in ("filter", "sort", "edits")]
 TO_FILES, TO_COMMANDS = ["["] * 2, ["["]
 
 
@@ -178,11 +180,14 @@ async def test_hostile_paths_and_long_commands(tmp_path: Path) -> None:
 async def test_a_session_without_calls_says_so(tmp_path: Path) -> None:
     talk = Talk(open_database(tmp_path / "store.db", create=True))
     talk.message("user", text("Hello"))
-    async with details_of(talk) as (app, _, pilot):
+    async with details_of(talk, (80, 24)) as (app, screen, pilot):
         await pilot.press(*TO_FILES)
         await workers_done(app)
         await pilot.pause()
         assert any("No call of this session names a file." in line for line in app.lines)
+        assert any(line.endswith("known.") for line in app.lines)
+        assert [command.available(screen) for command in LIST_COMMANDS] == [
+            "No files were found", "No files were found", "No file is selected"]
         await pilot.press("]")
         await pilot.pause()
         assert any("This session ran no commands." in line for line in app.lines)

@@ -27,13 +27,15 @@ def _has_measures(screen: DetailsScreen) -> str | None:
 def _has_list(screen: DetailsScreen) -> str | None:
     if screen.tab not in ("Files", "Commands") or screen.lists.diff is not None:
         return "Only the tabs Files and Commands have a list"
-    return None
+    return None if screen.lists.count(screen.tab) else f"No {screen.tab.lower()} were found"
 
 
 def _has_edits(screen: DetailsScreen) -> str | None:
     if screen.tab != "Files":
         return "Only the Files tab has edits"
-    return "These are the edits; escape goes back to the list" if screen.lists.diff else None
+    if screen.lists.diff:
+        return "These are the edits; escape goes back to the list"
+    return None if screen.has_file else "No file is selected"
 
 
 def _can_copy(screen: DetailsScreen) -> str | None:

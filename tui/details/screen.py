@@ -210,6 +210,11 @@ class DetailsScreen(StackedScreen):
             return None
         return self.lists.item_at(self.view.cursor)
 
+    @property
+    def has_file(self) -> bool:
+        """Whether a file is under the cursor."""
+        return isinstance(self._item, FileRow)
+
     def _preview(self) -> None:
         """Show the edits of the file under the cursor beside the list."""
         row = self._item
