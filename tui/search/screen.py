@@ -190,6 +190,10 @@ class SearchScreen(StackedScreen):
         self.preview.styles.width = min(84, max(48, int((width - FACETS_WIDTH) * 0.4)))
         self.call_after_refresh(self._resized)
 
+    def store_changed(self) -> None:
+        """Search again; what is selected stays selected."""
+        self.model.store_changed()
+
     def _resized(self) -> None:
         if self.is_attached:
             self._show_counts()
@@ -219,7 +223,7 @@ class SearchScreen(StackedScreen):
         self._show_nothing()
         self._show_place()
         show_keys(self)
-        if fresh or self._previewed != self.model.results.selected:
+        if fresh or self._previewed != (self.model.results.selected, self.model.results.hit):
             self._preview_soon()
 
     _before: Entry | None = None
@@ -307,7 +311,7 @@ class SearchScreen(StackedScreen):
 
     def _show_preview(self) -> None:
         self._preview_due = None
-        self._previewed = self.model.results.selected
+        self._previewed = self.model.results.selected, self.model.results.hit
         if not self.has_class("wide"):
             return
         hit = self.model.results.hit
