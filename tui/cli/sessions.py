@@ -112,7 +112,7 @@ def _asked(text: str | None, now: int) -> Query:
     Raises:
         UsageError: A piece of it cannot be read.
     """
-    query = parse(as_text(text or ""), now=now)
+    query = parse(as_text(text or "").strip(), now=now)
     if query.problems:
         raise UsageError(" ".join(f"{each.message}." for each in query.problems))
     return query

@@ -101,6 +101,11 @@ def harmless(answer: _Answer) -> _Answer:
     return type(answer).model_validate(_neutral(masked))
 
 
+def harmless_text(text: str) -> str:
+    """Return a text with its secrets masked and without control characters."""
+    return neutral(Masks().mask(text))
+
+
 def _neutral(value: Any) -> Any:
     if isinstance(value, str):
         return neutral(value)
