@@ -17,6 +17,7 @@ from store.sources.crush import CrushSource
 from store.sources.gemini import GeminiSource
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
+from store.sources.llm import LlmSource
 from store.sources.opencode import KiloSource, OpencodeSource
 from store.sources.pi import PiSource
 from store.sources.viben import VibenSource
@@ -31,6 +32,7 @@ def all_sources() -> tuple[Source, ...]:
         OpencodeSource(),
         KiloSource(),
         CrushSource(),
+        LlmSource(),
         GeminiSource(),
         PiSource(),
         CopilotSource(),

@@ -69,6 +69,8 @@ SAMPLES = (
     Sample("copilot", "copilot", home=".copilot", ids=("id",)),
     Sample("copilot", "copilot_forked", ids=("id",)),
     Sample("crush", "crush/home/mira/code/api/.crush/crush.db", home=".crush/crush.db"),
+    Sample("llm", "llm/logs.db", home=".config/io.datasette.llm/logs.db", workspace=False),
+    Sample("llm", "llm/old-0.27.1/logs.db", workspace=False),
     Sample("aider", "aider/.aider.chat.history.md", home=".aider.chat.history.md"),
     Sample("aider", "aider_lines/.aider.chat.history.md"),
     Sample("y-agent", "y-agent/data", home=".local/state/y-agent/data", ids=("message_id",)),

@@ -143,6 +143,22 @@ def grow_crush(connection: sqlite3.Connection, name: str) -> None:
           created_at=1795700000, updated_at=1795700000)  # fmt: skip
 
 
+def grow_llm(connection: sqlite3.Connection, name: str) -> None:
+    (tip,) = connection.execute(
+        "SELECT tip_message_hash FROM threads WHERE id = ?", (name,)
+    ).fetchone()
+    made = f"z{name}"
+    connection.execute("INSERT INTO messages VALUES (?, ?, 'user', NULL)", (made, tip))
+    connection.execute("INSERT INTO parts(message_hash, position, type, text)"
+                       " VALUES (?, 0, 'text', 'one more')", (made,))  # fmt: skip
+    connection.execute("UPDATE threads SET tip_message_hash = ? WHERE id = ?", (made, name))
+
+
+def clear_llm(connection: sqlite3.Connection, name: str) -> None:
+    connection.execute("UPDATE threads SET tip_message_hash = NULL WHERE id = ?", (name,))
+    connection.execute("DELETE FROM turns WHERE thread_id = ?", (name,))
+
+
 def stop_clock_of_crush(connection: sqlite3.Connection) -> None:
     """Drop the triggers that note the second of every change."""
     for (name,) in connection.execute(
@@ -208,6 +224,8 @@ ROWS = (
           ("event_sequence", "aggregate_id")), grow_opencode, fork_opencode),
     Rows("crush", "crush/home/mira/code/api/.crush", "crush.db", "crush.db", ("sessions", "id"),
          (("messages", "session_id"), ("files", "session_id")), grow_crush, stop_clock_of_crush),
+    Rows("llm", "llm", "logs.db", "logs.db", ("threads", "id"),
+         (("turns", "thread_id"),), grow_llm, clear=clear_llm),
     Rows("hub", "hub", "hub.db", "hub.db", ("sessions", "id"),
          (("parts", "session_id"), ("messages", "session_id")), grow_hub),
     Rows("y-agent", "y-agent/data", "", "y-agent.db", ("session_metadata", "id"),
@@ -377,9 +395,9 @@ def test_what_other_rows_held_comes_from_the_library(rows_of: Source, databases:
     assert wrong == {}
 
 
-TITLES = {"opencode": ("title",), "kilo": ("title",), "crush": ("title",), "hub": ("title",),
-          "y-agent": ("title", "manual_title"), "lionagi": ("name", "user_label"),
-          "codex": ("name", "title")}  # fmt: skip
+TITLES = {"opencode": ("title",), "kilo": ("title",), "crush": ("title",), "llm": ("name",),
+          "hub": ("title",), "y-agent": ("title", "manual_title"),
+          "lionagi": ("name", "user_label"), "codex": ("name", "title")}  # fmt: skip
 
 
 @pytest.mark.parametrize("rows_of", [r for r in ROWS if r.kind in TITLES], indirect=True,
