@@ -347,6 +347,29 @@ def test_what_is_forgotten_is_out_of_the_index_in_the_same_call(tmp_path: Path) 
     assert leaks(tmp_path, kept) == [sidecar.index_path(talk.db.path).name]
 
 
+def test_what_was_edited_away_is_in_no_byte_of_the_index(talk: Talk) -> None:
+    session = talk.session("")
+    edited = talk.message(session, text="the password is zqxjkvw")
+    add_many(talk, session, *(f"message {number}" for number in range(40)))
+    indexer = Indexer(talk.db.path)
+    bring_up(indexer)
+    path = sidecar.index_path(talk.db.path)
+
+    def left() -> list[str]:
+        files = [each for each in path.parent.iterdir() if each.name.startswith(path.name)]
+        return [each.name for each in files for term in (b"zqx", b"qxj", b"jkv")
+                if term in each.read_bytes()]  # fmt: skip
+
+    assert left()
+    grow(talk.db, edited, "the password is secret")
+    note(talk.db, session, edited)
+    bring_up(indexer)
+    assert not left()
+    assert found(index_of(talk.db.path), "password is secret") == [edited]
+    indexer.close()
+    assert check(talk.db.path) == []
+
+
 def test_what_is_forgotten_while_it_is_indexed_is_not_added_again(tmp_path: Path) -> None:
     talk = Talk(make_store(tmp_path / "store.db", "own"))
     sessions = [talk.session(f"Session {number}") for number in range(3)]

@@ -6,7 +6,8 @@ are current, ``heads`` of the first document of each message (see ``postings``).
 ``message``: what is indexed. A message has one document or, where it is long, several in a
 row, from ``place`` on; ``ranges_json`` then has the first and last part index of each.
 ``fingerprint`` tells whether the rows still are what was indexed.
-``dead``: documents that newer ones replaced; they go when their block is merged.
+``dead``: documents that newer ones replaced; they go when their block is
+merged or cleared.
 ``about``: the format, which store it is, and how far the index is.
 """
 
