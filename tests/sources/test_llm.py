@@ -414,20 +414,20 @@ def test_damage_costs_only_itself(log: Log) -> None:
 
 def test_places_follow_the_variables(tmp_path: Path) -> None:
     roots = LlmSource().default_roots
-    usual = tmp_path / ".config" / "io.datasette.llm" / "logs.db"
+    usual = tmp_path / ".config" / "io.datasette.llm"
     assert roots({}, tmp_path) == [usual]
-    assert roots({"LLM_USER_PATH": "/x"}, tmp_path) == [Path("/x/logs.db"), usual]
-    moved = Path("/c/io.datasette.llm/logs.db")
+    assert roots({"LLM_USER_PATH": "/x"}, tmp_path) == [Path("/x"), usual]
+    moved = Path("/c/io.datasette.llm")
     assert roots({"XDG_CONFIG_HOME": "/c"}, tmp_path) == [moved]
 
 
 def test_places_of_other_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
     (root,) = LlmSource().default_roots({"XDG_CONFIG_HOME": "/c"}, tmp_path)
-    assert root == tmp_path / "Library/Application Support/io.datasette.llm/logs.db"
+    assert root == tmp_path / "Library/Application Support/io.datasette.llm"
     monkeypatch.setattr("sys.platform", "win32")
     (root,) = LlmSource().default_roots({"APPDATA": "/roaming"}, tmp_path)
-    assert root == Path("/roaming/io.datasette.llm/logs.db")
+    assert root == Path("/roaming/io.datasette.llm")
 
 
 # --- live, locked, damaged, left alone ----------------------------------------------------------
@@ -492,7 +492,7 @@ def test_no_secret_is_opened_or_asked_for(tmp_path: Path) -> None:
     target = FIRST["llm"].copied(tmp_path)
     secrets = ("keys.json", "extra-openai-models.yaml")
     for name in secrets:
-        (path_of(target).parent / name).write_text("secret")
+        (path_of(target) / name).write_text("secret")
     found = reading(target)
     assert "logs.db" in found.names() and not found.names() & set(secrets)
     asked = " ".join(found.sql).lower()

@@ -55,7 +55,7 @@ class LlmSource(DatabaseSource):
         self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
-        """Return the log in the folder that ``LLM_USER_PATH`` names, and in the usual one."""
+        """Return the folder that ``LLM_USER_PATH`` names, and the usual one."""
         named = environment.get("LLM_USER_PATH", "").strip()
         config = environment.get("XDG_CONFIG_HOME", "").strip()
         data = environment.get("APPDATA", "").strip()
@@ -65,7 +65,7 @@ class LlmSource(DatabaseSource):
         elif sys.platform == "win32" and data:
             usual = Path(data)
         folders = [*([expanded(named)] if named else []), usual / _FOLDER]
-        return list(dict.fromkeys(folder / _FILE for folder in folders))
+        return list(dict.fromkeys(folders))
 
     def is_mine(self, connection: sqlite3.Connection) -> bool:
         """Tell llm's log by the tables of any of its versions."""
