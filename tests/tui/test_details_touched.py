@@ -115,6 +115,24 @@ async def test_escape_leads_from_the_diff_to_the_list_and_out(talk: Talk) -> Non
         assert app.screen is not screen
 
 
+@pytest.mark.parametrize("inside", [["D"], ["/", *"py", "enter"]])
+async def test_q_closes_from_a_diff_and_a_filter_and_escape_steps_back(
+    talk: Talk, inside: list[str]
+) -> None:
+    for key in ("q", "d", "escape"):
+        async with details_of(talk) as (app, screen, pilot):
+            await pilot.press(*TO_FILES)
+            await workers_done(app)
+            await pilot.press("j", "j", *inside)
+            await workers_done(app)
+            assert screen.lists.diff is not None or screen.lists.filter_of(screen.tab)
+            await pilot.press(key)
+            await workers_done(app)
+            assert (app.screen is screen) is (key == "escape")
+            assert screen.lists.diff is None or key != "escape"
+            assert not screen.lists.filter_of(screen.tab) or key != "escape"
+
+
 async def test_a_filter_and_a_sort(talk: Talk) -> None:
     async with details_of(talk) as (app, screen, pilot):
         await pilot.press(*TO_FILES)

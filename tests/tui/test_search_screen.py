@@ -389,7 +389,7 @@ async def test_a_saved_search_is_a_view_of_the_session_list(store: Path) -> None
     from tui.sessions.header import FilterInput, ListTitle
 
     async with searching(store, *typed("agent:codex"), "down", "asterisk") as (run, screen):
-        await run.press(*typed("by codex"), "enter", "escape")
+        await run.press(*typed("by codex"), "enter", "escape", "escape")
         assert run.app.screen is run.app.main
         title, line = run.sessions.query_one(ListTitle), run.sessions.query_one(FilterInput)
         await run.press("1", "V", "V")

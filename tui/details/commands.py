@@ -74,5 +74,5 @@ DETAILS_COMMANDS: tuple[Command[DetailsScreen], ...] = (
     _command("search-for", ("=",), "search this",
              "Search all sessions for the selected text, or what is on the line", "Find",
              lambda screen: screen.search_everywhere(), available=_can_search),
-    *screen_commands(_command, "the details", "d"),
+    *screen_commands(_command, "the details", "d", back=lambda screen: screen.step_back()),
 )

@@ -471,11 +471,18 @@ class SearchScreen(StackedScreen):
 
     def step(self, by: int) -> None:
         """Go to the next or previous hit, whatever has the focus."""
-        self.hits.move(by)
+        self._go(partial(self.hits.move, by), by, "hit")
 
     def move_session(self, by: int) -> None:
         """Go to the first hit of another session."""
-        self.hits.move_session(by)
+        self._go(partial(self.hits.move_session, by), by, "session")
+
+    def _go(self, move: Callable[[], None], by: int, what: str) -> None:
+        before = self.model.results.entry
+        move()
+        if self.model.results.entry == before:
+            self.notify(f"This is the {'last' if by > 0 else 'first'} {what}",
+                        timeout=2, markup=False)
 
     @on(HitsView.Moved)
     def _moved(self, event: HitsView.Moved) -> None:
@@ -553,10 +560,12 @@ class SearchScreen(StackedScreen):
         found = self.model.results.session
         if found is None:
             return
-        before = self.model.results.entry
+        before, height = self.model.results.entry, self.model.results.height
         if found.row.id not in self.model.results.opened:
             await self.model.open_session(found.row.id)
         self.model.results.open(found.row.id)
+        if self.model.results.height == height:
+            self.notify("All hits of this session are shown already", timeout=2, markup=False)
         self.hits.changed(before)
         self._before = self.model.results.entry
         self.hits.reveal()
