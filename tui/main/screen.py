@@ -397,8 +397,11 @@ class MainScreen(CommandPane, Screen[None]):
         await self._of_session(go_on)
 
     def go_back(self) -> None:
-        """Go back one step: toasts, filter, zoom, inspector, transcript, list, headline."""
+        """Go back one step: toasts, selected text, filter, zoom, inspector, transcript, list."""
         if self.host.close_toasts():
+            return
+        if self.get_selected_text():
+            self.clear_selection()
             return
         focused = self.panes.focused
         if focused == "sessions":

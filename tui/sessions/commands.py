@@ -129,7 +129,7 @@ SESSION_COMMANDS: tuple[Command[SessionsPane], ...] = (
              also="order"),
     _command("group", ("b",), "group", f"Change the grouping: {', '.join(GROUPS)}", "Read",
              lambda pane: pane.contents.next_group(), footer=50),
-    _command("view", ("V",), "archived",
+    _command("view", ("V",), "view",
              "Show active sessions, archived ones, all, or those of a saved search", "Find",
              lambda pane: pane.next_view(), footer=70,
              also="unarchive hidden shelf"),
