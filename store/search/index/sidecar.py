@@ -136,6 +136,15 @@ def open_existing(path: Path) -> sqlite3.Connection | None:
     return None
 
 
+def has_tables(index: sqlite3.Connection) -> bool:
+    """Return whether all tables of an index are there."""
+    (count,) = index.execute(
+        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN"
+        " ('about', 'session', 'block', 'posting', 'message', 'dead')"
+    ).fetchone()
+    return int(count) == 6
+
+
 def open_for_reading(path: Path) -> sqlite3.Connection | None:
     """Return the open index file; None if there is none that can be used."""
     if not path.exists():
