@@ -19,7 +19,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.bench import browse_bench, files_bench, live_bench, search_bench, write_bench
+from tests.bench import (
+    browse_bench,
+    files_bench,
+    live_bench,
+    search_bench,
+    typing_bench,
+    write_bench,
+)
 from tests.bench.report import Line, table
 
 Bench = Callable[[bool], list[Line]]
@@ -34,6 +41,7 @@ BENCHES: dict[str, Bench] = {
     "record": write_bench.record,
     "fork": write_bench.fork,
     "search": search_bench.search,
+    "type": typing_bench.type_searches,
     "files": files_bench.files,
 }
 

@@ -62,7 +62,7 @@ def _build(store: Path) -> dict[str, Any]:
     path = sidecar.index_path(store)
     sidecar.remove_files(path)
     started, before = time.perf_counter(), os.times()
-    process = subprocess.Popen(_indexer(store, "--once"))
+    process = subprocess.Popen(indexer(store, "--once"))
     first = None
     while process.poll() is None:
         if first is None and path.exists():
@@ -80,7 +80,8 @@ def _build(store: Path) -> dict[str, Any]:
             "bytes": path.stat().st_size}  # fmt: skip
 
 
-def _indexer(store: Path, *options: str) -> list[str]:
+def indexer(store: Path, *options: str) -> list[str]:
+    """Return the command line of the indexer of a store."""
     return [sys.executable, "-m", "store.search.index", *options, str(store)]
 
 
@@ -90,7 +91,7 @@ def _follow(store: Path, commits: int) -> list[float]:
 
     database = open_database(store)
     write = database.connection.execute
-    process = subprocess.Popen(_indexer(store))
+    process = subprocess.Popen(indexer(store))
     found = []
     try:
         with _added_session(write):

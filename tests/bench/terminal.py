@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import struct
 import subprocess
 import tempfile
@@ -134,6 +135,14 @@ class Terminal:
             return at >= 0 and (not frame or self._fresh.find(FRAME_END, at) >= 0)
 
         return self._until(seen, repr(needle))
+
+    def until_match(self, pattern: re.Pattern[bytes]) -> float:
+        """Return when the frame was whole that holds what a pattern finds, since the last keys."""
+        def seen() -> bool:
+            found = pattern.search(self._fresh)
+            return found is not None and self._fresh.find(FRAME_END, found.end()) >= 0
+
+        return self._until(seen, repr(pattern.pattern))
 
     def _until(self, seen: Callable[[], bool], what: str) -> float:
         deadline = time.perf_counter() + PATIENCE_S
