@@ -158,6 +158,11 @@ class BackscrollApp(CommandOwner, CommandApp):
         return self.main.opener.shown
 
     @property
+    def running_sessions(self) -> int:
+        """How many sessions run, as counted last."""
+        return self.main.counter.running
+
+    @property
     def way_back(self) -> WayBack | None:
         """Where escape leads from the session in the transcript; None for the list."""
         return self.main.opener.way_back
@@ -191,20 +196,19 @@ class BackscrollApp(CommandOwner, CommandApp):
         """
         self.main.open_session(session_id, message_id, part_id, focus=focus, back=back, hit=hit)
 
-    def open_search(self, text: str | None = None) -> None:
+    def open_search(self, text: str | None = None, *, back: bool = False) -> None:
         """Show the search screen.
 
         Args:
             text: What to search for; None for what was searched for last.
+            back: Whether it is shown again after a hit was opened from it.
         """
         from tui.search.screen import SearchScreen
 
         model, tour = self._made_search()
         open_one = next((one for one in self.screen_stack if isinstance(one, SearchScreen)), None)
-        if self.main.watcher.passed_at > model.searched_at:
-            model.store_changed()
         if open_one is None:
-            self.push_screen(SearchScreen(model, tour, text))
+            self.push_screen(SearchScreen(model, tour, text, back=back))
             return
         while self.screen is not open_one:
             self.pop_screen()
@@ -219,7 +223,7 @@ class BackscrollApp(CommandOwner, CommandApp):
             model = SearchModel(
                 self.library, self._start_search, self.report,
                 helpers=self.settings.ui.helpers)
-            self._search = model, Tour(self, model, self.open_search)
+            self._search = model, Tour(self, model, partial(self.open_search, back=True))
         return self._search
 
     def _start_search(self, work: Callable[[], Awaitable[None]], group: str) -> None:

@@ -87,6 +87,15 @@ class FollowsStore(Protocol):
         ...
 
 
+@runtime_checkable
+class ShowsRunning(Protocol):
+    """A screen above the main one that shows how many sessions run."""
+
+    def show_running(self, running: int) -> None:
+        """Show another count."""
+        ...
+
+
 class Host(Terminal, Protocol):
     """The app, as panes, screens and verbs know it."""
 
@@ -113,6 +122,11 @@ class Host(Terminal, Protocol):
     @property
     def shown_session(self) -> str | None:
         """The id of the session in the transcript."""
+        ...
+
+    @property
+    def running_sessions(self) -> int:
+        """How many sessions run, as counted last."""
         ...
 
     @property

@@ -212,6 +212,7 @@ class Update:
         ready: Whether the page is final; with order ``best`` it is empty until then, and the
             best are those of the newest 5,000 hits.
         done: Whether the counting has ended too.
+        days: Hits by local day, such as ``2026-11-03``.
     """
 
     page: Page
@@ -220,6 +221,7 @@ class Update:
     coverage: Coverage
     ready: bool = False
     done: bool = False
+    days: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def nothing(cls) -> Self:

@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -54,7 +53,6 @@ SCAN_S = 10.0
 """Seconds of work after which a search ends that no index helps."""
 INDEXED_S = 60.0
 """Seconds of work after which a search ends that an index helps."""
-GAVE_UP = "the regular expression took too long on some texts"
 _BETWEEN_UPDATES_S = 0.1
 _LONGEST_STRING = 2_000
 _MOST_ITEMS = 100
@@ -186,8 +184,6 @@ class Run:
                 yield hits
             self._scanned = before_batch + sum(
                 each.message_id is not None and each.created_at <= self._since for each in batch)
-            # No candidate of a batch may be wanted; the time is looked at nevertheless.
-            yield []
 
     def _ends(self, working: float) -> bool:
         """Return whether to stop here: enough is found, or it took too long."""
@@ -200,7 +196,10 @@ class Run:
             return True
         helped = self._covered and bool(self._texts)
         if working > (INDEXED_S if helped else self._request.scan_s):
-            self._stopped = _why_stopped(self._index, self._texts, helped=helped)
+            self._stopped = "it took too long" if helped else (
+                "there is no index yet" if self._index is None else
+                "the index is not complete" if self._texts else
+                "no word of the query can be looked up in the index")
             return True
         return False
 
@@ -260,7 +259,7 @@ class Run:
         whole = done and not self._stopped and not self._more_to_count
         return Update(
             Page(sessions, cursor), self._tally.counts(whole=whole),
-            self._tally.facets(), self._coverage(done), ready, done,
+            self._tally.facets(), self._coverage(done), ready, done, dict(self._tally.days),
         )
 
     def _read_rows(self) -> None:
@@ -275,7 +274,7 @@ class Run:
         gave_up = any(each.gave_up for each in (*self._asks.terms, *self._asks.unwanted))
         why = self._stopped if done else ""
         if gave_up and not why:
-            why = GAVE_UP
+            why = "the regular expression took too long on some texts"
         if self._messages < 0:
             (count,) = self._db.connection.execute("SELECT count(*) FROM chat_messages").fetchone()
             self._messages = int(count)
@@ -341,6 +340,7 @@ class _Tally:
         self.wanted_sessions = -1
         self.by_session: Counter[str] = Counter()
         self._archived_sessions: set[str] = set()
+        self.days: Counter[str] = Counter()
         self._facets: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
 
     def archived(self, found: Found) -> None:
@@ -354,7 +354,9 @@ class _Tally:
         facets["agent"][found.session.agent] += 1
         facets["workspace"][found.session.workspace] += 1
         facets["where"][found.where] += 1
-        facets["month"][month_of(found.place.created_at)] += 1
+        day = day_of(found.place.created_at)
+        self.days[day] += 1
+        facets["month"][day[:7]] += 1
         if found.message is not None:
             facets["role"][found.message.role] += 1
         tool = tool_of(found.data) if found.data is not None else None
@@ -371,9 +373,9 @@ class _Tally:
         return {name: dict(found.most_common()) for name, found in self._facets.items()}
 
 
-def month_of(at: int) -> str:
-    """Return the local month of epoch ms as ``YYYY-MM``."""
-    return time.strftime("%Y-%m", time.localtime(min(max(at / 1000, 0), LAST_SECOND)))
+def day_of(at: int) -> str:
+    """Return the local day of epoch ms as ``YYYY-MM-DD``."""
+    return time.strftime("%Y-%m-%d", time.localtime(min(max(at / 1000, 0), LAST_SECOND)))
 
 
 # Hits
@@ -487,25 +489,14 @@ def _candidates(
         verifier: What is asked.
         before: Where to start; None for the newest.
     """
-    asks, wanted, texts = verifier.asks, verifier.wanted, _texts(verifier)
+    asks, wanted = verifier.asks, verifier.wanted
     if not asks.titles and not asks.parts:
         return iter(())
     sessions = wanted.condition, wanted.values
-    # Without a text the index names everything: reading some sessions alone is less.
-    if index is not None and asks.parts and (texts or not asks.sessions.filters):
-        return from_index(db, index, texts, before=before, scanned=sessions)
+    if index is not None and asks.parts:
+        return from_index(db, index, _texts(verifier), before=before, scanned=sessions)
     newest = NEWEST if before is None else before.created_at
     return scan(db, *sessions, parts=asks.parts, titles=asks.titles, newest=newest)
-
-
-def _why_stopped(index: Index | None, texts: Sequence[str], *, helped: bool) -> str:
-    """Return why a search that ends before its time has not searched everything."""
-    if helped:
-        return "it took too long"
-    if index is None:
-        return "there is no index yet"
-    return "the index is not complete" if texts else (
-        "no word of the query can be looked up in the index")
 
 
 def _asks_for_archived(query: Query) -> bool:
@@ -532,26 +523,14 @@ def with_index(
             index.close()
 
 
-class SessionsFound(NamedTuple):
-    """The sessions that have hits.
-
-    Attributes:
-        ids: All that were found so far.
-        why: Why not all was searched, once the search has ended; "" where all was.
-    """
-
-    ids: set[str]
-    why: str = ""
-
-
 def sessions_with_hits(
     db: Database, query: Query, index: Index | None = None, *, helpers: bool = True,
     seconds: float = SCAN_S,
-) -> Iterator[SessionsFound | None]:
-    """Yield the sessions that have hits, archived ones too, as they are found.
+) -> Iterator[set[str] | None]:
+    """Yield the ids of the sessions that have hits, archived ones too, as they are found.
 
     A fork that holds a hit as a copy has it too. Yields None where others may run, else all
-    that were found so far; the last is the result.
+    that were found so far; the last set is the result.
 
     Args:
         db: The store.
@@ -564,20 +543,14 @@ def sessions_with_hits(
     wanted = WantedSessions(db, asks.sessions, helpers=helpers, now=system_clock())
     verifier = Verifier(db, asks, wanted, copies=True)
     found: set[str] = set()
-    shown, working, started, why = 0, 0.0, time.monotonic(), ""
+    shown, working, started = 0, 0.0, time.monotonic()
     for batch in batches(_candidates(db, index, verifier, None), None):
-        left = [each for each in batch if each.session_id not in found]
-        for hits in chain(verifier.found(left), ([],)):
+        for hits in verifier.found([each for each in batch if each.session_id not in found]):
             found |= {hit.session.id for hit in hits}
             if time.monotonic() - started > SLICE_S:
                 working += time.monotonic() - started
-                yield SessionsFound(set(found)) if len(found) > shown else None
+                yield set(found) if len(found) > shown else None
                 shown, started = len(found), time.monotonic()
         if working > seconds:
-            texts = _texts(verifier)
-            helped = bool(texts) and index is not None and index.coverage().whole
-            why = _why_stopped(index, texts, helped=helped)
             break
-    if not why and any(each.gave_up for each in (*asks.terms, *asks.unwanted)):
-        why = GAVE_UP
-    yield SessionsFound(found, why)
+    yield found

@@ -230,6 +230,7 @@ def test_the_column_says_what_holds_and_how_many() -> None:
         {"agent": {"codex": 12, "claude-code": 3}, "tool": {f"T{n}": 20 - n for n in range(20)},
          "month": {"2026-09": 2, "2026-11": 31}, "workspace": {"/srv/api": 4, "": 1}},
         asked("agent:codex tool:T15"),
+        {"2026-09-30": 2, "2026-11-01": 5, "2026-11-04": 5, "2026-11-05": 1, "2026-11-28": 20},
     )
     assert [name for name, _ in groups] == ["agent", "tool", "workspace", "month"]
     lines = column(groups, 28, now=NOW, opened=set(), saved={"pushes": "push"},
@@ -238,7 +239,7 @@ def test_the_column_says_what_holds_and_how_many() -> None:
     assert "▌codex  12" in texts and " claude-code  3" in texts
     assert "▌T15  5" in texts and " … 14 more" in texts
     assert " no folder  1" in texts and "▌pushes" in texts
-    assert texts.index(" Nov      ▇▇▇▇▇▇▇  31") < texts.index(" Sep      ▇  2")
+    assert texts.index(" Nov      ▃▂▁▁▁▁▇▁  31") < texts.index(" Sep      ▁▁▁▁▁▁▁▂  2")
     assert all(width_of([*line.runs, *line.right]) <= 28 for line in lines)
     assert all(text.isprintable() for text in texts)
     opened = column(groups, 28, now=NOW, opened={"tool"}, saved={}, recent=[], text="")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -18,11 +17,10 @@ from tests.tui.search_made import hit, made, row, update
 from tests.tui.seeded import START, Said, long_talk, make_store, text, tool
 from tests.tui.verbs_app import Running, drawn, running
 from tui.kit import glyphs as glyphs_module
-from tui.search import model as model_module
 from tui.search import screen as screen_module
 from tui.search.screen import SearchScreen
 
-ONE, TWO, THREE, FOUR = (f"ses_{letter * 26}" for letter in "abcd")
+ONE, TWO, THREE = (f"ses_{letter * 26}" for letter in "abc")
 
 
 def talk(word: str, age: int = 0) -> list[Said]:
@@ -70,12 +68,6 @@ async def searching(path: Path, *keys: str, size: tuple[int, int] = (160, 40)) -
         yield run, screen
 
 
-def selected_row(screen: SearchScreen) -> int:
-    entry = screen.model.results.entry
-    assert entry is not None
-    return entry.start - screen.hits.scroll_offset.y
-
-
 def status(run: Running) -> str:
     """Which hit the transcript shows, as its status line says it."""
     shown = run.transcript.shown.hit
@@ -103,45 +95,6 @@ async def test_results_come_as_one_types_and_no_key_is_lost(store: Path) -> None
         assert "Search everything" in drawn(screen)
 
 
-async def test_what_is_written_is_found_at_once_and_the_selection_stays(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(model_module, "RENEWED_EVERY_S", 0.0)
-    monkeypatch.setattr(model_module, "RESTS", 0)
-    async with searching(store, *typed("retry"), "down", "n", "n") as (run, screen):
-        results = screen.model.results
-        chosen = results.selected
-        row = selected_row(screen)
-        make_store(store, talk("retry"), session_id=FOUR, session=session("Newer", 0))
-        await run.app.show_written()
-        await run.quiet()
-        assert "10 hits in 3 sessions of 4" in drawn(screen)
-        assert [each.row.id for each in results.sessions] == [FOUR, ONE, TWO]
-        assert chosen is not None and results.selected == chosen
-        assert selected_row(screen) == row
-        # What is gone is left out, and what is changed is shown as it is now.
-        connection = sqlite3.connect(store)
-        connection.execute("DELETE FROM chat_parts WHERE message_id = ?", (chosen[1],))
-        connection.execute("UPDATE chat_parts SET data_json = replace(data_json, 'upload', 'copy')")
-        connection.commit()
-        connection.close()
-        await run.app.show_written()
-        await run.quiet()
-        assert "10 hits" not in drawn(screen) and "retry the upload" not in drawn(screen)
-        texts = [hit.excerpt.text for hit in results.hits]
-        assert "Please retry the copy" in texts and "Please retry the upload" not in texts
-        assert results.selected is not None and results.selected[1] != chosen[1]
-
-
-async def test_the_search_is_done_again_when_one_comes_back_to_it(store: Path) -> None:
-    async with searching(store, *typed("retry"), "down", "enter") as (run, _screen):
-        make_store(store, talk("retry"), session_id=FOUR, session=session("Newer", 0))
-        await run.app.show_written()
-        await run.press("escape")
-        await run.quiet()
-        assert "10 hits in 3 sessions of 4" in drawn(run.app.screen)
-
-
 async def test_enter_opens_the_part_and_escape_comes_back(store: Path) -> None:
     async with searching(store, *typed("warning retry")) as (run, screen):
         await run.press("down", "n")
@@ -162,6 +115,57 @@ async def test_enter_opens_the_part_and_escape_comes_back(store: Path) -> None:
         assert again.model.results.hit is chosen
         await run.press("escape")
         assert run.app.screen is run.app.main
+
+
+async def test_escape_comes_back_to_where_the_hit_was_opened(store: Path) -> None:
+    async with searching(store, *typed("warning retry"), "enter", "escape") as (run, _screen):
+        again = run.app.screen
+        assert isinstance(again, SearchScreen) and again.query_line.has_focus
+        await run.press("down", "enter", "escape", "n")
+        again = run.app.screen
+        assert isinstance(again, SearchScreen) and again.hits.has_focus
+        assert again.query_line.value == "warning retry"
+        assert again.model.results.hit is not None
+        assert again.model.results.hit.session_id == TWO
+        await run.press("escape", "S")
+        again = run.app.screen
+        assert isinstance(again, SearchScreen) and again.query_line.has_focus
+
+
+async def test_the_footer_says_where_tab_goes(store: Path) -> None:
+    async with searching(store, *typed("retry")) as (run, screen):
+        assert "↓ to the hits" in drawn(screen).split("\n")[-1]
+        for word in ("facets", "query"):
+            assert "tab hits" not in drawn(screen)
+            await run.press("tab")
+            assert f"tab {word}" in drawn(screen).split("\n")[-1]
+
+
+async def test_what_runs_is_counted_at_the_top(store: Path) -> None:
+    async with searching(store, *typed("retry")) as (_run, screen):
+        assert "3 sessions  ● 1 running" in drawn(screen).split("\n")[0]
+        counter = screen.host.main.counter  # type: ignore[attr-defined]
+        counter._active = [row(activity=state) for state in ("running", "retrying", "waiting")]
+        screen.host.main.show_summary()  # type: ignore[attr-defined]
+        assert "3 sessions  ● 2 running" in drawn(screen).split("\n")[0]
+
+
+async def test_the_text_of_hits_is_selected_with_the_mouse(store: Path) -> None:
+    async with searching(store, *typed("warning retry")) as (run, screen):
+        lines = drawn(screen).split("\n")
+        y = next(number for number, line in enumerate(lines) if "WARNING retry" in line[30:90])
+        x = lines[y].index("WARNING")
+        selected = screen.model.results.selected
+        await run.pilot.mouse_down(offset=(x, y))
+        await run.pilot.hover(offset=(x + 13, y))
+        await run.pilot.mouse_up(offset=(x + 13, y))
+        await run.quiet()
+        assert screen.get_selected_text() in ("WARNING retry", "WARNING retry ")
+        assert run.app.screen is screen and screen.model.results.selected == selected
+        screen.hits.text_select_all()
+        whole = screen.get_selected_text()
+        assert whole is not None and whole.startswith("Retry loop")
+        assert "▎" not in whole and "▌" not in whole and "WARNING retry in 0.5 s" in whole
 
 
 async def test_next_and_previous_go_through_all_sessions(store: Path) -> None:
@@ -389,7 +393,7 @@ async def test_a_saved_search_is_a_view_of_the_session_list(store: Path) -> None
     from tui.sessions.header import FilterInput, ListTitle
 
     async with searching(store, *typed("agent:codex"), "down", "asterisk") as (run, screen):
-        await run.press(*typed("by codex"), "enter", "escape", "escape")
+        await run.press(*typed("by codex"), "enter", "escape")
         assert run.app.screen is run.app.main
         title, line = run.sessions.query_one(ListTitle), run.sessions.query_one(FilterInput)
         await run.press("1", "V", "V")

@@ -97,6 +97,11 @@ class StoreCounter:
         """Whether a session was seen that runs or waits, so that it may have ended since."""
         return any(row.activity in OPEN_STATES for row in self._active)
 
+    @property
+    def running(self) -> int:
+        """How many sessions run, as counted last."""
+        return sum(row.activity in ("running", "retrying") for row in self._active)
+
     def count_soon(self) -> None:
         """Count, at once where the last count is long enough ago."""
         if self._due is not None:
@@ -149,7 +154,7 @@ class StoreCounter:
         return Summary(
             store=library.name, sessions=counted.sessions, archived=counted.archived,
             sources=counted.sources, read_only=read_only,
-            running=sum(state in ("running", "retrying") for state in states),
+            running=self.running,
             waiting=sum(state.startswith("waiting") for state in states),
             freshness=self.syncing or self._fresh(counted, now), trouble=trouble or "",
         )

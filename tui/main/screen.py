@@ -15,7 +15,7 @@ from textual.screen import Screen
 from store.engine.changes import Moved
 from store.errors import StoreError
 from store.queries.listing import ListRow
-from tui.host import FollowsStore, Host, WayBack
+from tui.host import FollowsStore, Host, ShowsRunning, WayBack
 from tui.keys.declaration import AnyCommand
 from tui.keys.footer import BottomLine, show_keys
 from tui.keys.pane import CommandOwner, CommandPane
@@ -300,6 +300,8 @@ class MainScreen(CommandPane, Screen[None]):
         if self.is_attached:
             health = self.watcher.poller.health
             self.query_one(TopLine).summary = self.counter.summary(health)
+            if isinstance(above := self.app.screen, ShowsRunning):
+                above.show_running(self.counter.running)
 
     def _time_went_by(self) -> None:
         self.show_summary()
@@ -342,6 +344,10 @@ class MainScreen(CommandPane, Screen[None]):
         owner = next((owner for owner in self.owners if scope == owner.SCOPE), None)
         if owner is not None:
             owner.request_command(command_id)
+
+    def search(self) -> None:
+        """Show the search over all sessions."""
+        self.host.open_search()
 
     async def choose_place(self) -> None:
         """Go to a mark or a label that is chosen."""
@@ -397,11 +403,8 @@ class MainScreen(CommandPane, Screen[None]):
         await self._of_session(go_on)
 
     def go_back(self) -> None:
-        """Go back one step: toasts, selected text, filter, zoom, inspector, transcript, list."""
+        """Go back one step: toasts, filter, zoom, inspector, transcript, list, headline."""
         if self.host.close_toasts():
-            return
-        if self.get_selected_text():
-            self.clear_selection()
             return
         focused = self.panes.focused
         if focused == "sessions":

@@ -21,7 +21,9 @@ SAVED, RECENT, MORE = "saved", "recent", "more"
 """Kinds of links beside those of the facets."""
 SHOWN, SHOWN_MONTHS = 5, 6
 """Values of a facet that are shown before it is opened."""
-_BAR_CELLS = 7
+_CURVE_CELLS = 8
+"""Each stands for four days of a month, the last one for three."""
+_DAYS_OF_A_CELL = 4
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -33,12 +35,14 @@ class Facet(NamedTuple):
         value: As the hits have it.
         hits: How many hits have it.
         active: Whether the query asks for it.
+        curve: Of a month, its hits in turn, every four days; empty for other values.
     """
 
     name: str
     value: str
     hits: int
     active: bool = False
+    curve: tuple[int, ...] = ()
 
     @property
     def link(self) -> Link:
@@ -100,18 +104,23 @@ def toggled(query: Query, name: str, value: str) -> str:
 # What is shown
 
 
-def facets_of(found: Facets, query: Query) -> list[tuple[str, list[Facet]]]:
+def facets_of(
+    found: Facets, query: Query, days: Mapping[str, int] | None = None
+) -> list[tuple[str, list[Facet]]]:
     """Return the facets that tell something apart, each with its values, most hits first.
 
     Args:
         found: Hits by value, by facet.
         query: The query that they were found by.
+        days: Hits by local day, for the curves of months.
     """
     groups = []
+    curves = _curves(days or {})
     for name in ORDER:
         counts = found.get(name, {})
         values = [
-            Facet(name, value, hits, bool(spans_of(query, name, value)))
+            Facet(name, value, hits, bool(spans_of(query, name, value)),
+                  curves.get(value, ()) if name == "month" else ())
             for value, hits in counts.items()
         ]
         if name == "month":
@@ -119,6 +128,15 @@ def facets_of(found: Facets, query: Query) -> list[tuple[str, list[Facet]]]:
         if values:
             groups.append((name, values))
     return groups
+
+
+def _curves(days: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """Return the hits of each month in turn, from hits by day."""
+    found: dict[str, list[int]] = {}
+    for day, hits in days.items():
+        curve = found.setdefault(day[:7], [0] * _CURVE_CELLS)
+        curve[(int(day[8:]) - 1) // _DAYS_OF_A_CELL] += hits
+    return {month: tuple(curve) for month, curve in found.items()}
 
 
 def label_of(facet: Facet, this_year: int) -> str:
@@ -154,7 +172,7 @@ def column(
         limit = SHOWN_MONTHS if name == "month" else SHOWN
         shown = values if name in opened or len(values) <= limit + 1 else values[:limit]
         shown = [*shown, *(each for each in values[len(shown):] if each.active)]
-        most = max(each.hits for each in values)
+        most = max((max(each.curve, default=0) for each in shown), default=0)
         lines += [_facet_line(each, width, year, most) for each in shown]
         left = len(values) - len(shown)
         if left:
@@ -177,10 +195,11 @@ def _facet_line(facet: Facet, width: int, year: int, most: int) -> Line:
     label = label_of(facet, year)
     shown = fit_path(label, room) if facet.name == "workspace" else fit(label, room)
     runs: list[Run] = [*_mark(facet.active), (shown, "tool bold" if facet.active else "text")]
-    if facet.name == "month":
-        length = max(1, round(facet.hits / max(1, most) * _BAR_CELLS))
-        bar = glyphs().levels[-1] * length
-        runs = [*set_width(runs, 9), (" ", "blank"), (bar, "muted")]
+    if facet.curve:
+        levels = glyphs().levels[1:]  # The lowest is a base line, for days without a hit.
+        steps = len(levels) - 1
+        curve = "".join(levels[-(-hits * steps // max(1, most))] for hits in facet.curve)
+        runs = [*set_width(runs, 9), (" ", "blank"), (curve, "muted")]
     if width_of(runs) > room + 1:
         runs = list(cut(runs, room + 1))
     return Line(runs, [(count, "faint")], link=facet.link)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from textual import events
 from textual.message import Message
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
 
 from tui.kit.glyphs import glyphs
 from tui.kit.jumping import coded
-from tui.kit.lines import BLANK, Line, Run
+from tui.kit.lines import BLANK, Line, Run, arrange, width_of
 from tui.kit.paint import paint_of, strip_of
 from tui.kit.scrollbar import ThinScrollBar, set_lines
+from tui.kit.selection import selected_strip, selected_text
 from tui.search.results import Entry, Key, Results
 
 NEAR_THE_END = 20
@@ -28,7 +30,7 @@ class HitsView(ScrollView, can_focus=True):
         words: Lines that are shown where nothing was found.
     """
 
-    ALLOW_SELECT = False
+    ALLOW_SELECT = True
     DEFAULT_CSS = """
     HitsView {
         width: 1fr; height: 1fr; background: $surface; overflow-x: hidden; overflow-y: scroll;
@@ -51,6 +53,7 @@ class HitsView(ScrollView, can_focus=True):
         self.results = results
         self.words: list[Line] = []
         self._codes: Mapping[Key, str] = {}
+        self._pressed: tuple[int, int] | None = None
 
     @property
     def cells(self) -> int:
@@ -186,23 +189,55 @@ class HitsView(ScrollView, can_focus=True):
         if not self.results.height:
             line = self.words[number] if number < len(self.words) else BLANK
             return strip_of(Line([(" ", "blank"), *line.runs], line.right), width, paint)
-        line, bar = self.results.line(number)
+        line, gutter = self._row(number)
         entry, chosen = self.results.entry_at(number), self.results.entry
         selected = entry is not None and entry == chosen
-        marks = glyphs()
-        gutter: list[Run] = [
-            (marks.thick_bar if selected else " ", "user"),
-            *([(" ", "blank"), (marks.bar, bar), (" ", "blank")] if bar else []),
-        ]
-        if entry is not None and entry.kind == "more":
-            gutter.append(("   ", "blank"))
-        right = [*line.right, (" ", "blank")] if line.right else []
+        mark = glyphs().thick_bar if selected else " "
         ground = ("focus" if self.has_focus else "raised") if selected else "panel"
-        strip = strip_of(Line([*gutter, *line.runs], right), width, paint, ground=ground)
+        whole = Line([(mark, "user"), *gutter, *line.runs], line.right)
+        strip = strip_of(whole, width, paint, ground=ground)
+        selection = self.text_selection
+        if selection is not None and (span := selection.get_span(number)) is not None:
+            least = 1 + width_of(gutter)
+            start, end = max(least, span[0]), span[1] if span[1] < 0 else max(least, span[1])
+            strip = selected_strip(strip, start, end, paint)
+        strip = strip.apply_offsets(0, number)
         if not self._codes or entry is None or entry.start != number or not entry.selectable:
             return strip
         code = self._codes.get(self.results.key_at(entry))
         return strip if code is None else coded(strip, code, paint)
+
+    def _row(self, number: int) -> tuple[Line, list[Run]]:
+        """Return a line of the results, and the bar of the hit that is drawn before it."""
+        line, bar = self.results.line(number)
+        entry = self.results.entry_at(number)
+        gutter: list[Run] = [(" ", "blank"), (glyphs().bar, bar), (" ", "blank")] if bar else []
+        if entry is not None and entry.kind == "more":
+            gutter = [("   ", "blank")]
+        right = [*line.right, (" ", "blank")] if line.right else []
+        return Line(line.runs, right, soft=line.soft, lead=line.lead, tail=line.tail), gutter
+
+    # Selecting text
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the selected text, without the bars of the hits."""
+        return selected_text(selection, self._rows_in(selection), margin=1), "\n"
+
+    def _rows_in(self, selection: Selection) -> Iterator[tuple[int, Line, str]]:
+        """Yield number, line and text of the rows that a selection may hold."""
+        last = self.results.height - 1
+        first = selection.start.y if selection.start else 0
+        for number in range(first, (min(selection.end.y, last) if selection.end else last) + 1):
+            line, gutter = self._row(number)
+            pad = " " * width_of(gutter)
+            row = Line([(pad, "blank"), *line.runs], line.right)
+            text = "".join([piece for piece, _ink in arrange(row, self.size.width - 1)])
+            line.lead += len(pad)
+            yield number, line, text.rstrip()
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Repaint what is selected."""
+        self.refresh()
 
     def on_focus(self) -> None:
         """The selected entry is brighter while the keys act here."""
@@ -214,8 +249,14 @@ class HitsView(ScrollView, can_focus=True):
 
     # Mouse
 
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Remember where a click began: text is selected where it ends elsewhere."""
+        self._pressed = event.x, event.y
+
     def on_click(self, event: events.Click) -> None:
         """Select what is clicked; a click on what is selected opens it."""
+        if self._pressed != (event.x, event.y):
+            return
         entry = self.results.entry_at(event.y + self.scroll_offset.y)
         if entry is None or not entry.selectable:
             return

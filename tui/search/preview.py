@@ -116,7 +116,8 @@ class Preview(Vertical):
     @on(TranscriptView.Clicked)
     def _clicked(self, event: TranscriptView.Clicked) -> None:
         event.stop()
-        self.post_message(self.Opened())
+        if self.view.text_selection is None:
+            self.post_message(self.Opened())
 
     @on(TranscriptView.Dragged)
     @on(TranscriptView.Resized)

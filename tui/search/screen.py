@@ -21,9 +21,10 @@ from tui.keys.jump import jump_in
 from tui.keys.names import key_label, key_name
 from tui.kit.blocks import Fixed
 from tui.kit.figures import count_of
+from tui.kit.glyphs import glyphs
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
-from tui.kit.lines import Line, Link
+from tui.kit.lines import Line, Link, Run
 from tui.kit.scrollbar import ThinScrollBar, set_lines
 from tui.query.line import QueryInput, QueryNotes
 from tui.query.values import StoreValues
@@ -116,17 +117,21 @@ class SearchScreen(StackedScreen):
     SearchScreen.below #search-counts {{ display: none; }}
     """
 
-    def __init__(self, model: SearchModel, tour: Tour, text: str | None = None) -> None:
+    def __init__(
+        self, model: SearchModel, tour: Tour, text: str | None = None, *, back: bool = False
+    ) -> None:
         """Take the search.
 
         Args:
             model: What was searched for last, and what was found.
             tour: Opens hits in the transcript.
             text: What to search for; None for what was searched for last.
+            back: Whether it is shown again after a hit was opened: the focus is where it was.
         """
         self.facets = FacetsView(id="search-facets", ground="background")
         super().__init__(self.facets)
         self.model, self._tour, self._text = model, tour, text
+        self._to_hits = back and model.opened_in_hits
         self.hits = HitsView(model.results)
         self.chips = FacetChips()
         self.preview = Preview()
@@ -169,6 +174,8 @@ class SearchScreen(StackedScreen):
         else:
             self.query_line.value = self.model.text
             self.query_line.action_select_all()
+        if self._to_hits and self.model.results.hits:
+            self.set_focus(self.hits)
         self.run_worker(self._values.read(), exit_on_error=False)
         self._changed(False)
         self.call_after_refresh(self.hits.reveal)
@@ -189,10 +196,6 @@ class SearchScreen(StackedScreen):
         self.query_one("#search-counts").styles.width = self._counts_width(width)
         self.preview.styles.width = min(84, max(48, int((width - FACETS_WIDTH) * 0.4)))
         self.call_after_refresh(self._resized)
-
-    def store_changed(self) -> None:
-        """Search again; what is selected stays selected."""
-        self.model.store_changed()
 
     def _resized(self) -> None:
         if self.is_attached:
@@ -223,7 +226,7 @@ class SearchScreen(StackedScreen):
         self._show_nothing()
         self._show_place()
         show_keys(self)
-        if fresh or self._previewed != (self.model.results.selected, self.model.results.hit):
+        if fresh or self._previewed != self.model.results.selected:
             self._preview_soon()
 
     _before: Entry | None = None
@@ -234,10 +237,11 @@ class SearchScreen(StackedScreen):
     def _show_counts(self) -> None:
         model, width = self.model, self.size.width
         total = model.counts.all_sessions
+        facts: list[Run] = [(count_of(total, "session"), "muted")] if total else []
+        if running := self.host.running_sessions:
+            facts.append((f"  {glyphs().running} {running} running", "ok"))
         self.query_one("#stacked-title", LineBar).show(Line(
-            [("backscroll", "text bold"), ("  search", "text")],
-            [(count_of(total, "session"), "muted")] if total else [],
-        ))
+            [("backscroll", "text bold"), ("  search", "text")], facts))
         room = width - 2 if width < COUNTS_BESIDE else self._counts_width(width) - 5
         runs = count_runs(
             model.counts, model.coverage, room, counting=model.counting,
@@ -245,6 +249,11 @@ class SearchScreen(StackedScreen):
         self.query_one("#search-counts", LineBar).show(Line([], runs))
         order = "best first" if model.order == "best" else "newest first"
         self.query_one("#search-below", LineBar).show(Line(runs, [(order, "faint")]))
+
+    def show_running(self, running: int) -> None:
+        """Show how many sessions run."""
+        if self.is_attached:
+            self._show_counts()
 
     @staticmethod
     def _counts_width(width: int) -> int:
@@ -254,12 +263,12 @@ class SearchScreen(StackedScreen):
     def _show_facets(self) -> None:
         model = self.model
         kept, now = model.keeper.kept, self.host.library.clock()
-        shown = (model.facets, model.query.filters, kept, frozenset(self._opened), model.text
-                 in kept.saved.values(), model.has_query, self.size.width)
+        shown = (model.facets, model.days, model.query.filters, kept, frozenset(self._opened),
+                 model.text in kept.saved.values(), model.has_query, self.size.width)
         if shown == self._shown_facets:
             return
         self._shown_facets = shown
-        self._groups = facets_of(model.facets, model.query)
+        self._groups = facets_of(model.facets, model.query, model.days)
         self.facets.change(partial(
             column, self._groups, now=now, opened=self._opened, saved=kept.saved,
             recent=() if model.has_query else kept.recent[:RECENT_SHOWN], text=model.text,
@@ -311,7 +320,7 @@ class SearchScreen(StackedScreen):
 
     def _show_preview(self) -> None:
         self._preview_due = None
-        self._previewed = self.model.results.selected, self.model.results.hit
+        self._previewed = self.model.results.selected
         if not self.has_class("wide"):
             return
         hit = self.model.results.hit
@@ -393,6 +402,8 @@ class SearchScreen(StackedScreen):
         """Return a command's words in the footer; None where it does nothing now."""
         if command.id == "search.narrow" and not self.in_facets:
             return None
+        if command.id == "search.next-pane" and not self.hits.has_focus:
+            return "query" if self.in_facets else None  # The query's line shows ↓ for the hits.
         return super().footer_label(command)
 
     @property
@@ -471,18 +482,11 @@ class SearchScreen(StackedScreen):
 
     def step(self, by: int) -> None:
         """Go to the next or previous hit, whatever has the focus."""
-        self._go(partial(self.hits.move, by), by, "hit")
+        self.hits.move(by)
 
     def move_session(self, by: int) -> None:
         """Go to the first hit of another session."""
-        self._go(partial(self.hits.move_session, by), by, "session")
-
-    def _go(self, move: Callable[[], None], by: int, what: str) -> None:
-        before = self.model.results.entry
-        move()
-        if self.model.results.entry == before:
-            self.notify(f"This is the {'last' if by > 0 else 'first'} {what}",
-                        timeout=2, markup=False)
+        self.hits.move_session(by)
 
     @on(HitsView.Moved)
     def _moved(self, event: HitsView.Moved) -> None:
@@ -552,6 +556,7 @@ class SearchScreen(StackedScreen):
         if hit is None:
             return
         self.model.remember()
+        self.model.opened_in_hits = not self.query_line.has_focus
         self.dismiss()
         self._tour.show(hit)
 
@@ -560,12 +565,10 @@ class SearchScreen(StackedScreen):
         found = self.model.results.session
         if found is None:
             return
-        before, height = self.model.results.entry, self.model.results.height
+        before = self.model.results.entry
         if found.row.id not in self.model.results.opened:
             await self.model.open_session(found.row.id)
         self.model.results.open(found.row.id)
-        if self.model.results.height == height:
-            self.notify("All hits of this session are shown already", timeout=2, markup=False)
         self.hits.changed(before)
         self._before = self.model.results.entry
         self.hits.reveal()

@@ -1,5 +1,5 @@
-"""opencode: ``opencode.db`` (both of its engines) and the JSON store of 1.1 and older; Kilo."""
+"""opencode: ``opencode.db`` (both of its engines) and the JSON store of 1.1 and older."""
 
-from store.sources.opencode.source import KiloSource, OpencodeSource
+from store.sources.opencode.source import OpencodeSource
 
-__all__ = ["KiloSource", "OpencodeSource"]
+__all__ = ["OpencodeSource"]

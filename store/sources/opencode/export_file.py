@@ -15,20 +15,19 @@ from store.system.paths import open_regular, read_regular
 _HEAD = 4096
 
 
-def exported_version(path: Path) -> str | None:
-    """Return the version that an exported session names, "" for none; None for other files."""
+def is_export(path: Path) -> bool:
+    """Tell by content whether a file is an exported session."""
     try:
         with open_regular(path) as file:
             head = file.read(_HEAD).lstrip()
     except OSError:
-        return None
+        return False
     if not head.startswith(b"{") or b'"info"' not in head or b'"ses_' not in head:
-        return None
+        return False
     try:
-        exported = _checked(parsed(read_regular(path)))
+        return bool(_checked(parsed(read_regular(path))))
     except (OSError, ValueError):
-        return None
-    return string(exported["info"].get("version")) or "" if exported else None
+        return False
 
 
 def _checked(value: Any) -> dict[str, Any]:

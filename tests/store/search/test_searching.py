@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -197,8 +198,8 @@ def test_names_the_sessions_with_hits(store: Path) -> None:
     for text in ("retry", "tool:bash", "is:error agent:claude", "期 loop", "nothing_like_it"):
         *_, found = (one for one in sessions_with_hits(db, parse(text, now=0)) if one is not None)
         hits = last(db, text, limit=1000)
-        assert not found.why and {one.row.id for one in hits.page.sessions} <= found.ids
-        assert len(found.ids) >= hits.counts.sessions + hits.counts.archived_sessions
+        assert {one.row.id for one in hits.page.sessions} <= found
+        assert len(found) >= hits.counts.sessions + hits.counts.archived_sessions
     db.close()
 
 
@@ -220,6 +221,10 @@ def test_facets_add_up(store: Path) -> None:
     for name in ("agent", "workspace", "role", "where", "month"):
         assert sum(facets[name].values()) == found.counts.hits
         assert list(facets[name].values()) == sorted(facets[name].values(), reverse=True)
+    months: Counter[str] = Counter()
+    for day, hits in found.days.items():
+        months[day[:7]] += hits
+    assert months == facets["month"]
     for name, count in facets["where"].items():
         assert last(db, f"in:prompt,text,output,input in:{name}").counts.hits >= count
     for name, count in facets["role"].items():
