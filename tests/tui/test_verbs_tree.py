@@ -214,6 +214,7 @@ async def test_without_branches_it_says_so(tmp_path: Path) -> None:
             assert run.last == "This session has no other branch; f forks it"
         await run.press("T")
         assert "Nothing was branched off this session yet." in drawn(run.app.screen)
+        assert "f in the transcript forks it at a message." in drawn(run.app.screen)
 
 
 @pytest.mark.parametrize("width", [140, 80])

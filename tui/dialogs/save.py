@@ -151,7 +151,7 @@ class ExportScreen(PathDialog):
             target: The store.
             session_id: The session.
             format: How it is written.
-            title: The session's title.
+            title: The session's title, as dialogs name it.
         """
         super().__init__(f"Save as {format.name}", title, Path.cwd())
         self._target, self._session_id, self._format = target, session_id, format

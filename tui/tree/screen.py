@@ -13,6 +13,7 @@ from store.engine.database import Database
 from store.queries.lineage import FamilyNode, family
 from store.queries.tree_facts import NodeFacts, labels_of, last_message, node_facts
 from tui.kit.blocks import Fixed
+from tui.kit.key_hints import keyed
 from tui.kit.line_bar import LineBar
 from tui.kit.line_view import LineView
 from tui.kit.lines import Line
@@ -140,10 +141,11 @@ class TreeScreen(StackedScreen):
         self._root = nodes[0].id if nodes else None
         if not first:
             self._facts.want(*self._seen(rows, nodes))
+        forks = keyed("transcript.fork", "in the transcript forks it at a message")
         empty = Fixed(lambda width: [
             Line(),
             Line((("Nothing was branched off this session yet.", "text"),)),
-            Line((("f in the transcript forks it at a message, D compares.", "muted"),)),
+            Line(((f"{forks}.", "muted"),)),
         ])
         self.view.show([self._block, empty] if len(nodes) == 1 else [self._block], stay=not first)
         self._go_to(at)

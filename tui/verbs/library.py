@@ -54,7 +54,7 @@ async def export_session(host: Host, session_id: str) -> None:
     found = await ask_store(host, get, session_id)
     if found is None or found.value is None:
         return
-    title = one_line(found.value.title or "untitled")
+    title = quoted(found.value.title)
     options = [Option(each.name, each, each.help) for each in FORMATS.values()]
     start = next(n for n, option in enumerate(options) if option.name == "markdown")
     chosen = await host.push_screen_wait(
