@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual import events
+from textual.css.query import NoMatches
 from textual.reactive import reactive
 from textual.screen import ModalScreen
 from textual.strip import Strip
@@ -135,5 +137,6 @@ def footer_hints(
 
 def show_keys(node: DOMNode) -> None:
     """Bring the footer of the screen on top up to date, as what can be done has changed."""
-    for line in node.app.screen.query(BottomLine):
-        line.look()
+    with suppress(NoMatches):
+        # Textual keeps what this finds; a query walks through all widgets, at each key.
+        node.app.screen.query_one(BottomLine).look()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
+from functools import cache
 
 from textual.keys import KEY_NAME_REPLACEMENTS
 
@@ -35,6 +36,7 @@ def _named(character: str) -> str:
 _CHARACTERS = {_named(character): character for character in string.punctuation}
 
 
+@cache
 def key_name(key: str) -> str:
     """Return Textual's name of a key that may be written as its character.
 

@@ -38,6 +38,10 @@ class CommandTable:
         """
         self.commands = tuple(commands)
         self.by_id = {command.id: command for command in self.commands}
+        self._by_scope = {
+            scope: tuple(command for command in self.commands if command.scope == scope)
+            for scope in SCOPE_NAMES
+        }
         self._changed = changed
         self._by_key = self._bound()
 
@@ -55,7 +59,7 @@ class CommandTable:
 
     def of(self, scope: Scope) -> tuple[AnyCommand, ...]:
         """Return the commands of a scope, in the order of their declaration."""
-        return tuple(command for command in self.commands if command.scope == scope)
+        return self._by_scope[scope]
 
     def for_key(self, scope: Scope, key: str) -> AnyCommand | None:
         """Return the command that a key runs in a scope; the key as Textual names it."""
