@@ -77,6 +77,12 @@ def test_a_page_says_how_to_go_on(run: Run, demo: Path) -> None:
     assert "There are more. Continue with --cursor " in first.err
 
 
+def test_no_hits_are_asked_for_and_counted(run: Run, demo: Path) -> None:
+    result = run("search", "retry", "--limit", "0")
+    assert result.out == "" and "hits in" in result.err
+    assert "--cursor" not in result.err
+
+
 def test_nothing_found(run: Run, demo: Path) -> None:
     result = run("search", "nothing_like_this")
     assert (result.code, result.out) == (0, "")

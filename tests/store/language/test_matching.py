@@ -121,3 +121,8 @@ def test_any_value_can_be_compared(wanted: str, value: str) -> None:
         for operator in (":", "="):
             value_test(field, operator, wanted)(value)
         assert value_test(field, "=", value)(value)
+
+
+def test_two_separators_in_a_word_may_be_left_out() -> None:
+    term = parse("retry__loop", now=0).terms
+    assert all(matcher(term).spans(text) for text in ("RetryLoop", "retry_loop", "retry__loop"))
