@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
+from tests.tui.seeded import SESSION, long_talk, make_store
 from tests.tui.stores import browser, put, settled, some
+from tests.tui.verbs_app import query, running
 from tui.app import BackscrollApp
 from tui.dialogs.lines import LinesDialog
 from tui.dialogs.palette import PaletteScreen
 from tui.dialogs.save import ExportScreen
 from tui.keys.finding import rank
 from tui.keys.footer import BottomLine
+from tui.keys.prompt import PromptLine
 from tui.kit.line_view import LineView
 
 
@@ -129,3 +132,23 @@ async def test_a_session_is_saved_and_no_file_is_replaced_unasked(
         assert len(app.screen_stack) == 1
         (made,) = [path for path in tmp_path.glob("*.md") if path != there]
         assert "Session 0" in made.read_text()
+
+
+async def test_forget_names_its_session_and_asks(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(2))
+    async with running(path) as run:
+        for answer, left in (("escape", 2), ("enter", 1)):
+            run.app.main.request_command("app.forget")
+            await run.quiet()
+            assert "Remove permanently?" in run.dialog() and "Session 0" in run.dialog()
+            await run.press(answer)
+            assert query(path, "SELECT count(*) FROM chat_sessions") == [(left,)]
+
+
+async def test_a_wrong_place_keeps_its_text(tmp_path: Path) -> None:
+    path = make_store(tmp_path / "s.db", long_talk(2))
+    async with running(path) as run:
+        await run.open(SESSION)
+        await run.press("colon", *"zzz", "enter")
+        assert run.transcript.prompt.is_open and run.told
+        assert run.transcript.prompt.query_one(PromptLine).value == "zzz"
