@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from pathlib import Path
 
 import pytest
@@ -104,15 +105,17 @@ def test_nothing_found_shows_the_demo_and_where_it_looked(
 
 
 class Slowly(Making):
-    """Is done no earlier than it may be."""
+    """Stands still from its start until it may go on."""
 
     def __init__(self, making: Making) -> None:
         self.words = making.words
         self._process = making._process
+        self._process.send_signal(signal.SIGSTOP)
         self.may_end = asyncio.Event()
 
     async def done(self) -> None:
         await self.may_end.wait()
+        self._process.send_signal(signal.SIGCONT)
         await super().done()
 
 
