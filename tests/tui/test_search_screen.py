@@ -138,7 +138,9 @@ async def test_the_footer_says_where_tab_goes(store: Path) -> None:
         for word in ("facets", "query"):
             assert "tab hits" not in drawn(screen)
             await run.press("tab")
-            assert f"tab {word}" in drawn(screen).split("\n")[-1]
+            keys = drawn(screen).split("\n")[-1]
+            assert f"tab {word}" in keys
+            assert ("open at the hit" in keys) == (word == "facets") != ("space narrow" in keys)
 
 
 async def test_what_runs_is_counted_at_the_top(store: Path) -> None:

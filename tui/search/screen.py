@@ -400,7 +400,7 @@ class SearchScreen(StackedScreen):
 
     def footer_label(self, command: AnyCommand) -> str | None:
         """Return a command's words in the footer; None where it does nothing now."""
-        if command.id == "search.narrow" and not self.in_facets:
+        if command.id == ("search.open" if self.in_facets else "search.narrow"):
             return None
         if command.id == "search.next-pane" and not self.hits.has_focus:
             return "query" if self.in_facets else None  # The query's line shows ↓ for the hits.
