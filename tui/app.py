@@ -207,6 +207,8 @@ class BackscrollApp(CommandOwner, CommandApp):
 
         model, tour = self._made_search()
         open_one = next((one for one in self.screen_stack if isinstance(one, SearchScreen)), None)
+        if self.main.watcher.passed_at > model.searched_at:
+            model.store_changed()
         if open_one is None:
             self.push_screen(SearchScreen(model, tour, text, back=back))
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from store.engine.database import Database
@@ -20,6 +20,7 @@ class Listed:
     Attributes:
         filter: Which sessions, the conditions of the query among them; archived ones too where
             the query asks for these and the filter says nothing of them.
+        why: Why not all was searched for the parts that the query asks for; "" where all was.
     """
 
     def __init__(
@@ -40,7 +41,8 @@ class Listed:
         if not is_archived_chosen and _asks_for_archived(query):
             self.filter = replace(self.filter, archived="include")
         self._db, self._now = db, now
-        self._keep = _keep(db, asked, now)
+        self.why = ""
+        self._keep = self._with_hits(asked.query) if asked.needs_parts else _keep(db, asked, now)
 
     def page(self, before: Cursor | None = None, limit: int | None = None) -> Iterator[Summary]:
         """Yield sessions, newest first, reading as it goes.
@@ -52,6 +54,18 @@ class Listed:
         return summaries(
             self._db, self.filter, now=self._now, before=before, limit=limit, keep=self._keep)
 
+    def _with_hits(self, query: Query) -> Keep:
+        """Search for the parts that a query asks for, and return which sessions have them."""
+        from store.search.running import SessionsFound, sessions_with_hits, with_index
+
+        found = SessionsFound(set())
+        for step in with_index(
+            self._db.path, lambda index: sessions_with_hits(self._db, query, index)
+        ):
+            found = step or found
+        self.why = found.why
+        return lambda _: found.ids
+
 
 def _asks_for_archived(query: Query) -> bool:
     return any(one.field == "is" and one.value == "archived" for one in query.filters)
@@ -59,8 +73,6 @@ def _asks_for_archived(query: Query) -> bool:
 
 def _keep(db: Database, asked: ListFilterTest, now: int) -> Keep | None:
     """Return which sessions of a batch match what SQL does not test; None where it tests all."""
-    if asked.needs_parts:
-        return _with_hits(db, asked.query)
     if not asked.query.terms and not any(map(asks_for_activity, asked.conditions)):
         return None
 
@@ -69,13 +81,3 @@ def _keep(db: Database, asked: ListFilterTest, now: int) -> Keep | None:
         return {by_rowid[rowid] for rowid in asked.matching(db, list(by_rowid), now)}
 
     return matching
-
-
-def _with_hits(db: Database, query: Query) -> Callable[[Sequence[str]], set[str]]:
-    """Search for the parts that a query asks for, and return which sessions have them."""
-    from store.search.running import sessions_with_hits, with_index
-
-    found: set[str] = set()
-    for found_so_far in with_index(db.path, lambda index: sessions_with_hits(db, query, index)):
-        found = found if found_so_far is None else found_so_far
-    return lambda _: found

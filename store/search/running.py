@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -53,6 +54,7 @@ SCAN_S = 10.0
 """Seconds of work after which a search ends that no index helps."""
 INDEXED_S = 60.0
 """Seconds of work after which a search ends that an index helps."""
+GAVE_UP = "the regular expression took too long on some texts"
 _BETWEEN_UPDATES_S = 0.1
 _LONGEST_STRING = 2_000
 _MOST_ITEMS = 100
@@ -184,6 +186,8 @@ class Run:
                 yield hits
             self._scanned = before_batch + sum(
                 each.message_id is not None and each.created_at <= self._since for each in batch)
+            # No candidate of a batch may be wanted; the time is looked at nevertheless.
+            yield []
 
     def _ends(self, working: float) -> bool:
         """Return whether to stop here: enough is found, or it took too long."""
@@ -196,10 +200,7 @@ class Run:
             return True
         helped = self._covered and bool(self._texts)
         if working > (INDEXED_S if helped else self._request.scan_s):
-            self._stopped = "it took too long" if helped else (
-                "there is no index yet" if self._index is None else
-                "the index is not complete" if self._texts else
-                "no word of the query can be looked up in the index")
+            self._stopped = _why_stopped(self._index, self._texts, helped=helped)
             return True
         return False
 
@@ -274,7 +275,7 @@ class Run:
         gave_up = any(each.gave_up for each in (*self._asks.terms, *self._asks.unwanted))
         why = self._stopped if done else ""
         if gave_up and not why:
-            why = "the regular expression took too long on some texts"
+            why = GAVE_UP
         if self._messages < 0:
             (count,) = self._db.connection.execute("SELECT count(*) FROM chat_messages").fetchone()
             self._messages = int(count)
@@ -489,14 +490,25 @@ def _candidates(
         verifier: What is asked.
         before: Where to start; None for the newest.
     """
-    asks, wanted = verifier.asks, verifier.wanted
+    asks, wanted, texts = verifier.asks, verifier.wanted, _texts(verifier)
     if not asks.titles and not asks.parts:
         return iter(())
     sessions = wanted.condition, wanted.values
-    if index is not None and asks.parts:
-        return from_index(db, index, _texts(verifier), before=before, scanned=sessions)
+    # Without a text the index names everything: reading some sessions alone is less.
+    if index is not None and asks.parts and (texts or not asks.sessions.filters):
+        return from_index(db, index, texts, before=before, scanned=sessions)
     newest = NEWEST if before is None else before.created_at
     return scan(db, *sessions, parts=asks.parts, titles=asks.titles, newest=newest)
+
+
+def _why_stopped(index: Index | None, texts: Sequence[str], *, helped: bool) -> str:
+    """Return why a search that ends before its time has not searched everything."""
+    if helped:
+        return "it took too long"
+    if index is None:
+        return "there is no index yet"
+    return "the index is not complete" if texts else (
+        "no word of the query can be looked up in the index")
 
 
 def _asks_for_archived(query: Query) -> bool:
@@ -523,14 +535,26 @@ def with_index(
             index.close()
 
 
+class SessionsFound(NamedTuple):
+    """The sessions that have hits.
+
+    Attributes:
+        ids: All that were found so far.
+        why: Why not all was searched, once the search has ended; "" where all was.
+    """
+
+    ids: set[str]
+    why: str = ""
+
+
 def sessions_with_hits(
     db: Database, query: Query, index: Index | None = None, *, helpers: bool = True,
     seconds: float = SCAN_S,
-) -> Iterator[set[str] | None]:
-    """Yield the ids of the sessions that have hits, archived ones too, as they are found.
+) -> Iterator[SessionsFound | None]:
+    """Yield the sessions that have hits, archived ones too, as they are found.
 
     A fork that holds a hit as a copy has it too. Yields None where others may run, else all
-    that were found so far; the last set is the result.
+    that were found so far; the last is the result.
 
     Args:
         db: The store.
@@ -543,14 +567,20 @@ def sessions_with_hits(
     wanted = WantedSessions(db, asks.sessions, helpers=helpers, now=system_clock())
     verifier = Verifier(db, asks, wanted, copies=True)
     found: set[str] = set()
-    shown, working, started = 0, 0.0, time.monotonic()
+    shown, working, started, why = 0, 0.0, time.monotonic(), ""
     for batch in batches(_candidates(db, index, verifier, None), None):
-        for hits in verifier.found([each for each in batch if each.session_id not in found]):
+        left = [each for each in batch if each.session_id not in found]
+        for hits in chain(verifier.found(left), ([],)):
             found |= {hit.session.id for hit in hits}
             if time.monotonic() - started > SLICE_S:
                 working += time.monotonic() - started
-                yield set(found) if len(found) > shown else None
+                yield SessionsFound(set(found)) if len(found) > shown else None
                 shown, started = len(found), time.monotonic()
         if working > seconds:
+            texts = _texts(verifier)
+            helped = bool(texts) and index is not None and index.coverage().whole
+            why = _why_stopped(index, texts, helped=helped)
             break
-    yield found
+    if not why and any(each.gave_up for each in (*asks.terms, *asks.unwanted)):
+        why = GAVE_UP
+    yield SessionsFound(found, why)

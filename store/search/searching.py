@@ -15,7 +15,14 @@ from store.engine.transactions import for_user
 from store.language.query import Query
 from store.search.hits import Order, Update
 from store.search.index.reading import Index, IndexUnusable, open_index
-from store.search.running import PAGE, SCAN_S, Request, Run, sessions_with_hits
+from store.search.running import (
+    PAGE,
+    SCAN_S,
+    Request,
+    Run,
+    SessionsFound,
+    sessions_with_hits,
+)
 
 __all__ = ["PAGE", "Request", "Searcher"]
 
@@ -105,8 +112,8 @@ class Searcher:
 
     async def sessions(
         self, query: Query, *, helpers: bool = True
-    ) -> AsyncGenerator[set[str], None]:
-        """Yield the ids of the sessions that have hits, all that are known so far.
+    ) -> AsyncGenerator[SessionsFound, None]:
+        """Yield the sessions that have hits, all that are known so far.
 
         Args:
             query: What is searched for.

@@ -41,7 +41,7 @@ _BLOCKS = frozenset({
 """Types of content blocks, which are no text of the session."""
 _PATHS = ("path", *PATHS, "moved_to", "movePath", "move_path")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{1000}")
+_ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{1000,}\s*")
 
 
 class Section(NamedTuple):
@@ -206,4 +206,4 @@ def _strings(value: Any) -> Iterator[str]:
 
 def _readable(value: str) -> bool:
     return bool(value) and not value.startswith("data:") and not (
-        len(value) >= 1000 and _ENCODED.match(value))
+        len(value) >= 1000 and _ENCODED.fullmatch(value))

@@ -131,7 +131,6 @@ class WantedSessions:
         if left_out is not None:
             self.condition = f"({self.condition}) AND {left_out}"
         self._test = session_test(db, query, now)
-        self.all_wanted = not query.filters and left_out is None
 
     def rows(self, ids: Sequence[str]) -> list[tuple[Any, ...]]:
         """Return rowid, facts, and whether the condition holds, of some sessions."""

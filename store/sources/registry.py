@@ -13,10 +13,12 @@ from store.sources.base.protocol import Program, Source
 from store.sources.claude_code import ClaudeCodeSource
 from store.sources.codex import CodexSource
 from store.sources.copilot import CopilotSource
+from store.sources.crush import CrushSource
 from store.sources.gemini import GeminiSource
 from store.sources.hub import HubSource
 from store.sources.lionagi import LionagiSource
-from store.sources.opencode import OpencodeSource
+from store.sources.llm import LlmSource
+from store.sources.opencode import KiloSource, OpencodeSource
 from store.sources.pi import PiSource
 from store.sources.viben import VibenSource
 from store.sources.y_agent import YAgentSource
@@ -28,6 +30,9 @@ def all_sources() -> tuple[Source, ...]:
         ClaudeCodeSource(),
         CodexSource(),
         OpencodeSource(),
+        KiloSource(),
+        CrushSource(),
+        LlmSource(),
         GeminiSource(),
         PiSource(),
         CopilotSource(),

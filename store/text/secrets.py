@@ -13,6 +13,8 @@ headers, URLs and connection strings, where its value is not a variable, a call 
 from __future__ import annotations
 
 import re
+from base64 import b64decode
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,13 +36,17 @@ class Secret(NamedTuple):
 
 
 _LONGEST_BEFORE = 60
+_LONGEST_REFUSED = 400
+"""Characters of what is no secret in which no other one of the same kind is looked for."""
+
 
 def _group(match: re.Match[str]) -> str | int:
     return "secret" if "secret" in match.re.groupindex else 0
 
 
 _PLACEHOLDER = re.compile(
-    r"[*x•.#_-]+|X+|<.*|\$.*|%.*%?|\{.*|\[.*|(?:your|my|an?|the|some|insert|replace|enter)[-_ ].*"
+    r"[*x•.#_-]+|X+|<.*|\$.*|%.*%?|\{.*|\[.*|#/.*"
+    r"|(?:your|my|an?|the|some|insert|replace|enter)[-_ ].*"
     r"|(?:changeme|example|placeholder|redacted|secret|password|passwd|pass|token|string|none|null"
     r"|nil|true|false|undefined|required|optional|str|bytes|test|dummy|fake|todo|hidden|masked"
     r"|changeit|default|value|key)\d{0,2}",
@@ -97,9 +103,14 @@ class Rule:
             if at < done or not (self.after_letters or _is_apart(text, start)):
                 continue
             match = self.pattern.match(text, start)
-            if match is not None and self.accepts(match):
-                begin, done = match.span(_group(match))
+            if match is None:
+                continue
+            begin, end = match.span(_group(match))
+            if self.accepts(match):
+                done = end
                 yield Secret(self.kind, begin, done)
+            elif end - begin > _LONGEST_REFUSED:
+                done = end
 
     def _start(self, text: str, at: int, done: int) -> int:
         """Return where a match has to begin whose word is at an offset."""
@@ -139,7 +150,8 @@ def _token(kind: str, tail: str, *words: str) -> Rule:
 
 _NAMED = (
     r"(?:pass(?:word|wd|phrase)|(?<![a-z])pass|pwd|secret(?:[-_.]?(?:access)?[-_.]?key)?"
-    r"|api[-_.]?(?:key|token)|(?:access|account|private|encryption|signing|master|service)[-_.]?key"
+    r"|(?:api|auth|openai|subscription)[-_.]?key|client[-_.]?key[-_.]?data"
+    r"|(?:access|account|private|encryption|signing|master|service)[-_.]?key"
     r"|client[-_.]?secret|credentials?|token)"
 )
 _ASSIGNED = re.compile(
@@ -147,7 +159,7 @@ _ASSIGNED = re.compile(
     # value in quotes (escaped ones, too, as within JSON) or a bare one.
     rf"[\w.-]{{0,60}}?{_NAMED}[\"'\\]{{0,2}}\s{{0,3}}(?::=|=>|:|==?)\s{{0,3}}"
     r"(?P<quote>\\?[\"'`])?"
-    r"(?P<secret>(?(quote)[^\"'`\\\n]{4,400}|[^\s\"'`,;(){}<>\[\]\\&]{6,400}))(?(quote)(?P=quote))",
+    r"(?P<secret>(?(quote)[^\"'`\\\n]{4,4000}|[^\s\"'`,;(){}<>\[\]\\&]{6,4000}))(?(quote)(?P=quote))",
     re.IGNORECASE,
 )
 
@@ -155,21 +167,31 @@ _ASSIGNED = re.compile(
 def _is_assigned_secret(match: re.Match[str]) -> bool:
     """Return whether the value of an assignment looks like a secret, not like code or prose."""
     quoted, value = match["quote"] is not None, match["secret"]
-    name = match[0][: match.start("secret") - match.start()].lower()
-    return not _is_placeholder(value) and _may_be_secret(value, name, quoted=quoted)
+    name = match[0][: match.start("secret") - match.start()]
+    if _is_placeholder(value):
+        return False
+    if name.rstrip("\"'`\\").endswith("=") and name.isupper() and "PASS" in name and (
+        len(value) >= 6 and value.isidentifier() and not value.isupper()
+    ):
+        return True  # A variable of the environment.
+    ends_line = match.string[match.end() : match.end() + 1] in ("", "\n", "\r")
+    return _may_be_secret(value, name.lower(), quoted=quoted, ends_line=ends_line)
 
 
-def _may_be_secret(value: str, name: str, *, quoted: bool) -> bool:
+def _may_be_secret(value: str, name: str, *, quoted: bool, ends_line: bool) -> bool:
     """Return whether an assigned value looks like a secret rather than code or prose.
 
     Args:
         value: The value.
         name: What it is assigned to, in lower case, with the sign of assignment.
         quoted: Whether it is in quotes.
+        ends_line: Whether nothing follows it in its line.
     """
     is_password = "pass" in name or "pwd" in name
     if " " in value or "\t" in value:
         return False
+    if "pwd" in name and _PATH.match(value):
+        return False  # The present folder.
     digits = any(character.isdigit() for character in value)
     letters = any(character.isalpha() for character in value)
     signs = bool(re.search(r"[^A-Za-z0-9_.:/-]", value))
@@ -178,8 +200,9 @@ def _may_be_secret(value: str, name: str, *, quoted: bool) -> bool:
             return digits or signs or not value.isidentifier() or len(value) >= 8
         return len(value) >= 12 and letters and digits
     if re.fullmatch(r"[A-Za-z_]\w*(?:[.:]{1,2}\w+)*", value) and not _is_random(value):
-        # A variable or an attribute; a password, where it is written as in a shell.
-        return is_password and digits and "." not in value and not name[-1].isspace()
+        # A variable or an attribute; a password, where it is written as in a shell or in YAML.
+        return is_password and digits and "." not in value and (
+            not name[-1].isspace() or (ends_line and not _TEST_PASSED.match(name)))
     if is_password:
         return (digits and letters) or signs
     return len(value) >= 16 and letters and digits
@@ -187,7 +210,20 @@ def _may_be_secret(value: str, name: str, *, quoted: bool) -> bool:
 
 def _is_random(value: str) -> bool:
     """Return whether digits stand between letters too often for the name of a variable."""
-    return len(value) >= 16 and not set(value) & set("_.:") and len(re.findall(r"\d+", value)) >= 2
+    return any(
+        len(piece) >= 16 and "_" not in piece and len(re.findall(r"\d+", piece)) >= 2
+        for piece in re.split("[.:]", value)
+    )
+
+
+_TEST_PASSED = re.compile(r"pass\W")
+_PATH = re.compile(r"[/~]|[A-Za-z]:[\\/]")
+
+
+def _is_login(match: re.Match[str]) -> bool:
+    """Return whether a value is a name and a password in base64, with a colon between them."""
+    value = match["secret"].rstrip("=")
+    return b":" in b64decode(value[: len(value) // 4 * 4])
 
 
 _DIGITS = frozenset("0123456789")
@@ -208,7 +244,7 @@ RULES: tuple[Rule, ...] = (
         r"[rs]k_(?:live|test)_[A-Za-z0-9]{10,250}(?![A-Za-z0-9])"), before=frozenset("rs")),
     _token("webhook secret", r"[A-Za-z0-9+/=]{24,100}", "whsec_"),
     # Anthropic, OpenAI, OpenRouter, DeepSeek and those that took the form over.
-    _token("API key", r"(?=[\w-]*\d)(?=[\w-]*[A-Za-z0-9]{12})[\w-]{20,300}", "sk-"),
+    _token("API key", r"(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Za-z0-9]{12})[\w-]{20,300}", "sk-"),
     _token("Google API key", r"[\w-]{35}", "AIza"),
     _token("Google OAuth token", r"[\w.-]{20,500}", "ya29."),
     _token("Google client secret", r"[\w-]{28}", "GOCSPX-"),
@@ -218,6 +254,12 @@ RULES: tuple[Rule, ...] = (
     _token("Perplexity key", r"[A-Za-z0-9]{40,60}", "pplx-"),
     _token("Replicate token", r"[A-Za-z0-9]{36,40}", "r8_"),
     _token("Cerebras key", r"[a-z0-9]{40,60}", "csk-"),
+    _token("NVIDIA key", r"[\w-]{60,80}", "nvapi-"),
+    _token("Tavily key", r"[A-Za-z0-9-]{28,60}", "tvly-"),
+    _token("Atlassian token", r"[\w=-]{60,300}", "ATATT3"),
+    _token("Artifactory key", r"[A-Za-z0-9]{60,90}", "AKCp"),
+    _token("Pulumi token", r"[a-f0-9]{40}", "pul-"),
+    _token("CircleCI token", r"[A-Za-z0-9]{22}_[a-f0-9]{40}", "CCIPAT_", "CCIPRJ_"),
     _token("npm token", r"[A-Za-z0-9]{36}", "npm_"),
     _token("PyPI token", r"[\w-]{50,300}", "pypi-AgE"),
     _token("Docker token", r"[\w-]{27,40}", "dckr_pat_", "dckr_oat_"),
@@ -226,7 +268,7 @@ RULES: tuple[Rule, ...] = (
     _token("Mailgun key", r"[0-9a-f]{32}", "key-"),
     _token("Twilio key", r"[0-9a-f]{32}", "SK", "AC"),
     Rule("Telegram token", (":AA",), re.compile(r"(?<!\d)\d{8,10}:AA[\w-]{32,36}(?![\w-])"),
-         before=_DIGITS),
+         before=_DIGITS, after_letters=True),  # Behind ``bot`` in a URL.
     Rule("DigitalOcean token", ("_v1_",), re.compile(
         r"do[opr]_v1_[a-f0-9]{64}(?![A-Za-z0-9])"), before=frozenset("dopr")),
     _token("Heroku key", r"[\w-]{36,80}", "HRKU-"),
@@ -256,7 +298,7 @@ RULES: tuple[Rule, ...] = (
         r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
         r"(?P<secret>(?:(?!-----)[A-Za-z0-9+/=:,.\s\\()-]){16,20000})"), after_letters=True),
     Rule("private key", ("PuTTY-User-Key-File-",), re.compile(
-        r"PuTTY-User-Key-File-\d[\s\S]{0,4000}?Private-Lines: \d+\s+"
+        r"PuTTY-User-Key-File-\d(?:(?!PuTTY)[\s\S]){0,4000}?Private-Lines: \d+\s+"
         r"(?P<secret>[A-Za-z0-9+/=\s]{64,8000})")),
     Rule("Azure storage key", ("accountkey=", "sharedaccesskey="), re.compile(
         r"(?:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/]{40,90}={0,2})", re.IGNORECASE),
@@ -271,15 +313,29 @@ RULES: tuple[Rule, ...] = (
          re.compile(
              r"(?:Bearer\s+|Basic\s+|Authorization[\"']?\s*[:=]\s*[\"']?(?:(?:Bearer|Basic|Token|Digest"
              r"|ApiKey)\s+)?|x-api-key[\"']?\s*[:=]\s*[\"']?)"
-             r"(?P<secret>(?=[^\s\"']*[\d+/=])[\w.~+/=-]{16,4000})", re.IGNORECASE), folded=True),
+             r"(?P<secret>(?=[^\s\"']*[\d+=])[\w.~+/=-]{16,4000})", re.IGNORECASE), folded=True),
     Rule("password of a command", ("--password", "--passwd", "--token", "--api-key", "--secret"),
          re.compile(
              r"--(?:[a-z]+-)?(?:password|passwd|token|api-key|secret)(?:=|\s+)[\"']?"
-             r"(?P<secret>[^\s\"'<>$({\[-][^\s\"'<>]{5,300})", re.IGNORECASE), folded=True,
+             r"(?P<secret>(?!id=)[^\s\"'<>$({\[-][^\s\"'<>]{5,300})", re.IGNORECASE), folded=True,
          after_letters=True),
     Rule("password of a command", ("curl ", "sshpass "), re.compile(
-        r"(?:curl\s[^\n]{0,400}?\s(?:-u|--user)[\s=]+[\"']?[^\s:\"']{1,100}:|sshpass\s+-p\s*[\"']?)"
-        r"(?P<secret>[^\s\"'$]{3,200})")),
+        r"(?:curl(?=\s)(?:[^\n]|\\\n){0,400}?\s(?:-u\s*|--user[\s=]+)[\"']?[^\s:\"']{1,100}:"
+        r"|sshpass\s+-p\s*[\"']?)(?P<secret>[^\s\"'$]{3,200})")),
+    Rule("password of a command", ("mysql", "mariadb", "redis-cli ", "docker login "), re.compile(
+        r"(?:(?:mysql|mariadb)(?:-?(?:dump|admin))?(?=\s)[^\n|;]{0,200}?\s-p[\"']?"
+        r"|redis-cli(?=\s)[^\n|;]{0,200}?\s-a\s+[\"']?"
+        r"|docker login(?=\s)[^\n|;]{0,200}?\s-p\s+[\"']?)"
+        r"(?P<secret>[^\s\"'$<{(\[-][^\s\"'<>]{3,200})")),
+    Rule("password of a login", ("machine ",), re.compile(
+        r"machine\s+\S{1,200}\s+login\s+\S{1,200}\s+password\s+(?P<secret>\S{4,300})")),
+    Rule("password of a login", ('auth"', 'auth\\"', "_auth"), re.compile(
+        r"(?:auth\\?\"\s*:\s*\\?\"|_auth\s*=\s*\"?)(?P<secret>[A-Za-z0-9+/]{12,2000}={0,2})"
+        r"(?![\w=-])"), after_letters=True, accepts=_is_login),
+    Rule("cookie", ("cookie:", 'cookie"', "cookie'"), re.compile(
+        r"Cookie[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?P<secret>[\w.-]{1,80}="
+        r"(?=[^\n\"'<>${]{0,300}\d)[^\n\"'<>${]{16,4000})",
+        re.IGNORECASE), folded=True, after_letters=True),
     Rule("password or key", ("pass", "pwd", "secret", "token", "key", "credential"), _ASSIGNED,
          folded=True, before=_LETTERS | _DIGITS | frozenset("_.-"), after_letters=True,
          accepts=_is_assigned_secret),
@@ -311,11 +367,9 @@ class Masks:
         lowered = _lowered(text)
         found: list[Secret] = []
         for rule in self._rules:
-            found += [
-                one for one in rule.secrets(text, lowered)
-                if all(one.end <= other.start or one.start >= other.end for other in found)
-            ]
-        return sorted(found, key=lambda one: one.start)
+            if more := [one for one in rule.secrets(text, lowered) if _is_free(found, one)]:
+                found = sorted([*found, *more], key=_start_of)
+        return found
 
     def mask(self, text: str) -> str:
         """Return a text with its secrets replaced by what they are, and count them."""
@@ -350,6 +404,16 @@ class Masks:
             return value
         self.counts[found[0].kind] += 1
         return f"[masked {found[0].kind}]"
+
+
+def _start_of(secret: Secret) -> int:
+    return secret.start
+
+
+def _is_free(found: list[Secret], secret: Secret) -> bool:
+    """Return whether a secret overlaps none of those that were found, which are in order."""
+    before = bisect_left(found, secret.end, key=_start_of) - 1
+    return before < 0 or found[before].end <= secret.start
 
 
 def _lowered(text: str) -> str:

@@ -110,6 +110,19 @@ def test_an_unknown_field_is_reported_and_searched_as_text(run: Run, demo: Path)
     assert "agent, source, model" in result.err
 
 
+@pytest.mark.parametrize("asked", [("retry", "-docker"), ("-docker", "retry")])
+def test_a_query_may_begin_with_what_it_leaves_out(
+    run: Run, demo: Path, asked: tuple[str, ...]
+) -> None:
+    document = run("search", "--json", *asked).json
+    assert document == run("search", "--json", " ".join(asked)).json
+    assert document["query"] == " ".join(asked) and document["hits"]
+    listed = run("sessions", "--query", "-agent:claude", "--json")
+    assert listed.code == 0 and listed.out == run("sessions", "--query=-agent:claude", "--json").out
+    assert run("search", "retry", "--limit", "-1").code == 2
+    assert "Did you mean --json?" in run("search", "retry", "--jsn").err
+
+
 def test_a_cursor_of_another_order_is_wrong_usage(run: Run, demo: Path) -> None:
     assert run("search", "retry", "--cursor", "nonsense").code == 2
     assert run("search", "retry", "--cursor", "1:2:m", "--order", "best").code == 2

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from store.search.index.checking import check
 from tests.cli.conftest import Run
+from tui.cli import sync
 
 
 def test_the_usual_places_into_the_library(run: Run, claude_home: Path) -> None:
@@ -22,6 +24,21 @@ def test_the_usual_places_into_the_library(run: Run, claude_home: Path) -> None:
     assert summary["message_count"] == 2 and summary["workspace_root"] == "/home/mira/code"
     again = run("sync", "--json").json
     assert (again["new"], again["updated"], again["read"]) == (0, 0, 0)
+
+
+def test_a_sync_leaves_an_index_that_takes_long_to_the_next(
+    run: Run, claude_home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = tmp_path / "library.db"
+    monkeypatch.setattr(sync, "INDEXING_S", 0.0)
+    result = run("sync", "--store", store)
+    assert result.code == 0 and result.out.startswith("1 new")
+    assert "0 of 0 messages are in the search index" in result.err
+    assert len(run("sessions", "--json", "--store", store).json) == 1
+    monkeypatch.setattr(sync, "INDEXING_S", 60.0)
+    again = run("sync", "--store", store, "--json")
+    assert again.json["new"] == 0 and "search index" not in again.err
+    assert check(store) == []
 
 
 def test_a_folder_and_a_kind_by_name(run: Run, claude_home: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
@@ -182,6 +183,21 @@ async def test_no_secret_and_no_control_character_goes_out(store: Path) -> None:
             await ask(client, "search", query="key in:title"), await ask(client, "sessions")])
         assert PASSWORD not in said and KEY[:12] not in said
         assert "[masked GitHub token]" in said
+
+
+async def test_an_error_gives_no_secret_away(store: Path) -> None:
+    async with talking(store) as client:
+        said = await refusal(client, "show", session="ses_")
+        assert "matches several" in said
+        assert KEY[:12] not in said and "[masked GitHub token]" in said
+
+
+async def test_searches_at_the_same_time_are_all_answered(store: Path) -> None:
+    async with talking(store) as client:
+        pages = await asyncio.gather(*(
+            ask(client, "search", query=f"needle {number}", limit=50) for number in range(6)))
+        for number, page in enumerate(pages):
+            assert any(f"needle {number}" in hit["excerpt"] for hit in page["hits"])
 
 
 async def test_a_secret_cannot_be_guessed_by_searching_for_its_start(store: Path) -> None:

@@ -137,6 +137,36 @@ def fork_opencode(connection: sqlite3.Connection) -> None:
                 again(connection, table, "id", old, **new)
 
 
+def grow_crush(connection: sqlite3.Connection, name: str) -> None:
+    parts = json.dumps([{"type": "text", "data": {"text": "one more"}}])
+    again(connection, "messages", "session_id", name, id=f"z{name}", role="user", parts=parts,
+          created_at=1795700000, updated_at=1795700000)  # fmt: skip
+
+
+def grow_llm(connection: sqlite3.Connection, name: str) -> None:
+    (tip,) = connection.execute(
+        "SELECT tip_message_hash FROM threads WHERE id = ?", (name,)
+    ).fetchone()
+    made = f"z{name}"
+    connection.execute("INSERT INTO messages VALUES (?, ?, 'user', NULL)", (made, tip))
+    connection.execute("INSERT INTO parts(message_hash, position, type, text)"
+                       " VALUES (?, 0, 'text', 'one more')", (made,))  # fmt: skip
+    connection.execute("UPDATE threads SET tip_message_hash = ? WHERE id = ?", (made, name))
+
+
+def clear_llm(connection: sqlite3.Connection, name: str) -> None:
+    connection.execute("UPDATE threads SET tip_message_hash = NULL WHERE id = ?", (name,))
+    connection.execute("DELETE FROM turns WHERE thread_id = ?", (name,))
+
+
+def stop_clock_of_crush(connection: sqlite3.Connection) -> None:
+    """Drop the triggers that note the second of every change."""
+    for (name,) in connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'update_%_updated_at'"
+    ).fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+
+
 def grow_hub(connection: sqlite3.Connection, name: str) -> None:
     at = "2026-11-20T10:00:00.000Z"
     times = {"created_at": at, "updated_at": at}
@@ -189,6 +219,13 @@ ROWS = (
     Rows("opencode", "opencode", "opencode.db", "opencode.db", ("session", "id"),
          (("message", "session_id"), ("part", "session_id"), ("event", "aggregate_id"),
           ("event_sequence", "aggregate_id")), grow_opencode, fork_opencode),
+    Rows("kilo", "kilo", "kilo.db", "kilo.db", ("session", "id"),
+         (("message", "session_id"), ("part", "session_id"), ("event", "aggregate_id"),
+          ("event_sequence", "aggregate_id")), grow_opencode, fork_opencode),
+    Rows("crush", "crush/home/mira/code/api/.crush", "crush.db", "crush.db", ("sessions", "id"),
+         (("messages", "session_id"), ("files", "session_id")), grow_crush, stop_clock_of_crush),
+    Rows("llm", "llm", "logs.db", "logs.db", ("threads", "id"),
+         (("turns", "thread_id"),), grow_llm, clear=clear_llm),
     Rows("hub", "hub", "hub.db", "hub.db", ("sessions", "id"),
          (("parts", "session_id"), ("messages", "session_id")), grow_hub),
     Rows("y-agent", "y-agent/data", "", "y-agent.db", ("session_metadata", "id"),
@@ -358,7 +395,8 @@ def test_what_other_rows_held_comes_from_the_library(rows_of: Source, databases:
     assert wrong == {}
 
 
-TITLES = {"opencode": ("title",), "hub": ("title",), "y-agent": ("title", "manual_title"),
+TITLES = {"opencode": ("title",), "kilo": ("title",), "crush": ("title",), "llm": ("name",),
+          "hub": ("title",), "y-agent": ("title", "manual_title"),
           "lionagi": ("name", "user_label"), "codex": ("name", "title")}  # fmt: skip
 
 

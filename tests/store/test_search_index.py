@@ -19,12 +19,14 @@ import pytest
 import zstandard
 
 from store.engine.database import Database, in_transaction
+from store.search.index import __main__ as keeping
 from store.search.index import sidecar
 from store.search.index.building import Indexer
 from store.search.index.checking import check
 from store.search.index.forgetting import forget as forget_in_index
-from store.search.index.reading import Candidate, Index, open_index
+from store.search.index.reading import Candidate, Index, IndexUnusable, open_index
 from store.sync.forget import forget
+from store.system.stopping import Stop
 from store.verbs.fork import fork
 from store.verbs.marks import rename
 from store.verbs.rewind import rewind
@@ -347,6 +349,29 @@ def test_what_is_forgotten_is_out_of_the_index_in_the_same_call(tmp_path: Path) 
     assert leaks(tmp_path, kept) == [sidecar.index_path(talk.db.path).name]
 
 
+def test_what_was_edited_away_is_in_no_byte_of_the_index(talk: Talk) -> None:
+    session = talk.session("")
+    edited = talk.message(session, text="the password is zqxjkvw")
+    add_many(talk, session, *(f"message {number}" for number in range(40)))
+    indexer = Indexer(talk.db.path)
+    bring_up(indexer)
+    path = sidecar.index_path(talk.db.path)
+
+    def left() -> list[str]:
+        files = [each for each in path.parent.iterdir() if each.name.startswith(path.name)]
+        return [each.name for each in files for term in (b"zqx", b"qxj", b"jkv")
+                if term in each.read_bytes()]  # fmt: skip
+
+    assert left()
+    grow(talk.db, edited, "the password is secret")
+    note(talk.db, session, edited)
+    bring_up(indexer)
+    assert not left()
+    assert found(index_of(talk.db.path), "password is secret") == [edited]
+    indexer.close()
+    assert check(talk.db.path) == []
+
+
 def test_what_is_forgotten_while_it_is_indexed_is_not_added_again(tmp_path: Path) -> None:
     talk = Talk(make_store(tmp_path / "store.db", "own"))
     sessions = [talk.session(f"Session {number}") for number in range(3)]
@@ -597,6 +622,44 @@ def test_a_damaged_index_is_made_again_by_the_process(talk: Talk) -> None:
     until(lambda: is_equal(talk.db.path))
     process.kill()
     process.wait(HELD_S)
+
+
+@pytest.mark.parametrize("damage", ["empty", "version", "table"])
+def test_damage_that_an_open_indexer_does_not_meet_is_mended(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch, damage: str
+) -> None:
+    monkeypatch.setattr(keeping, "CHECKED_EVERY_S", 0.0)
+    talk.message(talk.session(""), text="word")
+    path, stop = sidecar.index_path(talk.db.path), Stop()
+    keeper = keeping._Keeper(talk.db.path, stop, keeping._Teller(as_json=True), once=False)
+    until(lambda: keeper._work() is not None and is_equal(talk.db.path))
+    if damage == "empty":
+        os.truncate(path, 0)
+    else:
+        other = sqlite3.connect(path)
+        other.execute("DROP TABLE posting" if damage == "table" else
+                      "UPDATE about SET value = '0' WHERE name = 'format'")
+        other.commit()
+        other.close()
+    until(lambda: keeper._work() is not None and is_equal(talk.db.path))
+    keeper._drop()
+
+
+def test_a_search_has_a_damaged_index_made_again(talk: Talk) -> None:
+    add_many(talk, talk.session(""), *(f"word {number * 7919}" for number in range(300)))
+    index = build(talk.db.path)
+    path = sidecar.index_path(talk.db.path)
+    with path.open("r+b") as file:
+        for place in range(8192, path.stat().st_size, 4096):
+            file.seek(place)
+            file.write(os.urandom(4096))
+    with pytest.raises(IndexUnusable):
+        list(index.candidates(["word"]))
+    assert not path.exists()
+    index.close()
+    assert check(talk.db.path) != []
+    build(talk.db.path).close()
+    assert check(talk.db.path) == []
 
 
 def test_an_indexer_goes_on_once_a_full_disk_has_room(talk: Talk) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import string
+from base64 import b64encode
 
 import pytest
 from hypothesis import given
@@ -75,10 +76,15 @@ TOKENS = {
     "Grafana": "glsa_" + letters(32) + "_" + letters(8, HEX),
     "Supabase": "sbp_" + letters(40, HEX),
     "age": "AGE-SECRET-KEY-1" + letters(58, "023456789ACDEFGHJKLMNPQRSTUVWXYZ"),
+    "NVIDIA": "nvapi-" + letters(64),
+    "Atlassian": "ATATT3x" + letters(180) + "=" + letters(8, HEX),
+    "Artifactory": "AKCp" + letters(69),
     "JWT": "eyJ" + letters(33) + ".eyJ" + letters(80) + "." + letters(43),
 }
 PASSWORD, LONG = letters(12), letters(40)
 BASE64 = letters(84) + "=="
+LOGIN = b64encode(f"me:{PASSWORD}".encode()).decode()
+SESSION = letters(900)
 BLOCK, BODY = key_block("RSA ")
 OPENSSH, OPENSSH_BODY = key_block("OPENSSH ")
 
@@ -103,6 +109,24 @@ IN_CONTEXT = {
     "basic": (f'-H "Authorization: Basic {BASE64}"', BASE64),
     "header": (f"x-api-key: {LONG}", LONG),
     "curl": (f"curl -s -u admin:{PASSWORD} https://example.org", PASSWORD),
+    "curl at once": (f"curl -u admin:{PASSWORD} https://example.org", PASSWORD),
+    "curl long": (f"curl -s \\\n  --user 'me:{PASSWORD}' https://example.org", PASSWORD),
+    "mysql": (f"mysql -u root -p{PASSWORD} prod", PASSWORD),
+    "redis-cli": (f"redis-cli -h cache -a {PASSWORD} ping", PASSWORD),
+    "docker login": (f"docker login -u me -p {PASSWORD} registry.example.org", PASSWORD),
+    "netrc": (f"machine api.example.org login me password {PASSWORD}\n", PASSWORD),
+    "docker auth": (f'{{"auth": "{LOGIN}"}}', LOGIN),
+    "npm auth": (f"_auth={LOGIN}\n", LOGIN),
+    "cookie": (f"Cookie: theme=dark; sessionid={LONG}\n", f"theme=dark; sessionid={LONG}"),
+    "Telegram URL": (
+        f"https://api.telegram.org/bot{TOKENS['Telegram']}/getMe", TOKENS["Telegram"]),
+    "YAML plain": (f"password: {'hunter' + '22x'}\n", "hunter" + "22x"),
+    "environment, letters": ("DB_PASSWORD=" + "let" + "mein\n", "let" + "mein"),
+    "Discord": (f"BOT_TOKEN=MT{LONG[:22]}.G{LONG[22:27]}.{LONG[2:]}",
+                f"MT{LONG[:22]}.G{LONG[22:27]}.{LONG[2:]}"),
+    "session token": (json.dumps({"SessionToken": SESSION}), SESSION),
+    "session token bare": (f"aws_session_token={SESSION}\n", SESSION),
+    "Azure": (f"AZURE_OPENAI_KEY={LONG[:32]}\n", LONG[:32]),
     "option": (f"mysql --password={PASSWORD} prod", PASSWORD),
     "option apart": (f"tool login --token {LONG}", LONG),
     "connection string": (f"Server=db;Database=x;User Id=sa;Password={PASSWORD};", PASSWORD),
@@ -170,6 +194,18 @@ NO_SECRETS = [
     "hf_hub_download, npm_config_registry, gsk_",
     "dapi is nothing; dp.pt is a file",
     "1234567890:30 AA batteries",
+    "PWD=/home/me/src/app-2\nOLDPWD=/home/me/src/app-1",
+    "pwd: /home/me/code/api2",
+    '{"pwd": "/home/me/code/project-7"}',
+    "PASS: test_login_2\nPASS: test_login_3",
+    '{"password": "#/components/schemas/Password1"}',
+    "docker build --secret id=npmrc,src=.npmrc .",
+    "Bearer tokens/credentials are described there",
+    "Basic authentication-scheme/realm handling",
+    '{"auth": "aGVsbG8gd29ybGQgYW5kIG1vcmU="}',
+    "Cookie: a small file; see cookie: httpOnly=true",
+    "mysql -u root -p prod < dump.sql; mysqld --port=3306",
+    "password: user1Password, next",
 ]
 
 
@@ -219,6 +255,14 @@ def test_addresses_are_masked_only_when_asked() -> None:
     assert Masks().mask(text) == text
     masked = Masks((*RULES, EMAIL)).mask(text)
     assert masked == "mail [masked e-mail address], not a@b or git@github"
+
+
+@pytest.mark.parametrize("text", [
+    "sk-" * 60_000, "token=" * 60_000, "cookie: a=1;" * 10_000, "cookie: " + "a=1;" * 60_000,
+    f"db://b:{PASSWORD}@c password={PASSWORD}\n" * 15_000,
+], ids=["sk", "token", "cookie", "cookies", "many"])  # fmt: skip
+def test_a_text_of_what_secrets_begin_with_is_read_once(text: str) -> None:
+    assert PASSWORD not in Masks().mask(text)  # Quadratic time would take minutes.
 
 
 def test_counts_are_by_kind() -> None:

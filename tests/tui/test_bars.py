@@ -97,10 +97,9 @@ async def test_a_headline_goes_away(way: str, tmp_path: Path) -> None:
         assert app.main.query_one("#panes").region.y == 1
 
 
-async def test_what_is_on_its_way_is_named_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = browser(put(tmp_path / "s.db", some(3)))
+@pytest.fixture
+def let_go(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Holds back the transcript and the inspector of a start until it is set."""
     let_go, real = asyncio.Event(), MainScreen.load_panes
 
     async def slow(self: MainScreen) -> None:
@@ -108,6 +107,28 @@ async def test_what_is_on_its_way_is_named_at_once(
         await real(self)
 
     monkeypatch.setattr(MainScreen, "load_panes", slow)
+    return let_go
+
+
+async def test_panes_that_come_late_leave_the_focus_in_the_filter(
+    tmp_path: Path, let_go: asyncio.Event
+) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    async with app.run_test(size=(160, 40)) as pilot:
+        await pilot.press("slash", "s", "e")
+        let_go.set()
+        await settled(app, pilot)
+        assert app.main.transcript is not None
+        await pilot.press("s", "s")
+        await settled(app, pilot)
+        assert app.main.sessions.filter_has_focus
+        assert app.main.sessions.filter_text == "sess"
+
+
+async def test_what_is_on_its_way_is_named_at_once(
+    tmp_path: Path, let_go: asyncio.Event
+) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
     async with app.run_test(size=(160, 40)) as pilot:
         await pilot.pause()
         slot = app.main.panes.widgets["transcript"]

@@ -11,6 +11,7 @@ from tests.store.test_touches import call, edit
 from tests.tui.inspected import START, Talk, bash, text
 from tests.tui.test_details import details_of
 from tests.tui.workers import workers_done
+from tui.keys.registry import BY_ID
 
 
 @pytest.fixture
@@ -29,6 +30,7 @@ def talk(tmp_path: Path) -> Talk:
     return talk
 
 
+LIST_COMMANDS = [BY_ID[f"details.{name}"] for name in ("filter", "sort", "edits")]
 TO_FILES, TO_COMMANDS = ["["] * 2, ["["]
 
 
@@ -113,6 +115,24 @@ async def test_escape_leads_from_the_diff_to_the_list_and_out(talk: Talk) -> Non
         assert app.screen is not screen
 
 
+@pytest.mark.parametrize("inside", [["D"], ["/", *"py", "enter"]])
+async def test_q_closes_from_a_diff_and_a_filter_and_escape_steps_back(
+    talk: Talk, inside: list[str]
+) -> None:
+    for key in ("q", "d", "escape"):
+        async with details_of(talk) as (app, screen, pilot):
+            await pilot.press(*TO_FILES)
+            await workers_done(app)
+            await pilot.press("j", "j", *inside)
+            await workers_done(app)
+            assert screen.lists.diff is not None or screen.lists.filter_of(screen.tab)
+            await pilot.press(key)
+            await workers_done(app)
+            assert (app.screen is screen) is (key == "escape")
+            assert screen.lists.diff is None or key != "escape"
+            assert not screen.lists.filter_of(screen.tab) or key != "escape"
+
+
 async def test_a_filter_and_a_sort(talk: Talk) -> None:
     async with details_of(talk) as (app, screen, pilot):
         await pilot.press(*TO_FILES)
@@ -178,11 +198,14 @@ async def test_hostile_paths_and_long_commands(tmp_path: Path) -> None:
 async def test_a_session_without_calls_says_so(tmp_path: Path) -> None:
     talk = Talk(open_database(tmp_path / "store.db", create=True))
     talk.message("user", text("Hello"))
-    async with details_of(talk) as (app, _, pilot):
+    async with details_of(talk, (80, 24)) as (app, screen, pilot):
         await pilot.press(*TO_FILES)
         await workers_done(app)
         await pilot.pause()
         assert any("No call of this session names a file." in line for line in app.lines)
+        assert any(line.endswith("known.") for line in app.lines)
+        assert [command.available(screen) for command in LIST_COMMANDS] == [
+            "No files were found", "No files were found", "No file is selected"]
         await pilot.press("]")
         await pilot.pause()
         assert any("This session ran no commands." in line for line in app.lines)

@@ -16,6 +16,9 @@ from store.engine.database import open_database
 from store.queries import transcript as queries
 from tests.tui.seeded import SESSION, Said, long_talk, make_store, text, tool
 from tests.tui.test_transcript_pane import lines, press, running, settled
+from tests.tui.verbs_app import running as whole_app
+from tui.keys.footer import BottomLine
+from tui.keys.names import key_name
 from tui.transcript import search as search_text
 from tui.transcript.pane import TranscriptPane
 from tui.transcript.search import Search, compiled, find
@@ -251,3 +254,24 @@ def _check_known(search: Search, whole: Search, skeleton: Skeleton, dice: Random
     start = skeleton.first[search.begin]
     first = search.first_from(skeleton, start)
     assert first is None or first == whole.next_part(start - 1, 1)
+
+
+@pytest.mark.parametrize("key", ["slash", "colon"])
+async def test_the_keys_of_the_transcript_are_not_shown_while_a_line_is_typed(
+    key: str, tmp_path: Path
+) -> None:
+    path = make_store(tmp_path / "s.db", long_talk(2))
+    async with whole_app(path) as run:
+        await run.open(SESSION)
+        bottom = run.app.screen.query_one(BottomLine)
+        shown = [hint.command for hint in bottom.hints]
+        assert "transcript.fold" in shown
+        await run.press(key, "x")
+        typing = [hint.command for hint in bottom.hints]
+        assert typing[:2] == ["prompt.accept", "prompt.leave"]
+        assert not [one for one in typing if one.startswith("transcript.")]
+        # What is shown works: an input line keeps its own keys for itself.
+        for hint in bottom.hints:
+            assert not run.app._types(key_name(hint.key)), hint
+        await run.press("escape")
+        assert [hint.command for hint in bottom.hints] == shown

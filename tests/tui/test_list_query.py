@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from store.engine.database import open_database
+from store.search import running, searching
 from tests.store import making
 from tests.tui.stores import NOW, Told, browser, put, settled
 from tui.app import BackscrollApp
@@ -113,6 +116,19 @@ async def test_an_empty_list_says_that_it_still_searches(tmp_path: Path) -> None
         assert words[-1] == ["No session matches “zeppelin”",
                              "3 are hidden by the filter; esc clears it"]
         assert "0 of 3" in pane.query_one(ListTitle).render_line(0).text
+
+
+async def test_a_list_says_that_not_all_was_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "SLICE_S", 0.0)
+    monkeypatch.setattr(
+        searching, "sessions_with_hits", partial(running.sessions_with_hits, seconds=0.0))
+    app = browser(store(tmp_path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        pane = await filtered(app, pilot, "zeppelin")
+        assert pane.query_one(ListTitle).tally.words() == "0 of 3  not all searched"
+        assert pane.view.when_empty[1] == "Not everything was searched: there is no index yet"
 
 
 async def test_fields_are_offered_and_mistakes_are_said(tmp_path: Path) -> None:

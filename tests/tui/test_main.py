@@ -11,7 +11,9 @@ from store.errors import BackscrollError
 from store.sources.registry import all_sources
 from store.sync.targets import classify
 from store.system.locations import cache_dir, library_path
+from tests.tui.seeded import Said, make_store, text
 from tests.tui.stores import Told, browser, put, settled, some
+from tests.tui.verbs_app import running
 from tui.__main__ import Request, browser_request, main
 from tui.app import BackscrollApp
 from tui.start import startup
@@ -214,3 +216,20 @@ async def test_ctrl_c_says_which_keys_quit(tmp_path: Path) -> None:
         await pilot.pause()
         told = [notification.message for notification in app._notifications]
         assert told == ["q or ctrl+q quits Backscroll"]
+
+
+async def test_escape_takes_the_selection_of_the_mouse_away(tmp_path: Path) -> None:
+    said = [Said("user", [text("first words")]), Said("user", [text("second words")])]
+    async with running(make_store(tmp_path / "s.db", said)) as run:
+        view = run.transcript.view
+        await run.press("2")
+        await run.pilot.mouse_down(view, offset=(4, 3))
+        await run.pilot.hover(view, offset=(30, 6))
+        await run.pilot.mouse_up(view, offset=(30, 6))
+        assert run.app.screen.get_selected_text()
+        await run.press("escape")
+        assert not run.app.screen.get_selected_text()
+        assert view.has_focus
+        await run.pilot.click(view, offset=(4, 3))
+        await run.press("escape")
+        assert run.app.main.panes.focused == "sessions"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.binding import Binding
 
-from tests.tui.stores import browser, put, some
+from tests.tui.stores import browser, put, settled, some
 from tui.app import BackscrollApp
 from tui.compare.screen import CompareScreen
 from tui.details.screen import DetailsScreen
@@ -155,6 +155,40 @@ async def test_an_unavailable_command_says_why(tmp_path: Path) -> None:
         assert [note.message for note in app._notifications] == ["No session is selected"]
 
 
+async def test_a_key_that_acts_elsewhere_says_where(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    said: list[str] = []
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(app, pilot)
+        app.notify = lambda words, **more: said.append(words)  # type: ignore[method-assign]
+        await pilot.press("f", "W", "f12", "ctrl+p", "escape", "slash", "f", "escape", "T")
+        await settled(app, pilot)
+        assert isinstance(app.screen, TreeScreen)
+        await pilot.press("s")
+        await pilot.pause()
+    assert [words for words in said if "does nothing here" in words] == [
+        "f does nothing here; in the transcript it is “fork here”",
+        "s does nothing here; in the session list it is “sort”",
+    ]
+
+
+@pytest.mark.parametrize("key", ["T", "d"])
+async def test_every_screen_leads_to_the_search(key: str, tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(app, pilot)
+        await pilot.press(key)
+        await settled(app, pilot)
+        above = type(app.screen)
+        assert above is not MainScreen
+        await pilot.press("S")
+        await settled(app, pilot)
+        assert isinstance(app.screen, SearchScreen)
+        await pilot.press("escape")
+        await settled(app, pilot)
+        assert isinstance(app.screen, above)
+
+
 def test_hints_without_an_app_name_the_declared_keys() -> None:
     for command_id, key in DEFAULTS.items():
         assert key_label(key_name(registry.BY_ID[command_id].keys[0])) == key
@@ -167,7 +201,7 @@ def test_every_group_of_the_help_has_commands() -> None:
 @pytest.mark.parametrize("scope", ["tree", "compare", "details", "search", "dialog"])
 def test_every_screen_is_closed_by_the_same_keys(scope: Scope) -> None:
     closing = [command for command in registry.commands(scope) if command.meaning == "close"]
-    assert closing[0].keys[:2] == ("escape", "q")
+    assert [key for command in closing for key in command.keys][:2] == ["escape", "q"]
     others = CommandTable(registry.COMMANDS, {})
     assert others.for_key("app", "ctrl+q") is others.by_id["app.quit"]
     assert others.for_key(scope, "ctrl+q") is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,10 +18,11 @@ from tests.tui.search_made import hit, made, row, update
 from tests.tui.seeded import START, Said, long_talk, make_store, text, tool
 from tests.tui.verbs_app import Running, drawn, running
 from tui.kit import glyphs as glyphs_module
+from tui.search import model as model_module
 from tui.search import screen as screen_module
 from tui.search.screen import SearchScreen
 
-ONE, TWO, THREE = (f"ses_{letter * 26}" for letter in "abc")
+ONE, TWO, THREE, FOUR = (f"ses_{letter * 26}" for letter in "abcd")
 
 
 def talk(word: str, age: int = 0) -> list[Said]:
@@ -68,6 +70,12 @@ async def searching(path: Path, *keys: str, size: tuple[int, int] = (160, 40)) -
         yield run, screen
 
 
+def selected_row(screen: SearchScreen) -> int:
+    entry = screen.model.results.entry
+    assert entry is not None
+    return entry.start - screen.hits.scroll_offset.y
+
+
 def status(run: Running) -> str:
     """Which hit the transcript shows, as its status line says it."""
     shown = run.transcript.shown.hit
@@ -93,6 +101,45 @@ async def test_results_come_as_one_types_and_no_key_is_lost(store: Path) -> None
         assert "retry unusual is not found" in drawn(screen)
         await run.press(*["backspace"] * len("retry unusual"))
         assert "Search everything" in drawn(screen)
+
+
+async def test_what_is_written_is_found_at_once_and_the_selection_stays(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_module, "RENEWED_EVERY_S", 0.0)
+    monkeypatch.setattr(model_module, "RESTS", 0)
+    async with searching(store, *typed("retry"), "down", "n", "n") as (run, screen):
+        results = screen.model.results
+        chosen = results.selected
+        row = selected_row(screen)
+        make_store(store, talk("retry"), session_id=FOUR, session=session("Newer", 0))
+        await run.app.show_written()
+        await run.quiet()
+        assert "10 hits in 3 sessions of 4" in drawn(screen)
+        assert [each.row.id for each in results.sessions] == [FOUR, ONE, TWO]
+        assert chosen is not None and results.selected == chosen
+        assert selected_row(screen) == row
+        # What is gone is left out, and what is changed is shown as it is now.
+        connection = sqlite3.connect(store)
+        connection.execute("DELETE FROM chat_parts WHERE message_id = ?", (chosen[1],))
+        connection.execute("UPDATE chat_parts SET data_json = replace(data_json, 'upload', 'copy')")
+        connection.commit()
+        connection.close()
+        await run.app.show_written()
+        await run.quiet()
+        assert "10 hits" not in drawn(screen) and "retry the upload" not in drawn(screen)
+        texts = [hit.excerpt.text for hit in results.hits]
+        assert "Please retry the copy" in texts and "Please retry the upload" not in texts
+        assert results.selected is not None and results.selected[1] != chosen[1]
+
+
+async def test_the_search_is_done_again_when_one_comes_back_to_it(store: Path) -> None:
+    async with searching(store, *typed("retry"), "down", "enter") as (run, _screen):
+        make_store(store, talk("retry"), session_id=FOUR, session=session("Newer", 0))
+        await run.app.show_written()
+        await run.press("escape")
+        await run.quiet()
+        assert "10 hits in 3 sessions of 4" in drawn(run.app.screen)
 
 
 async def test_enter_opens_the_part_and_escape_comes_back(store: Path) -> None:
@@ -395,7 +442,7 @@ async def test_a_saved_search_is_a_view_of_the_session_list(store: Path) -> None
     from tui.sessions.header import FilterInput, ListTitle
 
     async with searching(store, *typed("agent:codex"), "down", "asterisk") as (run, screen):
-        await run.press(*typed("by codex"), "enter", "escape")
+        await run.press(*typed("by codex"), "enter", "escape", "escape")
         assert run.app.screen is run.app.main
         title, line = run.sessions.query_one(ListTitle), run.sessions.query_one(FilterInput)
         await run.press("1", "V", "V")

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.screen import Screen
 
 from tests.tui.stores import browser, put, settled, some
+from tests.tui.verbs_app import drawn
 from tui.kit.text import cells, fit_middle
 
 
@@ -29,3 +34,63 @@ async def test_two_are_shown_at_most_and_escape_closes_them(tmp_path: Path) -> N
         assert not len(app._notifications) and app.main.panes.focused == "transcript"
         await pilot.press("escape")
         assert app.main.sessions.view.has_focus
+
+
+@pytest.mark.parametrize("size", [(200, 60), (120, 40), (80, 24)])
+@pytest.mark.parametrize("keys", [["1"], ["2"], ["3"], ["T"]])
+async def test_the_status_line_and_the_keys_stay_in_sight(
+    keys: list[str], size: tuple[int, int], tmp_path: Path
+) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await settled(app, pilot)
+        await pilot.press(*keys)
+        await settled(app, pilot)
+        before = rows_of(app.screen)
+        for words in ("one", "two " * 60):
+            app.notify(words)
+        await settled(app, pilot)
+        after = rows_of(app.screen)
+        assert before != after and any("two two" in row for row in after)
+        assert after[-2:] == before[-2:]
+
+
+def rows_of(screen: Screen[Any]) -> list[str]:
+    rows = drawn(screen).split("\n")
+    return [*rows, *[""] * (screen.size.height - len(rows))]
+
+
+async def test_escape_closes_them_before_a_dialog_or_screen(tmp_path: Path) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(app, pilot)
+        for keys in (["d"], ["T"], ["question_mark"], ["S", "tab"]):
+            await pilot.press(*keys)
+            await settled(app, pilot)
+            above = app.screen
+            assert above is not app.main
+            app.notify("one")
+            await pilot.pause()
+            await pilot.press("escape")
+            assert app.screen is above and not len(app._notifications), keys
+            app.notify("two")
+            await pilot.pause()
+            await pilot.press("q")
+            await pilot.pause()
+            assert app.screen is app.main, keys
+            app.close_toasts()
+
+
+async def test_a_line_and_a_filter_are_left_with_the_press_that_closes_them(
+    tmp_path: Path,
+) -> None:
+    app = browser(put(tmp_path / "s.db", some(3)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        sessions = await settled(app, pilot)
+        for keys in (["slash"], ["slash", "1", "enter"]):
+            await pilot.press(*keys)
+            app.notify("one")
+            await pilot.pause()
+            await pilot.press("escape")
+            assert not sessions.filter_text and not sessions.filter_has_focus, keys
+            assert not len(app._notifications)

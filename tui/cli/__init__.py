@@ -79,6 +79,10 @@ def command_in(arguments: Sequence[str]) -> str | None:
     return rest[0] if rest and rest[0] in COMMANDS else None
 
 
+_WITH_QUERY = ("search", "sessions")
+_LEFT_OUT = re.compile(r"-(?!h\Z)[^\s\d-]")
+
+
 def main(argv: Sequence[str]) -> int:
     """Run one command and return the exit code.
 
@@ -110,6 +114,9 @@ def _run(argv: Sequence[str]) -> int:
     arguments.remove(name)
     command = command_module(name)
     parser = command_parser(name, command)
+    if name in _WITH_QUERY:
+        # A query may begin with what it leaves out; with a space it is no option.
+        arguments = [f" {each}" if _LEFT_OUT.match(each) else each for each in arguments]
     try:
         options, unknown = parser.parse_known_args(arguments)
         if unknown:

@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the hits, or open the browser at the first one."""
-    text = as_text(" ".join(options.query))
+    text = as_text(" ".join(map(str.strip, options.query)))
     query = parse(text, now=system_clock())
     _refuse_problems(query)
     try:

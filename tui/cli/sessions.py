@@ -95,6 +95,8 @@ def run(options: argparse.Namespace) -> int:
         listed = Listed(
             database, asked, filter, now, is_archived_chosen=options.archived is not None)
         last = _print(options, listed.page(options.cursor, options.limit))
+        if listed.why:
+            note(f"Not everything was searched: {listed.why}")
         if last is None and options.limit != 0:
             note(_nothing(options, database, listed.filter))
         elif last is not None and options.limit is not None:
@@ -110,7 +112,7 @@ def _asked(text: str | None, now: int) -> Query:
     Raises:
         UsageError: A piece of it cannot be read.
     """
-    query = parse(as_text(text or ""), now=now)
+    query = parse(as_text(text or "").strip(), now=now)
     if query.problems:
         raise UsageError(" ".join(f"{each.message}." for each in query.problems))
     return query

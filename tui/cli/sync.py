@@ -7,8 +7,9 @@ Sources are never written. Ctrl+C stops it; what was read is kept.
 --watch keeps reading what agents write, until Ctrl+C. A store has one watcher at a time: a second
 one waits and takes over when the first ends.
 
-At the end the search index is brought up to date, with --watch after each change; this may be
-stopped at any time too, and the browser goes on with it.
+At the end the search index is brought up to date, for ten seconds at most, with --watch after each
+change; this may be stopped at any time too. The browser and the next sync go on with it, and what
+is not in it yet is searched row by row.
 
 The exit code is 1 if a place exists and nothing could be read from it.
 
@@ -36,7 +37,7 @@ from store.engine.opening import NO_SERVER_STORE, as_path
 from store.engine.server_url import Root, as_root
 from store.errors import StoreError
 from store.search.index.process import Indexed, IndexStandby, IndexTrouble, start_index
-from store.search.index.sidecar import index_path
+from store.search.index.reading import open_index
 from store.sync.process import (
     Activity,
     Event,
@@ -57,6 +58,10 @@ EXAMPLES = (
     ("backscroll sync codex ~/backup/.claude", "one agent, and a copy of another's folder"),
     ("backscroll sync --watch", "keep reading until Ctrl+C"),
 )
+
+
+INDEXING_S = 10.0
+"""Seconds of indexing after which a sync ends."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -119,21 +124,43 @@ async def _sync(path: Path, roots: list[Root], kinds: list[str]) -> Summary | No
         await process.stop()
         raise
     summary = process.summary
-    if summary and (summary.new or summary.updated or not index_path(path).exists()):
+    if summary and (summary.new or summary.updated or not _is_indexed(path)):
         await _index(path)
     return summary
 
 
+def _is_indexed(path: Path) -> bool:
+    """Return whether the search index has been built; it may lack the last changes."""
+    index = open_index(path)
+    if index is None:
+        return False
+    try:
+        return index.coverage().whole
+    except StoreError:
+        return False  # It is damaged, and is made again.
+    finally:
+        index.close()
+
+
 async def _index(path: Path) -> None:
-    """Bring the search index up to date, unless another process does it."""
+    """Bring the search index up to date for a while, unless another process does it."""
     process = await start_index(path, once=True)
     on_terminal, printer = sys.stderr.isatty(), Printer(sys.stderr)
+    done = Indexed(0, 0, whole=False)
     try:
-        async for event in process.events():
-            if isinstance(event, IndexStandby):
-                break
-            if isinstance(event, Indexed) and on_terminal:
-                printer.status(f"indexing {event.messages:,} of {event.total:,} messages")
+        async with asyncio.timeout(INDEXING_S):
+            async for event in process.events():
+                if isinstance(event, IndexStandby):
+                    break
+                if isinstance(event, Indexed):
+                    done = event
+                    if on_terminal:
+                        printer.status(f"indexing {done.messages:,} of {done.total:,} messages")
+    except TimeoutError:
+        if on_terminal:
+            printer.status("")
+        note(f"{done.messages:,} of {done.total:,} messages are in the search index; the browser"
+             " and the next sync go on with it")
     except StoreError as error:
         note(str(error))
     finally:

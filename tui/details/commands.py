@@ -27,17 +27,23 @@ def _has_measures(screen: DetailsScreen) -> str | None:
 def _has_list(screen: DetailsScreen) -> str | None:
     if screen.tab not in ("Files", "Commands") or screen.lists.diff is not None:
         return "Only the tabs Files and Commands have a list"
-    return None
+    return None if screen.lists.count(screen.tab) else f"No {screen.tab.lower()} were found"
 
 
 def _has_edits(screen: DetailsScreen) -> str | None:
     if screen.tab != "Files":
         return "Only the Files tab has edits"
-    return "These are the edits; escape goes back to the list" if screen.lists.diff else None
+    if screen.lists.diff:
+        return "These are the edits; escape goes back to the list"
+    return None if screen.has_file else "No file is selected"
 
 
 def _can_copy(screen: DetailsScreen) -> str | None:
     return None if screen.text_to_copy() else "There is nothing to copy on this line"
+
+
+def _can_search(screen: DetailsScreen) -> str | None:
+    return None if screen.text_to_copy() else "There is nothing to search for on this line"
 
 
 _command = CommandFactory["DetailsScreen"]("details")
@@ -67,6 +73,6 @@ DETAILS_COMMANDS: tuple[Command[DetailsScreen], ...] = (
              lambda screen: screen.fold(), footer=50, available=_can_fold),
     _command("search-for", ("=",), "search this",
              "Search all sessions for the selected text, or what is on the line", "Find",
-             lambda screen: screen.search_everywhere(), available=_can_copy),
-    *screen_commands(_command, "the details", "d"),
+             lambda screen: screen.search_everywhere(), available=_can_search),
+    *screen_commands(_command, "the details", "d", back=lambda screen: screen.step_back()),
 )

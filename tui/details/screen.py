@@ -18,6 +18,7 @@ from tui.details.chart import Chart, chart_line
 from tui.details.facts import fact_blocks, title_of
 from tui.details.table import TurnTable, head_line, turn_line
 from tui.details.touched import COMMANDS, FILES, TouchedLists
+from tui.keys.declaration import AnyCommand
 from tui.keys.find_bar import FindBar
 from tui.keys.footer import BottomLine
 from tui.kit import clipboard
@@ -210,6 +211,11 @@ class DetailsScreen(StackedScreen):
             return None
         return self.lists.item_at(self.view.cursor)
 
+    @property
+    def has_file(self) -> bool:
+        """Whether a file is under the cursor."""
+        return isinstance(self._item, FileRow)
+
     def _preview(self) -> None:
         """Show the edits of the file under the cursor beside the list."""
         row = self._item
@@ -269,8 +275,14 @@ class DetailsScreen(StackedScreen):
         self.view.focus()
         self.show_tab(stay=True)
 
-    def close(self) -> None:
-        """Go back to the list from a file's edits, show all without the filter, or leave."""
+    def footer_label(self, command: AnyCommand) -> str | None:
+        """Return a command's words in the footer; escape closes where there is no step back."""
+        label = super().footer_label(command)
+        steps = self.lists.diff is not None or self.lists.filter_of(self.tab)
+        return "close" if label == "back" and not steps else label
+
+    def step_back(self) -> None:
+        """Go back to the list from a file's edits, show all without the filter, or close."""
         if self.tab == FILES and self.lists.diff is not None:
             row, self.lists.diff = self.lists.diff[0], None
             self.show_tab()
@@ -278,7 +290,7 @@ class DetailsScreen(StackedScreen):
         elif self.lists.filter_of(self.tab):
             self._end_filter()
         else:
-            super().close()
+            self.close()
 
     def _show_bars(self) -> None:
         timeline = self._timeline

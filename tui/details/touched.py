@@ -17,7 +17,7 @@ from tui.details.touched_tables import (
     command_text,
     file_text,
 )
-from tui.kit.blocks import Block, Fixed
+from tui.kit.blocks import Block, Text, plain
 from tui.kit.figures import count_of
 from tui.kit.lines import Line, Run, cut, width_of
 from tui.kit.text import one_line
@@ -88,6 +88,10 @@ class TouchedLists:
         return await self._store.read(touches.command_text, use, self.found.places)
 
     # What is shown
+
+    def count(self, tab: str) -> int:
+        """Return how many files or commands were found so far, whatever the filter."""
+        return len(self.found.files if tab == FILES else self.found.commands) if self.found else 0
 
     def filter_of(self, tab: str) -> str:
         """Return the filter of a tab."""
@@ -172,7 +176,7 @@ class TouchedLists:
         told = files_words([row for row in shown if isinstance(row, FileRow)]) if (
             tab == FILES) else commands_words(
             [use.call for use in shown if isinstance(use, CommandUse)])
-        whole = len(found.files) if tab == FILES else len(found.commands)
+        whole = self.count(tab)
         right: list[Run] = []
         if not found.is_whole:
             right.append((f"{found.done * 100 // len(found.places.messages)} % read  ", "tool"))
@@ -198,4 +202,4 @@ def _holds(text: str, words: list[str]) -> bool:
 
 
 def _told(text: str) -> Block:
-    return Fixed(lambda _: [Line(((text, "faint"),))])
+    return Text(text, words=True, paint=plain("faint"))

@@ -362,12 +362,15 @@ class InspectorPane(CommandPane, Vertical):
         node = self.view.line.fold
         roots = [_top(node)] if isinstance(node, Node) else list(self.subject.roots.values())
         closed = any(_has_closed(root) for root in roots)
+        before = self.view.virtual_size.height
         for root in roots:
             set_open(root, closed)
             root.open = True
         self.view.stack.changed()
         self.view.lay_out()
         self.view.move_to(self.view.cursor)
+        if self.view.virtual_size.height == before:
+            self.app.notify("There is nothing to fold here", severity="warning", markup=False)
 
     def go_back(self) -> bool:
         """End the search; False where there is none."""

@@ -24,6 +24,18 @@ SCOPE_NAMES: dict[Scope, str] = {
     "prompt": "Lines to type into",
 }
 
+SCOPE_PLACES: dict[Scope, str] = {
+    "main": "on the main screen",
+    "list": "in the session list",
+    "transcript": "in the transcript",
+    "inspector": "in the inspector",
+    "tree": "in the tree",
+    "compare": "in the comparison",
+    "details": "in the details",
+    "search": "in the search",
+}
+"""Where the keys of a scope act, to end a sentence with."""
+
 PANES: tuple[Scope, ...] = ("list", "transcript", "inspector")
 """The scopes in which the keys of the main screen work too; a pane's own keys come first."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from inspect import isawaitable
 from typing import Any, Protocol
 
 from textual import events
 from textual.app import App
+from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from tui.keys.declaration import TYPED
@@ -121,6 +123,10 @@ class CommandApp(App[None]):
         self.release_keys()
         return None
 
+    def close_toasts(self) -> bool:
+        """Close the toasts; return whether there were any. An app with toasts overrides it."""
+        return False
+
     def before_key(self) -> None:
         """Put the focus where it belongs before a key is dispatched; an app overrides it."""
 
@@ -161,5 +167,34 @@ class CommandApp(App[None]):
             work = owner.work_for(key)
             if work is not None:
                 self.app_focus = True
-                return work
-        return None
+                return partial(self._escape, work) if key == "escape" else work
+        return None if typing else self._elsewhere(key)
+
+    def _elsewhere(self, key: str) -> Work | None:
+        """Return what says where a key acts that does nothing here, None where none is known.
+
+        Dialogs are left out: what they ask is answered first.
+        """
+        if isinstance(self.screen, ModalScreen) or self._uses(key):
+            return None
+        reason = self.commands.why_not_here(key)
+        if reason is None:
+            return None
+
+        async def say() -> None:
+            self.notify(reason, severity="warning", timeout=3)
+
+        return say
+
+    async def _escape(self, work: Work) -> None:
+        """Close the toasts; leave the pane or screen only where there were none.
+
+        A line that is typed into, or a filter, is left with the same press.
+        """
+        focus = self.focused or self.screen
+        at_once = isinstance(focus, Input) or any(
+            owner.escape_clears for owner in owners_of(focus))
+        if self.close_toasts() and not at_once:
+            return
+        if isawaitable(result := work()):
+            await result

@@ -84,19 +84,28 @@ Stacked = TypeVar("Stacked", bound=StackedOwner)
 
 
 def screen_commands(
-    command: Callable[..., Command[Stacked]], what: str, opened_by: str = ""
+    command: Callable[..., Command[Stacked]], what: str, opened_by: str = "", *,
+    back: Callable[[Stacked], None] | None = None,
 ) -> tuple[Command[Stacked], ...]:
     """Return the commands that every screen above the main one has.
+
+    ``q`` closes the screen; so does escape, unless it has a step to go back first.
 
     Args:
         command: As in ``line_commands``.
         what: The screen, in a sentence: ``the tree``.
         opened_by: The key that opened it, which closes it too.
+        back: Goes back one step, or closes the screen where there is none; None without steps.
     """
-    keys = ("escape", "q", opened_by) if opened_by else ("escape", "q")
+    keys = ("q", opened_by) if opened_by else ("q",)
+    help = command("help", ("?", "f1"), "keys", f"Show the keys of {what}", "Screen",
+                   lambda owner: owner.show_help(), footer=99)
+    if back is None:
+        return help, command("close", ("escape", *keys), "close", f"Close {what}", "Screen",
+                             lambda owner: owner.close(), footer=15)
     return (
-        command("help", ("?", "f1"), "keys", f"Show the keys of {what}", "Screen",
-                lambda owner: owner.show_help(), footer=99),
-        command("close", keys, "close", f"Close {what}", "Screen", lambda owner: owner.close(),
-                footer=15),
+        help,
+        command("back", ("escape",), "back", f"Go back one step, or close {what}", "Screen",
+                back, footer=15, meaning="close"),
+        command("close", keys, "close", f"Close {what}", "Screen", lambda owner: owner.close()),
     )

@@ -26,6 +26,11 @@ class CommandOwner:
 
     SCOPE: ClassVar[Scope]
 
+    @property
+    def escape_clears(self) -> bool:
+        """Whether escape clears something here, which toasts do not put off."""
+        return False
+
     def request_command(self, command_id: str) -> None:
         """Run a command after the current input: for the mouse and the palette."""
         node = cast("DOMNode", self)

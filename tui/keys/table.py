@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, cast
 
-from tui.keys.declaration import SCOPE_NAMES, AnyCommand, Scope
+from tui.keys.declaration import SCOPE_NAMES, SCOPE_PLACES, AnyCommand, Scope
 from tui.keys.layouts import with_twins
 from tui.keys.names import key_label, key_name
 
@@ -64,6 +64,14 @@ class CommandTable:
     def for_key(self, scope: Scope, key: str) -> AnyCommand | None:
         """Return the command that a key runs in a scope; the key as Textual names it."""
         return self._by_key[scope].get(key)
+
+    def why_not_here(self, key: str) -> str | None:
+        """Return where a key acts that does nothing here, None where it acts nowhere."""
+        for scope, place in SCOPE_PLACES.items():
+            command = self.for_key(scope, key)
+            if command is not None:
+                return f"{key_label(key)} does nothing here; {place} it is “{command.label}”"
+        return None
 
     def keys_of(self, command: AnyCommand) -> tuple[str, ...]:
         """Return the keys that a command has now."""

@@ -157,7 +157,11 @@ class Panes:
             pane.styles.width = slot.styles.width
             await places.mount(pane, after=slot)
             await slot.remove()
-        self.focus(self._state.layout.focused)
+        focused = self._state.layout.focused
+        if self.widgets[focused].has_focus_within:
+            self.apply()  # What is typed meanwhile goes on in the line that has the focus.
+        else:
+            self.focus(focused)
 
     @property
     def arrangement(self) -> Arrangement:
@@ -262,6 +266,13 @@ class Panes:
     def why_not_wider(self) -> str | None:
         """Why no pane can be made wider or narrower now, None where one can."""
         return None if self.arrangement.sides else "There is no pane beside this one"
+
+    @property
+    def why_not_hidden(self) -> str | None:
+        """Why no pane can be hidden or shown now, None where one can."""
+        if self.focused != "transcript" or self._state.layout.hidden:
+            return None
+        return self.why_not_wider
 
     def widen(self, steps: int) -> None:
         """Make the focused pane wider, or narrower where the steps are negative."""

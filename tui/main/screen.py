@@ -345,10 +345,6 @@ class MainScreen(CommandPane, Screen[None]):
         if owner is not None:
             owner.request_command(command_id)
 
-    def search(self) -> None:
-        """Show the search over all sessions."""
-        self.host.open_search()
-
     async def choose_place(self) -> None:
         """Go to a mark or a label that is chosen."""
         await asking(self, self.keeper.choose())
@@ -403,8 +399,11 @@ class MainScreen(CommandPane, Screen[None]):
         await self._of_session(go_on)
 
     def go_back(self) -> None:
-        """Go back one step: toasts, filter, zoom, inspector, transcript, list, headline."""
+        """Go back one step: toasts, selected text, filter, zoom, inspector, transcript, list."""
         if self.host.close_toasts():
+            return
+        if self.get_selected_text():
+            self.clear_selection()
             return
         focused = self.panes.focused
         if focused == "sessions":

@@ -35,6 +35,7 @@ class Sessions(BaseModel):
 
     sessions: list[Session]
     cursor: str | None = Field(description="pass it on for the next page; null at the end")
+    unsearched: str | None = Field(description="why not all was searched; null where all was")
 
 
 class Hit(BaseModel):
@@ -98,6 +99,11 @@ def harmless(answer: _Answer) -> _Answer:
     """Return an answer with its secrets masked and its texts without control characters."""
     masked: Any = Masks().mask_json(answer.model_dump())
     return type(answer).model_validate(_neutral(masked))
+
+
+def harmless_text(text: str) -> str:
+    """Return a text with its secrets masked and without control characters."""
+    return neutral(Masks().mask(text))
 
 
 def _neutral(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from store.queries.summaries import Summary
 from store.search.hits import Hit as FoundHit
 from store.search.hits import SessionHits, Update
 from store.search.listed import Listed
-from store.search.searching import Searcher
+from store.search.searching import Request, Searcher
 from store.store import Store
 from store.system.clock import system_clock
 from tui.mcp.answers import Hit, Hits, Sessions, Transcript, harmless
@@ -37,9 +38,10 @@ class Library:
         self._helpers = helpers
         self._store: Store | None = None
         self._searcher: Searcher | None = None
+        self._opening, self._searching = asyncio.Lock(), asyncio.Lock()
 
     async def search(self, query: str, *, limit: int, cursor: str | None) -> Hits:
-        """Return a page of hits, newest first.
+        """Return a page of hits, newest first; a search that runs is waited for.
 
         Args:
             query: As it is typed; it has to ask for something.
@@ -52,17 +54,11 @@ class Library:
         """
         store = await self._opened()
         asked = _parsed(query, required=True)
-        if self._searcher is None:
-            self._searcher = await Searcher.open(self._path)
-        ends = time.monotonic() + LONGEST_SEARCH_S
-        last: Update | None = None
-        async for last in self._searcher.search(
-            asked, limit=limit, cursor=cursor, helpers=self._helpers
-        ):
-            if last.ready and time.monotonic() > ends:
-                break
-        if last is None:
-            raise Refused("another search was asked for meanwhile; ask again")
+        async with self._searching:
+            if self._searcher is None:
+                self._searcher = await Searcher.open(self._path)
+            last = await self._last_update(self._searcher, Request(
+                asked, limit=limit, cursor=cursor, helpers=self._helpers))
         found = list[Hit]()
         for session in last.page.sessions:
             for hit in session.hits:
@@ -73,6 +69,16 @@ class Library:
         if hidden := len(last.page.hits) - len(found):
             said += f". {hidden} on this page are left out, as they match in masked secrets"
         return harmless(Hits(hits=found, found=said, cursor=last.page.cursor))
+
+    async def _last_update(self, searcher: Searcher, request: Request) -> Update:
+        ends = time.monotonic() + LONGEST_SEARCH_S
+        last: Update | None = None
+        async for last in searcher.run(request):
+            if last.ready and time.monotonic() > ends:
+                break
+        if last is None:
+            raise Refused("the search was ended; ask again")
+        return last
 
     async def sessions(self, query: str, *, limit: int, cursor: str | None) -> Sessions:
         """Return a page of sessions, newest first.
@@ -89,10 +95,11 @@ class Library:
         store = await self._opened()
         filter = SessionFilter(skip_empty=True, helpers=self._helpers)
         asked = _parsed(query, required=False)
-        found = await store.read(_summaries, asked, filter, _place(cursor), limit + 1)
+        found, why = await store.read(_summaries, asked, filter, _place(cursor), limit + 1)
         page = found[:limit]
         more = f"{page[-1]['updated_at']}:{page[-1]['id']}" if len(found) > limit else None
-        return harmless(Sessions(sessions=[session_of(one) for one in page], cursor=more))
+        return harmless(Sessions(
+            sessions=[session_of(one) for one in page], cursor=more, unsearched=why or None))
 
     async def show(
         self,
@@ -134,19 +141,21 @@ class Library:
             await self._store.close()
 
     async def _opened(self) -> Store:
-        if self._store is None:
-            if not self._path.exists():
-                raise NotFound(
-                    f"There is no library yet ({self._path}). The user can make it with"
-                    " `backscroll sync`.")
-            self._store = await Store.open(self._path)
+        async with self._opening:
+            if self._store is None:
+                if not self._path.exists():
+                    raise NotFound(
+                        f"There is no library yet ({self._path}). The user can make it with"
+                        " `backscroll sync`.")
+                self._store = await Store.open(self._path)
         return self._store
 
 
 def _summaries(
     db: Database, query: Query, filter: SessionFilter, before: Cursor | None, limit: int
-) -> list[Summary]:
-    return list(Listed(db, query, filter, system_clock()).page(before, limit))
+) -> tuple[list[Summary], str]:
+    listed = Listed(db, query, filter, system_clock())
+    return list(listed.page(before, limit)), listed.why
 
 
 def _parsed(text: str, *, required: bool) -> Query:

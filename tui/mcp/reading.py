@@ -11,8 +11,10 @@ from store.engine.values import decoded
 from store.errors import Refused
 from store.language.matching import Folded, TermMatcher
 from store.language.query import Query
-from store.queries import messages, sessions
+from store.queries import messages
 from store.queries.messages import Cursor
+from store.queries.sessions import get as get_session
+from store.queries.sessions import resolve
 from store.queries.summaries import Summary, summaries_of
 from store.rows import MessageRow, PartRow
 from store.search.excerpts import excerpt
@@ -96,7 +98,7 @@ def transcript(
         Ambiguous: The name fits several.
         Refused: The cursor is none of a transcript.
     """
-    row = sessions.resolve(db, name)
+    row = resolve(db, name)
     (summary,) = summaries_of(db, [row], now=now)
     place, backwards = (None, False) if cursor is None else _place(cursor)
     rows = _rows(db, row.id, message, place, backwards=backwards, shown_only=not hidden,
@@ -160,7 +162,7 @@ def shown_of(db: Database, hit: FoundHit, query: Query) -> Shown | None:
 def _texts_of(db: Database, hit: FoundHit) -> tuple[list[str], str | None]:
     """Return the masked texts of a hit, those of the place of its excerpt first, and the call."""
     if hit.message_id is None or hit.part_id is None:
-        row = sessions.get(db, hit.session_id)
+        row = get_session(db, hit.session_id)
         return [Masks().mask(row.title)] if row is not None and row.title else [], None
     message, part = messages.get(db, hit.message_id), messages.get_part(db, hit.part_id)
     if message is None or part is None:

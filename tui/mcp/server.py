@@ -13,7 +13,7 @@ from pydantic import Field
 
 from backscroll import __version__
 from store.errors import BackscrollError
-from tui.mcp.answers import Hits, Sessions, Transcript
+from tui.mcp.answers import Hits, Sessions, Transcript, harmless_text
 from tui.mcp.library import Library
 
 _T = TypeVar("_T")
@@ -103,4 +103,5 @@ async def _answered(answer: Awaitable[_T]) -> _T:
     try:
         return await answer
     except BackscrollError as error:
-        raise ToolError(str(error)) from error
+        # It may name sessions by their titles.
+        raise ToolError(harmless_text(str(error))) from error

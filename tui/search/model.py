@@ -7,13 +7,14 @@ the hits from the transcript.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 from store.errors import BackscrollError
 from store.language.query import Query, parse, without
 from store.search.hits import Counts, Coverage, Facets, Hit, Order, SessionHits, Update
-from store.search.searching import Searcher
+from store.search.searching import PAGE, Searcher
 from tui.search.facets import toggled
 from tui.search.marks import Marks, marks_of
 from tui.search.results import HITS_OF_A_SESSION, Results, key_of
@@ -22,6 +23,11 @@ from tui.state.searches import SearchKeeper, searches_path
 
 TYPING_S = 0.03
 """A search starts when no key was typed for so long."""
+RENEWED_EVERY_S, RESTS = 1.0, 4
+"""A search is done again at most so often while the store changes, and rests for so many times
+as long as it took."""
+MOST_RENEWED = 500
+"""Hits that are read again when the store changes, at most."""
 ALL_OF_A_SESSION = 500
 """Hits of one session that are read when it is opened in the results."""
 
@@ -49,6 +55,7 @@ class SearchModel:
         keeper: History and saved searches.
         opened_in_hits: Whether the last hit was opened by a key among the hits, not in the query.
         changed: Called when anything of it has changed; ``fresh`` where the results are new.
+        searched_at: When what is shown was searched for, by ``time.monotonic``.
     """
 
     def __init__(
@@ -85,6 +92,10 @@ class SearchModel:
         self._page: list[SessionHits] = []
         self._cursor: str | None = None
         self._fresh = False
+        self.searched_at = 0.0
+        self._moved = False
+        self._work: object | None = None
+        self._rests_until = 0.0
 
     @property
     def has_query(self) -> bool:
@@ -117,11 +128,34 @@ class SearchModel:
     def _search(self) -> None:
         self.failure, self._fresh = "", True
         self.running = self.counting = bool(self.query)
+        self._rests_until = 0.0
+        self._work = None
         if self.query:
-            self._start(self._run, "search")
+            self._begin(self._run)
         else:
             self._start(_rest, "search")
             self._clear()
+
+    def _begin(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Run some work in place of the search that runs; afterwards, search again if need be."""
+        mine = self._work = object()
+
+        async def all_work() -> None:
+            try:
+                await self._reported(work)
+                while self._moved and self._work is mine:
+                    await self._reported(self._renew)
+            finally:
+                if self._work is mine:
+                    self._work = None
+
+        self._start(all_work, "search")
+
+    def store_changed(self) -> None:
+        """Search for the same once more, soon; the selection and what is opened stay."""
+        self._moved = True
+        if self.query and self._work is None:
+            self._begin(self._renew)
 
     def _clear(self) -> None:
         self._page, self._further, self._cursor = [], {}, None
@@ -135,13 +169,52 @@ class SearchModel:
     async def _run(self) -> None:
         query = self.query
         await asyncio.sleep(TYPING_S)
+        async for update in self._updates(PAGE):
+            self._take(update, query)
+
+    async def _renew(self) -> None:
+        """Search again, and show the new results in place of those that are shown."""
+        await asyncio.sleep(max(0.0, self._rests_until - time.monotonic()))
+        started, taken = time.monotonic(), False
+        async for update in self._updates(min(MOST_RENEWED, max(PAGE, len(self.results.hits)))):
+            if self._fresh:
+                self._take(update, self.query)
+                taken = not self._fresh
+            elif update.ready and not taken:
+                await self._replace(update)
+                taken = True
+            if update.done:
+                self.failure = ""
+                self.counts, self.facets, self.coverage = (
+                    update.counts, update.facets, update.coverage)
+                self.changed(False)
+        took = time.monotonic() - started
+        self._rests_until = time.monotonic() + max(RENEWED_EVERY_S, RESTS * took)
+
+    async def _replace(self, update: Update) -> None:
+        """Take a page in place of all pages; sessions that are opened are read again."""
+        further: dict[str, SessionHits] = {}
+        for session in update.page.sessions:
+            if session.row.id in self.results.opened and session.more:
+                for found in await self._read_session(session.row.id):
+                    further[found.row.id] = found
+        self._page, self._cursor, self._further = (
+            update.page.sessions, update.page.cursor, further)
+        self.results.show(self._together(), now=self.library.clock(), renewed=True)
+        self.changed(False)
+
+    async def _updates(self, limit: int) -> AsyncIterator[Update]:
+        self._moved, self.searched_at = False, time.monotonic()
+        searcher = await self._first()
+        async for update in searcher.search(
+            self.query, order=self.order, limit=limit, per_session=HITS_OF_A_SESSION + 1,
+            helpers=self._helpers,
+        ):
+            yield update
+
+    async def _reported(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            searcher = await self._first()
-            async for update in searcher.search(
-                query, order=self.order, per_session=HITS_OF_A_SESSION + 1,
-                helpers=self._helpers,
-            ):
-                self._take(update, query)
+            await work()
         except BackscrollError as error:
             self._failed(str(error))
         except Exception as error:
@@ -217,11 +290,14 @@ class SearchModel:
         found = next((each for each in self.results.sessions if each.row.id == session_id), None)
         if found is None or not found.more:
             return
-        query = parse(f"{self.query.text} id:={session_id}", now=self.library.clock())
-        sessions, _ = await self._read(query, None, limit=ALL_OF_A_SESSION, per_session=None)
-        for session in sessions:
+        for session in await self._read_session(session_id):
             self._add(session)
         self._show()
+
+    async def _read_session(self, session_id: str) -> list[SessionHits]:
+        query = parse(f"{self.query.text} id:={session_id}", now=self.library.clock())
+        sessions, _ = await self._read(query, None, limit=ALL_OF_A_SESSION, per_session=None)
+        return sessions
 
     def _add(self, session: SessionHits) -> None:
         known = self._further.get(session.row.id)

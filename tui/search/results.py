@@ -79,22 +79,35 @@ class Results:
 
     # What is in it
 
-    def show(self, sessions: Sequence[SessionHits], *, now: int, fresh: bool = False) -> None:
+    def show(
+        self, sessions: Sequence[SessionHits], *, now: int, fresh: bool = False,
+        renewed: bool = False,
+    ) -> None:
         """Take what was found.
 
         Args:
             sessions: All sessions with hits that are known now.
             now: Epoch ms.
             fresh: Whether they are of another search: the first hit is selected.
+            renewed: Whether they are read anew: the selected hit may be gone, or another.
         """
-        if fresh:
+        entry, before = self.entry, [each for each in self._entries if each.selectable]
+        place = before.index(entry) if renewed and entry is not None else None
+        if fresh or renewed:
             self._laid.clear()
+        if fresh:
             self.opened.clear()
             self.selected = None
         self.sessions, self._now = sessions, now
         self.hits = [hit for found in sessions for hit in found.hits]
         self._numbers = {key_of(hit): number for number, hit in enumerate(self.hits)}
+        gone = self.selected is not None and self.selected[2] != -2 and (
+            self.selected not in self._numbers)
         self._lay_out()
+        if gone and place is not None:
+            # The one that is there now.
+            choice = [each for each in self._entries if each.selectable]
+            self.selected = self.key_at(choice[min(place, len(choice) - 1)]) if choice else None
 
     def set_width(self, width: int) -> None:
         """Lay out for another width."""

@@ -197,6 +197,10 @@ class SearchScreen(StackedScreen):
         self.preview.styles.width = min(84, max(48, int((width - FACETS_WIDTH) * 0.4)))
         self.call_after_refresh(self._resized)
 
+    def store_changed(self) -> None:
+        """Search again; what is selected stays selected."""
+        self.model.store_changed()
+
     def _resized(self) -> None:
         if self.is_attached:
             self._show_counts()
@@ -226,7 +230,7 @@ class SearchScreen(StackedScreen):
         self._show_nothing()
         self._show_place()
         show_keys(self)
-        if fresh or self._previewed != self.model.results.selected:
+        if fresh or self._previewed != (self.model.results.selected, self.model.results.hit):
             self._preview_soon()
 
     _before: Entry | None = None
@@ -320,7 +324,7 @@ class SearchScreen(StackedScreen):
 
     def _show_preview(self) -> None:
         self._preview_due = None
-        self._previewed = self.model.results.selected
+        self._previewed = self.model.results.selected, self.model.results.hit
         if not self.has_class("wide"):
             return
         hit = self.model.results.hit
@@ -482,11 +486,18 @@ class SearchScreen(StackedScreen):
 
     def step(self, by: int) -> None:
         """Go to the next or previous hit, whatever has the focus."""
-        self.hits.move(by)
+        self._go(partial(self.hits.move, by), by, "hit")
 
     def move_session(self, by: int) -> None:
         """Go to the first hit of another session."""
-        self.hits.move_session(by)
+        self._go(partial(self.hits.move_session, by), by, "session")
+
+    def _go(self, move: Callable[[], None], by: int, what: str) -> None:
+        before = self.model.results.entry
+        move()
+        if self.model.results.entry == before:
+            self.notify(f"This is the {'last' if by > 0 else 'first'} {what}",
+                        timeout=2, markup=False)
 
     @on(HitsView.Moved)
     def _moved(self, event: HitsView.Moved) -> None:
@@ -565,10 +576,12 @@ class SearchScreen(StackedScreen):
         found = self.model.results.session
         if found is None:
             return
-        before = self.model.results.entry
+        before, height = self.model.results.entry, self.model.results.height
         if found.row.id not in self.model.results.opened:
             await self.model.open_session(found.row.id)
         self.model.results.open(found.row.id)
+        if self.model.results.height == height:
+            self.notify("All hits of this session are shown already", timeout=2, markup=False)
         self.hits.changed(before)
         self._before = self.model.results.entry
         self.hits.reveal()

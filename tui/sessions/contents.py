@@ -321,6 +321,7 @@ class ListContents:
         return empty_words(
             self.query, self._filter.text, model.total, totals(library.database),
             syncs=library.sync_targets is not None, searching=self._filter.will_search,
+            unsearched=self._filter.unsearched,
         )
 
     def _asked_for(self) -> tuple[ListQuery, str]:

@@ -22,7 +22,7 @@ MOST_PATH = 60
 
 def empty_words(
     query: ListQuery, filter_text: str, matched_of: int, store: Totals, *, syncs: bool,
-    searching: bool = False,
+    searching: bool = False, unsearched: str = "",
 ) -> list[str]:
     """Return why a list is empty, as lines; the first is the reason.
 
@@ -33,12 +33,14 @@ def empty_words(
         store: Counts of the whole store.
         syncs: Whether a sync fills this store.
         searching: Whether the filter still searches what was said in the sessions.
+        unsearched: Why it has not searched all that was said; "" where it has.
     """
     if filter_text and matched_of:
         if searching:
             return [f"No title matches “{one_line(filter_text, 200)}” yet",
                     f"What was said is being searched{glyphs().more}"]
-        return [f"No session matches “{one_line(filter_text, 200)}”",
+        partly = [f"Not everything was searched: {one_line(unsearched)}"] if unsearched else []
+        return [f"No session matches “{one_line(filter_text, 200)}”", *partly,
                 f"{matched_of:,} are hidden by the filter; esc clears it"]
     coming = ["Sessions appear here as they are read"] if syncs and not store.synced_at else []
     if not store.sessions:

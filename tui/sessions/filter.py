@@ -36,6 +36,7 @@ class ListFilter:
     Attributes:
         text: As it was typed.
         is_searching: Whether what is said in the sessions is being searched.
+        unsearched: Why not all was searched for what is said; "" where all was.
     """
 
     def __init__(self, loader: ListLoader) -> None:
@@ -51,6 +52,7 @@ class ListFilter:
         self._matched: tuple[Query, set[int]] | None = None
         self._said: tuple[str, set[int]] = "", set()  # Rowids, by the words they were found for.
         self.is_searching = False
+        self.unsearched = ""
 
     @property
     def query(self) -> Query:
@@ -143,10 +145,10 @@ class ListFilter:
         before = self._said[1] if self._said[0] == words else set()
         clock = asyncio.get_running_loop().time
         shown_at, said = 0.0, set[int]()
-        self.is_searching = True
+        self.is_searching, self.unsearched = True, ""
         try:
             async with aclosing(self._loader.said(query)) as found:
-                async for said in found:
+                async for said, self.unsearched in found:
                     if said - before and clock() - shown_at >= REPAINT_EVERY_S:
                         shown_at = clock()
                         self._said = words, before | said

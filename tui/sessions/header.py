@@ -39,6 +39,9 @@ class Tally(NamedTuple):
         looked_at: How many the filter has looked at so far, None when it is done.
         marked: How many are marked.
         unseen: How many of these are not in the list.
+        filtered: Whether there is a filter.
+        searching: Whether the filter searches, or will, what was said in the sessions.
+        partly: Whether it has ended before all of that was searched.
     """
 
     shown: int | None = None
@@ -48,6 +51,7 @@ class Tally(NamedTuple):
     unseen: int = 0
     filtered: bool = False
     searching: bool = False
+    partly: bool = False
 
     def words(self) -> str:
         """Return the words of the header."""
@@ -60,6 +64,8 @@ class Tally(NamedTuple):
             words += f"  {100 * self.looked_at // max(1, self.total)}%{glyphs().more}"
         elif self.searching:
             words += f"  searching{glyphs().more}"
+        elif self.partly:
+            words += "  not all searched"
         if self.marked:
             words += f"  {self.marked} marked"
         return words + (f", {self.unseen} not listed" if self.unseen else "")

@@ -109,14 +109,15 @@ class ListLoader:
                 database.connection.interrupt()
                 task.add_done_callback(lambda done: _finish(done, database))
 
-    async def said(self, query: Query) -> AsyncGenerator[set[int], None]:
+    async def said(self, query: Query) -> AsyncGenerator[tuple[set[int], str], None]:
         """Look for the sessions in which there is what a query asks for.
 
         Args:
             query: What the user asks for.
 
         Yields:
-            The rowids of those that were found so far.
+            The rowids of those that were found so far, and why not all was searched, once the
+            search has ended; "" where all was.
 
         Raises:
             StoreError: The store cannot be read.
@@ -136,11 +137,11 @@ class ListLoader:
             await Searcher.open(self._path) as searcher,
             aclosing(searcher.sessions(test.of_parts)) as steps,
         ):
-            async for ids in steps:
+            async for ids, why in steps:
                 new = ids - seen
                 found |= await self._run(partial(allowed, ids=new)) if new else set()
                 seen |= new
-                yield set(found)
+                yield set(found), why
 
 
 def _finish(task: asyncio.Task[T], database: Database) -> None:

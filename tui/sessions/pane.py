@@ -231,7 +231,7 @@ class SessionsPane(CommandPane, Vertical):
         title.tally = Tally(
             model.matched if model.whole else None, model.total, looked_at,
             len(self.selection.marks), self.targets.unseen, bool(self.filter.words),
-            self.filter.will_search,
+            self.filter.will_search, bool(self.filter.asks_for_parts and self.filter.unsearched),
         )
         title.saved = self._views.name_of(self.filter.text)
         title.list_query = self.query_one(ListOrder).list_query = query
@@ -394,7 +394,21 @@ class SessionsPane(CommandPane, Vertical):
 
     def mark_from(self, entry: int) -> None:
         """Mark the sessions of the list from an entry on."""
+        before = len(self.selection.marks)
         self.selection.mark(self.view.model.rowids[entry:], self.filter.matched)
+        if len(self.selection.marks) == before:
+            self.app.notify("These sessions are marked already", markup=False)
+
+    @property
+    def escape_clears(self) -> bool:
+        """Whether escape clears the filter."""
+        return bool(self.filter_text)
+
+    def go_to_group(self, by: int) -> None:
+        """Go to the next group; backwards to the start of this one first."""
+        if not self.view.select_group(by):
+            words = "This is the last group" if by > 0 else "This is the first group"
+            self.app.notify(words, timeout=2, markup=False)
 
     async def go_to_running(self) -> None:
         """Go to the newest running session; lift what keeps it out of the list."""

@@ -218,15 +218,20 @@ class SessionList(ScrollView, can_focus=True, inherit_bindings=False):
         """Select the last session."""
         self.select(len(self.model) - 1)
 
-    def select_group(self, by: int) -> None:
-        """Select the first session of another group; backwards, of this one first."""
+    def select_group(self, by: int) -> bool:
+        """Select the first session of another group; backwards, of this one first.
+
+        Returns:
+            Whether there was one to go to.
+        """
         model, cursor = self.model, self.cursor
         if cursor is None:
-            return
+            return False
         number = model.group_of(cursor)
         if by > 0 or model.groups[number].start == cursor:
             number = max(0, min(number + by, len(model.groups) - 1))
         self.select(model.groups[number].start)
+        return self.cursor != cursor
 
     def select_rowid(self, rowid: int) -> None:
         """Select a session or, where that is folded away, its ancestor; centred."""

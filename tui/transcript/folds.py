@@ -10,6 +10,7 @@ from tui.transcript.document import Document
 from tui.transcript.item import LEVELS, Level
 from tui.transcript.placement import Placement
 from tui.transcript.shown import PaneServices, ShownSession
+from tui.transcript.skeleton import is_tool_type
 
 _CYCLE: dict[Level, Level] = {"short": "whole", "whole": "off", "off": "short"}
 _WORDS: dict[Level, str] = {"off": "hidden", "short": "short", "whole": "whole"}
@@ -138,7 +139,7 @@ class Folds:
 
     async def cycle_tools(self) -> None:
         """Show the outputs of all tool calls short, whole, or not at all."""
-        if not self._has(self._shown.document.skeleton.is_tool):
+        if not self._has(is_tool_type):
             self._pane.toast("This session has no tool calls", "warning")
             return
         self._shown.tools = _CYCLE[self._shown.tools]
@@ -147,18 +148,16 @@ class Folds:
 
     async def toggle_reasoning(self) -> None:
         """Open or fold all reasoning."""
-        skeleton = self._shown.document.skeleton
-        if not self._has(lambda part: skeleton.type_of(part) == "reasoning"):
+        if not self._has("reasoning".__eq__):
             self._pane.toast("This session has no reasoning", "warning")
             return
         self._shown.reasoning = "off" if self._shown.reasoning == "whole" else "whole"
         await self._all_levels(tools=False)
 
-    def _has(self, fits: Callable[[int], bool]) -> bool:
-        """Return whether a part is of a kind; parts that are not known yet may be."""
+    def _has(self, fits: Callable[[str], bool]) -> bool:
+        """Return whether a part has a type that fits; parts that are not known yet may."""
         document = self._shown.document
-        known = len(document.sure())
-        return known < len(document) or any(map(fits, range(len(document))))
+        return len(document.sure()) < len(document) or document.skeleton.has_type(fits)
 
     async def _all_levels(self, *, tools: bool) -> None:
         """Give all parts of a kind the same level again; the selected part stays put."""

@@ -96,13 +96,17 @@ class Navigator:
 
     async def part(self, step: int) -> None:
         """Select the next (1) or previous (-1) part."""
-        await self._placement.move(partial(self._step_part, step))
+        if await self._placement.move(partial(self._step_part, step)) is False:
+            words = "This is the last part" if step > 0 else "This is the first part"
+            self._pane.toast(words, timeout=2)
 
-    def _step_part(self, step: int) -> None:
+    def _step_part(self, step: int) -> bool:
         view = self._shown.view
         at_end = view.at_end
-        if self._step_to_next(steps.part, step):
+        found = self._step_to_next(steps.part, step)
+        if found:
             view.at_end = at_end and step > 0
+        return found
 
     async def message(self, step: int) -> None:
         """Go to the next message; back to the start of this one, then to the one before."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from store.conversation.turns import NO_TURN
 from store.engine.values import number
@@ -26,6 +26,11 @@ EMPTY_INDEX = -1
 SILENT = frozenset({"step-start", "data-snapshot"})
 """Part types that take no line."""
 _PROSE = frozenset({"text", "file", "source-url", "source-document"})
+
+
+def is_tool_type(name: str) -> bool:
+    """Return whether parts of a type are tool calls."""
+    return name.startswith("tool-") or name == "dynamic-tool"
 
 
 class Skeleton:
@@ -171,8 +176,12 @@ class Skeleton:
 
     def is_tool(self, part: int) -> bool:
         """Return whether a part is a tool call."""
-        name = self.type_of(part)
-        return name.startswith("tool-") or name == "dynamic-tool"
+        return is_tool_type(self.type_of(part))
+
+    def has_type(self, fits: Callable[[str], bool]) -> bool:
+        """Return whether a part has a type that fits; a type is judged once, not each part."""
+        return any(code in self.types
+                   for name, code in self._type_codes.items() if fits(name))
 
     def is_prose(self, part: int) -> bool:
         """Return whether a part is text or belongs to it (files, sources)."""

@@ -265,7 +265,10 @@ class TreeScreen(StackedScreen):
         if row is None or self._block is None:
             return
         node = self._block.nodes[row.node]
+        before = self.view.cursor
         self._go_to(node.id if row.label else node.parent_id)
+        if self.view.cursor == before:
+            self.app.notify("This session has no parent here", timeout=2, markup=False)
 
     def go_to_next_label(self) -> None:
         """Go to the next line that is a label, from the first again after the last."""

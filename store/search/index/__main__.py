@@ -33,6 +33,8 @@ POLL_S = 0.2
 TROUBLE_S = 2.0
 """Seconds before what failed is tried again."""
 REPORT_S = 0.5
+CHECKED_EVERY_S = 5.0
+"""Seconds between looks whether the index file can still be opened, as searches open it."""
 GRACE_S = 5.0
 """Seconds that the running transaction may take to end once the parent has gone."""
 
@@ -93,6 +95,7 @@ class _Keeper:
     def __init__(self, store: Path, stop: Stop, teller: _Teller, *, once: bool) -> None:
         self._store, self._stop, self._teller, self._once = store, stop, teller, once
         self._indexer: Indexer | None = None
+        self._checked_s = time.monotonic()
 
     def run(self) -> None:
         """Work until stopped; with ``once``, until everything is indexed or trouble came."""
@@ -111,6 +114,7 @@ class _Keeper:
         try:
             if self._indexer is None:
                 self._indexer = Indexer(self._store, stopped=self._stop.is_set)
+            self._check()
             self._indexer.look()
             more = self._indexer.step()
             done = not more and self._indexer.idle
@@ -129,6 +133,23 @@ class _Keeper:
                 raise
             self._teller.trouble(str(error))
             return TROUBLE_S
+
+    def _check(self) -> None:
+        """Look now and then whether the file can be opened; open files hide some damage.
+
+        Raises:
+            sqlite3.Error: It cannot be opened now, or is damaged.
+            FileNotFoundError: It was no index any more, and was removed.
+        """
+        if time.monotonic() - self._checked_s < CHECKED_EVERY_S:
+            return
+        self._checked_s = time.monotonic()
+        path = sidecar.index_path(self._store)
+        index = sidecar.open_existing(path)
+        if index is None or not sidecar.has_tables(index):
+            sidecar.remove_files(path)
+            raise FileNotFoundError(path)
+        index.close()
 
     def _after(self, error: sqlite3.Error) -> float:
         """Handle an error of SQLite; return for how long to rest."""
@@ -160,7 +181,8 @@ def _is_damaged(path: Path) -> bool:
         if index is None:
             return True
         try:
-            return bool(index.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok")
+            ok = index.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+            return not ok or not sidecar.has_tables(index)
         finally:
             index.close()
     except sqlite3.DatabaseError as error:

@@ -1,8 +1,8 @@
 """Writes, clears and merges the blocks of an index file.
 
-A block is written once. When a message changes, its new documents go into a new block and the
-old ones are marked dead; small blocks, and blocks with many dead documents, are merged. What
-is forgotten is taken out of its block's lists at once.
+When a message changes, its new documents go into a new block and the old ones are marked dead;
+small blocks, and blocks with many dead documents, are merged. What is forgotten is taken out of
+its block's lists at once, and dead documents from time to time.
 """
 
 from __future__ import annotations
@@ -270,6 +270,20 @@ def _clear(connection: sqlite3.Connection, block: int, gone: list[int]) -> None:
                 changed.append((kept, block, term))
     connection.executemany("DELETE FROM posting WHERE block = ? AND term = ?", removed)
     connection.executemany("UPDATE posting SET body = ? WHERE block = ? AND term = ?", changed)
+
+
+def block_with_replaced(connection: sqlite3.Connection) -> int | None:
+    """Return a block that still holds what newer documents replaced; None if none does."""
+    row = connection.execute("SELECT block FROM dead LIMIT 1").fetchone()
+    return None if row is None else int(row[0])
+
+
+def clear_replaced(connection: sqlite3.Connection, block: int) -> None:
+    """Overwrite what newer documents replaced in a block, within the caller's transaction."""
+    gone = [place + number for place, documents in connection.execute(
+        "SELECT place, documents FROM dead WHERE block = ?", (block,)
+    ).fetchall() for number in range(documents)]  # fmt: skip
+    _clear(connection, block, gone)
 
 
 def blocks_to_merge(connection: sqlite3.Connection) -> list[int]:

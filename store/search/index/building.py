@@ -59,6 +59,8 @@ RECHECK_RARELY_S = 1800.0
 RECHECK_SLICE_S, RECHECK_REST_S = 0.05, 0.5
 COPY_EVERY_S = 30.0
 """Seconds between private copies of a host's file that cannot be read in any other way."""
+CLEARED_EVERY_S = 30.0
+"""Seconds between two times that earlier versions of changed messages are overwritten."""
 HOT_SESSIONS, HOT_MESSAGES = 20, 20
 """Sessions of a host's file that are looked at after each change, and messages of each."""
 
@@ -161,6 +163,7 @@ class Indexer:
         self._rowids = (0, 0)
         self._total = 0
         self._merged = -1
+        self._cleared_until_s = 0.0
         self.characters = 0
         self.unchanged_since_progress = False
         self._start()
@@ -452,12 +455,31 @@ class Indexer:
         chosen = [] if generation == self._merged else blocks.blocks_to_merge(self.index)
         if not chosen:
             self._merged = generation
+            if self._clear_replaced(generation):
+                return True
             self._empty_log()
             return False
         done = blocks.merged(self.index, chosen)
         with sidecar.transaction(self.index):
             self.refuse_if_overtaken(generation)
             blocks.write_merged(self.index, done)
+        return True
+
+    def _clear_replaced(self, generation: int) -> bool:
+        """Overwrite earlier versions of messages in a block, if that is due; whether it was.
+
+        What was edited away may be a secret.
+        """
+        block = None
+        if time.monotonic() >= self._cleared_until_s:
+            block = blocks.block_with_replaced(self.index)
+            if block is None:
+                self._cleared_until_s = time.monotonic() + CLEARED_EVERY_S
+        if block is None:
+            return False
+        with sidecar.transaction(self.index):
+            self.refuse_if_overtaken(generation)
+            blocks.clear_replaced(self.index, block)
         return True
 
     def _empty_log(self) -> None:
@@ -496,6 +518,7 @@ class Indexer:
     def resume(self) -> None:
         """Have nothing wait for its time any more; a test does not wait."""
         self._waiting.ready_s.clear()
+        self._cleared_until_s = 0.0
         self._walked_s, self._unlogged = 0.0, self._unlogged or self._rarely_unlogged
         if self._walk is not None:
             self._walk.resumes_s = 0.0

@@ -220,11 +220,22 @@ class Index:
                 connection.execute("BEGIN")
             yield connection
         except sqlite3.DatabaseError as error:
+            if sidecar.is_damage(error):
+                self._remove()
             raise sidecar.unusable(self._path, error) from error
         finally:
             self._readers -= 1
             if not self._readers and connection.in_transaction:
                 connection.execute("ROLLBACK")
+
+    def _remove(self) -> None:
+        """Delete the damaged file, so that its indexer, which may not have noticed, makes it anew.
+
+        Where it cannot be deleted, searches go on without it.
+        """
+        with contextlib.suppress(OSError):
+            if os.stat(self._path).st_ino == self._inode:
+                sidecar.remove_files(self._path)
 
     def _open_again_if_replaced(self) -> None:
         try:

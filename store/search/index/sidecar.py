@@ -6,7 +6,8 @@ are current, ``heads`` of the first document of each message (see ``postings``).
 ``message``: what is indexed. A message has one document or, where it is long, several in a
 row, from ``place`` on; ``ranges_json`` then has the first and last part index of each.
 ``fingerprint`` tells whether the rows still are what was indexed.
-``dead``: documents that newer ones replaced; they go when their block is merged.
+``dead``: documents that newer ones replaced; they go when their block is
+merged or cleared.
 ``about``: the format, which store it is, and how far the index is.
 """
 
@@ -28,7 +29,7 @@ from store.search.index.terms import TERMS_VERSION
 from store.system.locations import data_dir, private_file
 from store.system.paths import real_path
 
-FORMAT = f"1 {TERMS_VERSION}"
+FORMAT = f"2 {TERMS_VERSION}"
 """An index file of another format is made again."""
 SUFFIX = ".search"
 BUSY_MS, LOG_BUSY_MS = 60_000, 500
@@ -133,6 +134,15 @@ def open_existing(path: Path) -> sqlite3.Connection | None:
         return connection
     connection.close()
     return None
+
+
+def has_tables(index: sqlite3.Connection) -> bool:
+    """Return whether all tables of an index are there."""
+    (count,) = index.execute(
+        "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN"
+        " ('about', 'session', 'block', 'posting', 'message', 'dead')"
+    ).fetchone()
+    return int(count) == 6
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection | None:

@@ -1,5 +1,5 @@
-"""opencode: ``opencode.db`` (both of its engines) and the JSON store of 1.1 and older."""
+"""opencode: ``opencode.db`` (both of its engines) and the JSON store of 1.1 and older; Kilo."""
 
-from store.sources.opencode.source import OpencodeSource
+from store.sources.opencode.source import KiloSource, OpencodeSource
 
-__all__ = ["OpencodeSource"]
+__all__ = ["KiloSource", "OpencodeSource"]

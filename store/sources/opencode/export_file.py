@@ -15,19 +15,20 @@ from store.system.paths import open_regular, read_regular
 _HEAD = 4096
 
 
-def is_export(path: Path) -> bool:
-    """Tell by content whether a file is an exported session."""
+def exported_version(path: Path) -> str | None:
+    """Return the version that an exported session names, "" for none; None for other files."""
     try:
         with open_regular(path) as file:
             head = file.read(_HEAD).lstrip()
     except OSError:
-        return False
+        return None
     if not head.startswith(b"{") or b'"info"' not in head or b'"ses_' not in head:
-        return False
+        return None
     try:
-        return bool(_checked(parsed(read_regular(path))))
+        exported = _checked(parsed(read_regular(path)))
     except (OSError, ValueError):
-        return False
+        return None
+    return string(exported["info"].get("version")) or "" if exported else None
 
 
 def _checked(value: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Tells whether a SQLite file is opencode's."""
+"""Tells which program's a SQLite file with opencode's tables is."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from store.errors import StoreError
 from store.sources.base.databases import Databases as Databases
 from store.sources.base.databases import columns as columns
+from store.sources.opencode.programs import OpencodeProgram, program_of_database
 
 TABLES = frozenset({"session", "message", "part"})
 COLUMNS = frozenset({"id", "project_id", "directory", "title", "version", "time_created"})
@@ -26,14 +27,15 @@ def order_of(connection: sqlite3.Connection, table: str, number: str) -> str:
     return number if number in columns(connection, table) else "time_created"
 
 
-def is_opencode_database(path: Path) -> bool:
-    """Tell by its tables whether a file is opencode's database."""
+def program_at(path: Path) -> OpencodeProgram | None:
+    """Return the program whose database a file is; None where it lacks opencode's tables."""
     databases = Databases()
     try:
         with databases.reading(path) as connection:
             names = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
-            return names >= TABLES and columns(connection, "session") >= COLUMNS
+            known = names >= TABLES and columns(connection, "session") >= COLUMNS
+            return program_of_database(names, path) if known else None
     except (StoreError, sqlite3.Error, OSError):
-        return False
+        return None
     finally:
         databases.close()

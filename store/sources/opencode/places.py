@@ -1,4 +1,4 @@
-"""Where opencode keeps its sessions, and what tells that a file or folder is its.
+"""Where a program keeps its sessions in opencode's form, and what tells that a file is its.
 
 Source: the opencode format page, sections 2.1 (folders, file names) and 2.9.
 """
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from store.sources.opencode.folders import Folders
-from store.sources.opencode.opening import is_opencode_database
+from store.sources.opencode.opening import program_at
+from store.sources.opencode.programs import OPENCODE, OpencodeProgram, program_of_version
 from store.system.paths import expanded
 
-DATABASES = "opencode*.db"
 STORAGE = "storage"
 PROJECTS = "project"
 """Holds a JSON store for each project, as versions up to 0.5 wrote."""
@@ -35,49 +35,58 @@ class Stores:
     export: Path | None = None
 
 
-def default_roots(environment: Mapping[str, str], home: Path) -> list[Path]:
-    """Return the data folder, and the file that ``OPENCODE_DB`` names outside of it.
+def default_roots(
+    program: OpencodeProgram, environment: Mapping[str, str], home: Path
+) -> list[Path]:
+    """Return the data folder, and the file that a variable names outside of it.
 
-    The program takes ``XDG_DATA_HOME``, else ``~/.local/share``, on every system.
+    Args:
+        program: The program.
+        environment: Its environment.
+        home: The user's home folder.
     """
-    data = environment.get("XDG_DATA_HOME")
-    folder = (Path(data) if data else home / ".local" / "share") / "opencode"
+    folder = program.folder(environment, home)
     roots = [folder]
-    named = environment.get("OPENCODE_DB", "").strip()
+    named = environment.get(program.variable, "").strip()
     if named and named != ":memory:":
         file = folder / expanded(named)
-        if file.parent != folder or not file.match(DATABASES):
+        if file.parent != folder or not file.match(f"{program.name}*.db"):
             roots.append(file)
     return roots
 
 
-def stores_at(root: Path) -> Stores:
-    """Return what is at a root of any form."""
+def stores_at(program: OpencodeProgram, root: Path) -> Stores:
+    """Return what is at a program's root of any form."""
     if root.is_file():
         if root.suffix == ".json":
             return Stores(export=root)
         return Stores(databases=(root,))
-    databases = tuple(sorted(path for path in root.glob(DATABASES) if path.is_file()))
+    databases = tuple(program.databases_in(root))
+    if program is not OPENCODE:
+        return Stores(databases)
     places = [root, root / STORAGE, *sorted(root.glob(f"{PROJECTS}/*/{STORAGE}"))]
     found = (Folders.at(place) for place in places)
     return Stores(databases, tuple(folders for folders in found if folders is not None))
 
 
-def recognise(path: Path) -> Path | None:
+def recognise(program: OpencodeProgram, path: Path) -> Path | None:
     """Return the root to read: a data folder, its ``storage``, a database, an export."""
     if path.is_file():
-        from store.sources.opencode.export_file import is_export
+        from store.sources.opencode.export_file import exported_version
 
         if path.suffix == ".json":
-            return path if is_export(path) else None
-        return path if is_opencode_database(path) else None
+            version = exported_version(path)
+            mine = version is not None and program_of_version(version) is program
+        else:
+            mine = program_at(path) is program
+        return path if mine else None
     if not path.is_dir():
         return None
     try:
-        found = stores_at(path)
+        found = stores_at(program, path)
     except OSError:
         return None
-    if any(is_opencode_database(database) for database in found.databases):
+    if any(program_at(database) is program for database in found.databases):
         return path
     return path if any(_has_sessions(folders) for folders in found.json_stores) else None
 

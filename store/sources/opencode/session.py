@@ -113,7 +113,6 @@ def _cut(stored: StoredSession, drafts: list[MessageDraft], at: int, part_id: st
     return True
 
 
-KIND = "opencode"
 _PLACEHOLDER = re.compile(r"(?:New|Child) [Ss]ession - \d{4}-\d\d-\d\dT")
 _KEPT = ("slug", "projectID", "workspaceID", "path", "agent", "permission", "summary", "metadata")
 _ABORTED = "MessageAbortedError"
@@ -180,12 +179,17 @@ class Making:
 
 
 def session_draft(
-    stored: StoredSession, origin: Origin | None, call: Call | None, making: Making | None = None
+    stored: StoredSession,
+    agent: str,
+    origin: Origin | None,
+    call: Call | None,
+    making: Making | None = None,
 ) -> SessionDraft:
     """Return the draft of a session.
 
     Args:
         stored: The session.
+        agent: The program that wrote it.
         origin: What its copies were copied from, where that is known.
         call: The parent's call that started it, for a subagent.
         making: What was made of it the last time.
@@ -196,7 +200,7 @@ def session_draft(
     drafts = [one.draft for one in made]
     mark_compactions(stored.messages, drafts)
     draft = SessionDraft(
-        stored.id, stored.path, KIND,
+        stored.id, stored.path, agent,
         created_at=ms_or_0(times.get("created")) or _first_time(drafts),
         updated_at=ms_or_0(times.get("updated")),
         workspace_root=string(info.get("directory")),

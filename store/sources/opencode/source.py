@@ -1,4 +1,4 @@
-"""The opencode source: where its sessions are, and how one is read."""
+"""opencode and Kilo: where their sessions are, and how one is read."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ from store.sources.opencode.places import (
     recognise,
     stores_at,
 )
+from store.sources.opencode.programs import KILO, OPENCODE, OpencodeProgram
 from store.sources.opencode.relatives import (
     call_in_database,
     call_in_json_store,
     candidates_in_database,
     candidates_in_json_store,
 )
-from store.sources.opencode.session import KIND, Making, session_draft
+from store.sources.opencode.session import Making, session_draft
 from store.sources.opencode.stored import StoredSession
 
 _EXPORT, _JSON = "export", "json"
@@ -60,13 +61,15 @@ class Kept:
 class OpencodeSource(Source):
     """Fulfils ``store.sources.base.protocol.Source`` and ``FollowedSource``; reads only."""
 
-    kind = KIND
+    writer: OpencodeProgram = OPENCODE
+    """The program whose sessions these are."""
+    kind = OPENCODE.kind
     label = "opencode"
     version = 2
     program = Program(
         frozenset({"opencode", "opencode-cli"}), ("/opencode-ai/",), shares_file=True
     )
-    variables = ("OPENCODE_DB",)
+    variables = (OPENCODE.variable,)
 
     def __init__(self) -> None:
         """Make a source."""
@@ -79,17 +82,17 @@ class OpencodeSource(Source):
         self._library = library
 
     def default_roots(self, environment: Mapping[str, str], home: Path) -> list[Path]:
-        """Return the data folder, and the file that ``OPENCODE_DB`` names outside of it."""
-        return default_roots(environment, home)
+        """Return the data folder, and the file that a variable names outside of it."""
+        return default_roots(self.writer, environment, home)
 
     def recognise(self, path: Path) -> Path | None:
-        """Return the root to read when a file or folder is opencode's."""
-        return recognise(path)
+        """Return the root to read when a file or folder is the program's."""
+        return recognise(self.writer, path)
 
     def units(self, root: Path, problems: list[Problem]) -> Iterator[Unit]:
         """List the sessions at a root; one that a database has is not read from JSON too."""
         try:
-            stores = stores_at(root)
+            stores = stores_at(self.writer, root)
         except OSError as error:
             problems.append(Problem(str(root), 0, error.strerror or str(error)))
             return
@@ -146,7 +149,7 @@ class OpencodeSource(Source):
         path = Path(unit.stamps[0].path)
         if store == _EXPORT:
             stored = read_export(path)
-            return _reading(stored, unit, session_draft(stored, None, None))
+            return _reading(stored, unit, session_draft(stored, self.kind, None, None))
         if store == _JSON:
             folders = Folders.of_session(path)
             stored = read_json_session(folders, path)
@@ -155,7 +158,7 @@ class OpencodeSource(Source):
             )
             call = call_in_json_store(folders, stored)
             stored.side_folder = str(folders.storage.parent / TOOL_OUTPUT)
-            return _reading(stored, unit, session_draft(stored, origin, call))
+            return _reading(stored, unit, session_draft(stored, self.kind, origin, call))
         return self._read_from_database(path, name, unit, kept)
 
     def _read_from_database(
@@ -170,14 +173,14 @@ class OpencodeSource(Source):
             )
             call = call_in_database(connection, stored)
         stored.side_folder = str(path.parent / TOOL_OUTPUT)
-        return _reading(stored, unit, session_draft(stored, origin, call, kept.making))
+        return _reading(stored, unit, session_draft(stored, self.kind, origin, call, kept.making))
 
     def watch_paths(self, root: Path) -> Iterable[Path]:
         """Return what to watch: the databases' own files, not the folder with its logs.
 
         A JSON store beside a database is one that the program left behind.
         """
-        stores = stores_at(root)
+        stores = stores_at(self.writer, root)
         if stores.export is not None:
             return [stores.export]
         if stores.databases:
@@ -194,7 +197,7 @@ class OpencodeSource(Source):
         Returns:
             None where something else changed, which needs a listing.
         """
-        stores = stores_at(root)
+        stores = stores_at(self.writer, root)
         touched = _touched(stores, paths)
         if touched is None:
             return None
@@ -209,6 +212,17 @@ class OpencodeSource(Source):
     def follower(self, root: Path, unit: Unit) -> SessionFollower:
         """Return a follower, which decodes and maps the rows of a database that changed."""
         return SessionFollower(self)
+
+
+class KiloSource(OpencodeSource):
+    """The same for Kilo, which is made from opencode; what differs is in ``KILO``."""
+
+    writer = KILO
+    kind = KILO.kind
+    label = "Kilo"
+    version = 1
+    program = Program(frozenset({"kilo", "kilocode"}), ("/@kilocode/cli",), shares_file=True)
+    variables = (KILO.variable,)
 
 
 class SessionFollower:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from store.engine.database import open_database
 from store.errors import StoreError
 from store.language.query import Query, parse
+from store.queries.sessions import SessionFilter
 from store.search import running
 from store.search.hits import Update
 from store.search.index.building import Indexer
+from store.search.index.reading import open_index
 from store.search.index.sidecar import index_path
+from store.search.listed import Listed
+from store.search.running import Request, Run, sessions_with_hits
 from store.search.searching import Searcher
 from tests.hostile import CORPUS
 from tests.store.making import add_message, add_part, add_session, contract, own
@@ -149,11 +155,43 @@ async def test_a_scan_ends_in_time_and_says_what_it_searched(
     assert last.coverage.why == "there is no index yet"
 
 
+@pytest.mark.parametrize("query", ["needle agent:nosuch", "needle after:2090"])
+def test_others_may_run_though_nothing_that_is_read_is_wanted(
+    store: Path, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    monkeypatch.setattr(running, "SLICE_S", 0.0)
+    indexer = Indexer(store)
+    while indexer.step():
+        pass
+    indexer.close()
+    index, db = open_index(store), open_database(store, write=False)
+    steps = list(Run(db, Request(ask(query)), index).steps())
+    found = list(sessions_with_hits(db, ask(query), index))
+    assert len(steps) > 3 and len(found) > 2
+    assert found[-1] == (set(), "")
+    db.close()
+
+
+def test_a_search_of_sessions_that_ends_early_says_so(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "SLICE_S", 0.0)
+    db = open_database(store, write=False)
+    *_, found = sessions_with_hits(db, ask("nothing_like_it"), seconds=0.0)
+    assert found == (set(), "there is no index yet")
+    *_, found = sessions_with_hits(db, ask("nothing_like_it"))
+    assert found == (set(), "")
+    monkeypatch.setattr(running, "sessions_with_hits", partial(sessions_with_hits, seconds=0.0))
+    listed = Listed(db, ask("tool:bash"), SessionFilter(), 10**12)
+    assert list(listed.page()) == [] and listed.why == "there is no index yet"
+    db.close()
+
+
 async def test_names_sessions(store: Path) -> None:
     fill(store, 3, "other", "two")
     async with await Searcher.open(store) as searcher:
-        *_, found = [ids async for ids in searcher.sessions(ask("other"))]
-        assert found == {"two"}
+        *_, found = [each async for each in searcher.sessions(ask("other"))]
+        assert found == ({"two"}, "")
 
 
 async def test_hostile_text_is_found_and_given_as_it_is(tmp_path: Path) -> None:

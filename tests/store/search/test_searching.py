@@ -198,8 +198,8 @@ def test_names_the_sessions_with_hits(store: Path) -> None:
     for text in ("retry", "tool:bash", "is:error agent:claude", "期 loop", "nothing_like_it"):
         *_, found = (one for one in sessions_with_hits(db, parse(text, now=0)) if one is not None)
         hits = last(db, text, limit=1000)
-        assert {one.row.id for one in hits.page.sessions} <= found
-        assert len(found) >= hits.counts.sessions + hits.counts.archived_sessions
+        assert not found.why and {one.row.id for one in hits.page.sessions} <= found.ids
+        assert len(found.ids) >= hits.counts.sessions + hits.counts.archived_sessions
     db.close()
 
 
