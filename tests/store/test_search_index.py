@@ -300,6 +300,20 @@ def test_old_rows_that_change_without_a_log_are_found_by_a_later_walk(talk: Talk
     indexer.close()
 
 
+def test_a_part_whose_type_alone_changes_is_indexed_again(talk: Talk) -> None:
+    session = talk.session("")
+    message = talk.message(session, parts=[{"type": "text", "output": "printed words"}])
+    indexer = Indexer(talk.db.path)
+    bring_up(indexer)
+    assert found(index_of(talk.db.path), "printed") == []
+    talk.db.connection.execute("UPDATE chat_parts SET type = 'tool-Bash'")
+    note(talk.db, session, message)
+    bring_up(indexer)
+    assert found(index_of(talk.db.path), "printed") == [message]
+    indexer.close()
+    assert check(talk.db.path) == []
+
+
 def test_changed_messages_are_named_until_they_are_indexed(talk: Talk) -> None:
     session = talk.session("")
     talk.message(session, text="one")

@@ -126,8 +126,8 @@ def _key(row: tuple[Column, ...]) -> MessageKey:
 def fingerprint(db: Database, message: MessageKey) -> int:
     """Return a checksum of all that is indexed of a message."""
     found = _Fingerprint(db, message.session_id)
-    for index, _, data in _parts(db, message):
-        found.add(index, data)
+    for index, kind, data in _parts(db, message):
+        found.add(index, kind, data)
     return found.value
 
 
@@ -138,7 +138,7 @@ def message_texts(db: Database, message: MessageKey) -> MessageTexts:
     made = MessageTexts(0)
     splitter = _Splitter(made.documents)
     for index, kind, data in _parts(db, message):
-        found.add(index, data)
+        found.add(index, kind, data)
         splitter.add(index, [index_form(data)] if message.id == TITLE else _forms(kind, data, read))
     splitter.end()
     made.fingerprint, made.size = found.value, splitter.size
@@ -184,7 +184,9 @@ class _Fingerprint:
         self.value = 0
         self._db, self._session_id = db, session_id
 
-    def add(self, index: int, data: str) -> None:
+    def add(self, index: int, kind: str, data: str) -> None:
+        # The type of the row wins over the one in the data.
+        self.value = crc32(kind.encode("utf-8", "surrogatepass"), self.value)
         self.value = crc32(data.encode("utf-8", "surrogatepass"), self.value ^ index & 0xFFFFFFFF)
         if _NAMES_SIDE_FILE in data and self._db.form.name == "own":
             for name in side_file_names(decode_part("", data)):

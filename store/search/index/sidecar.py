@@ -29,7 +29,7 @@ from store.search.index.terms import TERMS_VERSION
 from store.system.locations import data_dir, private_file
 from store.system.paths import real_path
 
-FORMAT = f"2 {TERMS_VERSION}"
+FORMAT = f"3 {TERMS_VERSION}"
 """An index file of another format is made again."""
 SUFFIX = ".search"
 BUSY_MS, LOG_BUSY_MS = 60_000, 500
