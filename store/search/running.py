@@ -6,13 +6,14 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from store.conversation.outcomes import outcome_of
 from store.engine.database import Database
+from store.engine.values import text
 from store.errors import StoreError
 from store.language.matching import Folded, TermMatcher, index_needle
 from store.language.query import Query
@@ -553,7 +554,8 @@ def sessions_with_hits(
 ) -> Iterator[SessionsFound | None]:
     """Yield the sessions that have hits, archived ones too, as they are found.
 
-    A fork that holds a hit as a copy has it too. Yields None where others may run, else all
+    A fork that holds a hit as a copy has it too. ``-tool:``, ``-file:`` and ``-role:`` leave out
+    the sessions that have any such part. Yields None where others may run, else all
     that were found so far; the last is the result.
 
     Args:
@@ -563,6 +565,32 @@ def sessions_with_hits(
         helpers: Whether runs that agents started for themselves are searched.
         seconds: Of work after which the search ends.
     """
+    absent = [each for each in query.part_conditions if each.negated and each.field in _WHOLE]
+    dropped = {each for one in absent for each in one.filters}
+    kept = replace(query, filters=tuple(each for each in query.filters if each not in dropped))
+    without, why = set[str](), ""
+    for one in absent:
+        asked = Query(query.text, filters=tuple(
+            replace(each, negated=False) for each in one.filters))
+        for having in _with_hits(db, asked, index, helpers=helpers, seconds=seconds):
+            if having is not None:
+                without, why = without | having.ids, why or having.why
+            yield None
+    if not kept:
+        rows = db.connection.execute("SELECT id FROM chat_sessions").fetchall()
+        yield SessionsFound({text(row[0]) or "" for row in rows} - without, why)
+        return
+    for found in _with_hits(db, kept, index, helpers=helpers, seconds=seconds):
+        yield None if found is None else SessionsFound(found.ids - without, why or found.why)
+
+
+_WHOLE = frozenset({"tool", "file", "role"})
+"""Fields whose negation asks for sessions that have no such part at all."""
+
+
+def _with_hits(
+    db: Database, query: Query, index: Index | None, *, helpers: bool, seconds: float
+) -> Iterator[SessionsFound | None]:
     asks = conditions_of(query)
     wanted = WantedSessions(db, asks.sessions, helpers=helpers, now=system_clock())
     verifier = Verifier(db, asks, wanted, copies=True)

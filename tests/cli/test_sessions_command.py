@@ -219,3 +219,16 @@ def test_a_folder_is_found_by_either_of_its_names(run: Run, home: Path) -> None:
         keys = all_keys(database, ListQuery(workspace=str(name).rstrip("/")))
         assert sorted(keys.rowids) == [1, 2]
     database.close()
+
+
+@pytest.mark.parametrize("field", ["tool:bash", "file:worker.py", "role:assistant"])
+def test_a_negated_field_of_parts_leaves_out_sessions_that_have_any(
+    run: Run, demo: Path, field: str
+) -> None:
+    def ids(*query: str) -> set[str]:
+        return {one["id"] for one in run("sessions", *query, "--json").json}
+
+    every, having, lacking = ids(), ids("--query", field), ids("--query", f"-{field}")
+    assert having
+    assert lacking == every - having
+    assert ids("--query", f"-{field} retry") == ids("--query", "retry") - having
