@@ -24,6 +24,8 @@ FILE = "(a file)"
 NOT_CARRIED: dict[str, dict[str, str]] = {
     "claude-code": {"answer's files": "the API takes no files in what an assistant said"},
     "codex": {"failed": "an output is words alone, which say nothing of failure"},
+    "gemini": {"aside's files": "words alone are marked as no prompt, not files"},
+    "opencode": {"aside's files": "a text can be marked as synthetic, a file cannot"},
 }
 """By format: what it cannot hold, and why."""
 VIEWS: dict[str, View] = {"opencode": "display"}
@@ -70,7 +72,9 @@ def _events(item: MessageReading, without: dict[str, str]) -> Iterator[Event]:
         elif data.get("type") == "text" and data["text"].strip():
             yield "said", role, _STAND_IN.sub(FILE, data["text"].strip())
         elif data.get("type") == "file":
-            if role != "assistant" or "answer's files" not in without:
+            if role == "aside" and "aside's files" in without:
+                yield "said", "user", FILE
+            elif role != "assistant" or "answer's files" not in without:
                 yield "said", role, FILE
         elif part["tool_call_id"] is not None:
             yield _call(data, "failed" not in without)
