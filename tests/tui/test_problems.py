@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
 
 from store.errors import StoreError
 from store.system.locations import log_path
@@ -15,6 +19,15 @@ def test_reasons_are_one_harmless_line() -> None:
     assert problems.reason(KeyError()) == "KeyError"
 
 
+@pytest.fixture
+def short_state(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Keep the log in a folder whose path is short enough to be shown whole in a toast."""
+    with TemporaryDirectory(dir="/tmp") as folder:
+        monkeypatch.setenv("XDG_STATE_HOME", folder)
+        yield
+
+
+@pytest.mark.usefixtures("short_state")
 async def test_a_problem_is_said_and_kept(tmp_path: Path) -> None:
     app = browser(put(tmp_path / "s.db", some(3)))
     async with app.run_test(size=(120, 40)) as pilot:
