@@ -146,11 +146,14 @@ def test_windows_is_sent_to_wsl() -> None:
 
 
 WITHOUT_POSIX = """
-import importlib, os, pkgutil, select, signal, sys
+import importlib.util, os, pkgutil, select, signal, sys
 # What others take from POSIX, they have.
 import aiosqlite, asyncio, concurrent.futures.process, multiprocessing, platformdirs
 import pydantic, rich.console, subprocess, textual.app, textual.drivers.linux_driver, watchfiles
-import mcp.server, textual.widgets, pathlib, shutil, tempfile, getpass, socket, uuid, webbrowser
+import textual.widgets, pathlib, shutil, tempfile, getpass, socket, uuid, webbrowser
+has_extra = importlib.util.find_spec("mcp") is not None
+if has_extra:
+    import mcp.server
 for name in ("fcntl", "termios", "tty", "pty", "pwd", "grp", "resource", "readline"):
     sys.modules[name] = None
 for name in ("nice", "uname", "fork", "getuid", "geteuid", "kill", "O_NONBLOCK", "O_CLOEXEC"):
@@ -162,7 +165,8 @@ for name in ("SIGHUP", "SIGTSTP", "SIGCONT", "SIGWINCH", "SIGKILL", "SIGUSR1"):
 import store, tui
 for package in (store, tui):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if not found.name.endswith("__main__") and found.name != "store.engine.postgres":
+        needs_extra = found.name.startswith("tui.mcp.") and not has_extra
+        if not found.name.endswith("__main__") and not needs_extra:
             importlib.import_module(found.name)
 from store.sync.__main__ import main
 sys.exit(main(["--store", sys.argv[1], "--nice", "5", "--helpers", "0", sys.argv[2]]))
