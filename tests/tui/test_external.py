@@ -11,7 +11,16 @@ from textual.app import App
 from store.errors import Refused
 from tests.tui.terminals import on_a_terminal
 from tui.dialogs.save import SaveScreen, file_name
+from tui.keys.dispatch import CommandApp
+from tui.keys.registry import COMMANDS
+from tui.keys.table import CommandTable
 from tui.kit import external
+
+
+class SavingApp(CommandApp):
+    @property
+    def commands(self) -> CommandTable:
+        return CommandTable(COMMANDS, {})
 
 
 def program(folder: Path, name: str, body: str = "") -> Path:
@@ -128,7 +137,7 @@ def test_file_names_suit_any_file_system() -> None:
 async def test_the_dialog_asks_again_before_it_replaces(tmp_path: Path) -> None:
     target = tmp_path / "value-1.txt"
     target.write_text("old")
-    app: App[None] = App()
+    app = SavingApp()
     async with app.run_test(size=(100, 20)) as pilot:
         screen = SaveScreen("new\x1b", "value-1", ".txt", tmp_path)
         await app.push_screen(screen)
@@ -142,10 +151,12 @@ async def test_the_dialog_asks_again_before_it_replaces(tmp_path: Path) -> None:
 
 
 async def test_the_dialog_leaves_on_escape(tmp_path: Path) -> None:
-    app: App[None] = App()
+    app = SavingApp()
     async with app.run_test() as pilot:
         await app.push_screen(SaveScreen("x", "v", ".txt", tmp_path))
         await pilot.pause()
+        assert isinstance(app.screen, SaveScreen)
         await pilot.press("escape")
         await pilot.pause()
+        assert not isinstance(app.screen, SaveScreen)
     assert list(tmp_path.iterdir()) == []

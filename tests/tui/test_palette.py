@@ -111,24 +111,19 @@ async def test_a_session_is_saved_and_no_file_is_replaced_unasked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    app = browser(put(tmp_path / "s.db", some(3)))
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settled(app, pilot)
-        await pilot.press("w")
-        await settled(app, pilot)
-        await pilot.press("enter")
-        await settled(app, pilot)
+    async with running(put(tmp_path / "s.db", some(3)), (120, 40)) as run:
+        app = run.app
+        await run.press("w", "enter")
         assert isinstance(app.screen, ExportScreen)
         there = tmp_path / "there.md"
         there.write_text("mine")
         app.screen.query_one(Input).value = str(there)
-        await pilot.pause()
-        await pilot.press("enter")
+        await run.quiet()
+        await run.press("enter")
         assert there.read_text() == "mine" and isinstance(app.screen, ExportScreen)
         app.screen.query_one(Input).value = str(tmp_path)
-        await pilot.pause()
-        await pilot.press("enter")
-        await settled(app, pilot)
+        await run.quiet()
+        await run.press("enter")
         assert len(app.screen_stack) == 1
         (made,) = [path for path in tmp_path.glob("*.md") if path != there]
         assert "Session 0" in made.read_text()
