@@ -41,9 +41,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def walk(run: Running, keys: str) -> set[str]:
-    """Press keys; return the screens that were seen. The guard has nothing to catch on them."""
+    """Press keys; return the screens that were seen. The guard has nothing to catch on them.
+
+    Toasts are closed before escape, which would otherwise only close them.
+    """
     seen = set()
     for key in keys.split():
+        if key == "escape":
+            run.app.close_toasts()
         await run.press(NAMES.get(key, key))
         seen.add(type(run.app.screen).__name__)
         assert run.app.guard.caught == [], (key, seen)

@@ -16,13 +16,19 @@ TEXTUALS = re.compile(
 )
 """Colours, places, the modes that its driver sets, queries, kitty's keys, the pointer's shape."""
 ESCAPE = b"\x1b[27u"
+UNDER_HELP = b"WebSearch"
+"""A call of the transcript that the keys cover: seen again when they are closed.
+
+They are closed by q: escape closes a toast first, if one is still up.
+"""
 STEPS: tuple[tuple[bytes, bytes], ...] = (
     (b"R", b"Your title stays"), (ESCAPE, b" keys"), (b"#", b"Separate tags"), (ESCAPE, b" keys"),
     (b"T", b"Tree  "), (ESCAPE, b" keys"), (b"d", b" tabs"), (ESCAPE, b" keys"),
     (b"Y", b"Copy as"), (ESCAPE, b" keys"), (b"j\r", b" pager"), (b"B", b"Label this message"),
     (ESCAPE, b" keys"), (b"\x10", b"Transcript: "),
-    (ESCAPE, b" keys"), (b"c", b"Sent to the model"), (b"c.\r", b" find"), (b"]?", b"Inspector"),
-    (ESCAPE, b" keys"), (b"]?", b"Inspector"), (ESCAPE, b" keys"), (b"]?", b"Inspector"),
+    (ESCAPE, b" keys"), (b"c", b"Sent to the model"), (b"c.\r", b" find"),
+    (b"]?", b"Keys: Inspector"), (b"q", UNDER_HELP), (b"]?", b"Keys: Inspector"),
+    (b"q", UNDER_HELP), (b"]?", b"Keys: Inspector"), (b"q", UNDER_HELP),
 )  # fmt: skip
 
 
