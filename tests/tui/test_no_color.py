@@ -12,7 +12,7 @@ import pytest
 from tests.tui.stores import Told, put
 from tests.tui.terminals import on_a_terminal
 
-COLOURS = re.compile(rb"[34]8;2;(\d+);(\d+);(\d+)")
+COLOURS = re.compile(rb"[34]8;2;(\d+);(\d+);(\d+)[;m]")
 
 
 @pytest.mark.parametrize("without", [True, False])
