@@ -14,6 +14,9 @@ from tests.tui.stores import put, some
 
 PRESENCE = "store.activity.presence"
 SLOW = ("pydantic", "aiosqlite", "markdown_it", "pygments", "watchfiles", "zstandard", "pyperclip")
+NOT_YET_SHOWN = ("tui.dialogs.choose", "tui.kit.line_view", "tui.words.calls",
+                 "store.conversation.touched")
+"""What no first screen shows: dialogs, and calls in words."""
 
 FIRST_PAINT = """
 import asyncio, sys
@@ -50,6 +53,11 @@ def run(code: str, *arguments: str) -> str:
 def test_rows_are_painted_before_slow_imports(tmp_path: Path) -> None:
     path = put(tmp_path / "s.db", some(5))
     assert run(FIRST_PAINT, str(path), *SLOW) == "True []\n"
+
+
+def test_the_first_screen_waits_for_nothing_that_it_does_not_show(tmp_path: Path) -> None:
+    path = put(tmp_path / "s.db", some(5))
+    assert run(FIRST_PAINT, str(path), *NOT_YET_SHOWN) == "True []\n"
 
 
 def test_no_process_is_asked_for_before_the_rows_are_painted(tmp_path: Path) -> None:

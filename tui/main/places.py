@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from store.queries.places import WHOLE_MESSAGE, PlaceFacts, place_facts
 from store.queries.tree_facts import labels_of
-from tui.dialogs.choose import ChooseDialog, Option
 from tui.messages import JumpedFrom
 from tui.state.marks import Mark, Marks, marks_paths
 from tui.state.places import Places, Visit
 from tui.verbs.doing import ask_store, counted, opened, quoted
-from tui.words.calls import part_words
 
 if TYPE_CHECKING:
+    from tui.dialogs.choose import Option
     from tui.host import Host
     from tui.main.opener import SessionOpener
     from tui.main.panes import Panes
@@ -202,6 +201,8 @@ class PlaceKeeper:
                 "transcript.label", "a label")
             self._host.notify(f"No marks, and no labels in this session{hints}", markup=False)
             return
+        from tui.dialogs.choose import ChooseDialog
+
         about = f"{counted(len(options), 'place')}; a letter goes there at once"
         visit: Visit | None = await self._host.push_screen_wait(
             ChooseDialog("Marks and labels", options, about=about, verb="go there"))
@@ -235,6 +236,9 @@ class PlaceKeeper:
 def _option(
     visit: Visit, facts: PlaceFacts | None, *, name: str, key: str, here: bool
 ) -> Option:
+    from tui.dialogs.choose import Option
+    from tui.words.calls import part_words
+
     if facts is None:
         return Option(f"{name}gone", visit, refused="It is no longer in the store", key=key)
     words = part_words(*facts.part) if facts.part is not None else "the session"
