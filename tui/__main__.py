@@ -78,7 +78,7 @@ def browser_request(arguments: Sequence[str]) -> Request | None:
 
 def _unknown_option(argument: str) -> str:
     """Return that there is no such option, and the option or command that may be meant."""
-    from tui.words.commands import nearest
+    from store.text.likeness import nearest
 
     named = argument.partition("=")[0]
     near = nearest(named.lstrip("-"), (*COMMAND_NAMES, *(one.lstrip("-") for one in OPTIONS)))

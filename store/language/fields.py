@@ -112,11 +112,3 @@ PART_STATES = frozenset(("error", "denied", "hidden"))
 """Values of ``is:`` that are about a part; all others are about the session."""
 NAMES = ", ".join(FIELDS)
 """All names, for a message."""
-
-
-def nearest(word: str, known: list[str]) -> str | None:
-    """Return the known word that one most likely meant, or None."""
-    from difflib import get_close_matches  # Only for a mistake; it is not needed at the start.
-
-    found = get_close_matches(word.lower(), known, n=1, cutoff=0.6)
-    return found[0] if found else None

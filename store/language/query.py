@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import Literal, NamedTuple, cast
 
 from store.language import dates
-from store.language.fields import BY_ANY_NAME, FIELDS, NAMES, PART_STATES, Field, Level, nearest
+from store.language.fields import BY_ANY_NAME, FIELDS, NAMES, PART_STATES, Field, Level
 from store.language.patterns import BadPattern, compiled
+from store.text.likeness import nearest
 
 Span = tuple[int, int]
 """Start and end of a piece of text."""
@@ -310,7 +311,7 @@ class _Reader:
             return
         if rest is not None and (rest[0][0].isdigit() and rest[0].rstrip(":").isdigit()):
             return
-        like = nearest(name[1], list(BY_ANY_NAME))
+        like = nearest(name[1].lower(), BY_ANY_NAME)
         meant = f" Did you mean `{like}:`?" if like else ""
         self.problem(
             (start, name.end()),
@@ -409,7 +410,7 @@ class _Reader:
         word = text.strip().lower()
         found = [word] if word in known else [each for each in known if each.startswith(word)]
         if not found:
-            like = nearest(word, known)
+            like = nearest(word.lower(), known)
             meant = f"did you mean `{field.name}:{like}`? " if like else ""
             self.problem(span, f"There is no `{field.name}:{_shown(text)}`; {meant}values are "
                                + ", ".join(known))

@@ -17,7 +17,7 @@ from store.errors import StoreError
 from store.sync.progress import Progress, Summary
 from store.sync.roots import passwords_for_child
 from store.system.children import child_environment
-from store.system.programs import CommandLine, start_piped
+from store.system.programs import CommandLine, start_piped, stop_piped
 
 NICE = 5
 STOP_PATIENCE_S = 6.0
@@ -150,13 +150,7 @@ class SyncProcess:
         if self._process.returncode is not None:
             return
         self._stopping = True
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        try:
-            await asyncio.wait_for(self._process.wait(), STOP_PATIENCE_S)
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
+        await stop_piped(self._process, STOP_PATIENCE_S)
 
 
 def _ended(code: int) -> str:

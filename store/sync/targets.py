@@ -15,6 +15,7 @@ from store.sources.registry import recognised
 from store.sync.roots import configured_root, default_roots, identity, may_be_there
 from store.system.locations import private_folder, scratch_dir
 from store.system.paths import expanded, open_regular, real_path
+from store.text.likeness import nearest
 
 if TYPE_CHECKING:
     from store.config import SourceSettings
@@ -77,10 +78,8 @@ def classify(named: Root, sources: Iterable[Source]) -> Target | StoreTarget | F
 
 def _meant(name: str, sources: Iterable[Source]) -> str:
     """Return a question for a name that is like a source's, else nothing."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, [source.kind for source in sources], n=1)
-    return f". Did you mean the source {near[0]}?" if near else ""
+    near = nearest(name, (source.kind for source in sources))
+    return f". Did you mean the source {near}?" if near else ""
 
 
 def classify_server(url: ServerUrl, sources: Iterable[Source]) -> Target:

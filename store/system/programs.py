@@ -360,3 +360,17 @@ async def start_piped(
     )
 
 
+async def stop_piped(process: asyncio.subprocess.Process, patience_s: float) -> None:
+    """Close a process's standard input, which it takes as its end, and wait for it.
+
+    Args:
+        process: The process.
+        patience_s: It is killed if it has not ended after so many seconds.
+    """
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        await asyncio.wait_for(process.wait(), patience_s)
+    except TimeoutError:
+        process.kill()
+        await process.wait()

@@ -14,8 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from store.system.streams import NAMES, guard_streams, silence_streams
+from store.text.likeness import nearest
 from tui.kit.glyphs import ascii_only
-from tui.words.commands import COMMANDS, near_command, nearest
+from tui.words.commands import COMMANDS, near_command
 
 if TYPE_CHECKING:
     import argparse

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from store.text.likeness import nearest
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "sync": ("tui.cli.sync", "read the sessions of your agents into the store"),
@@ -38,10 +38,3 @@ COMMAND_NAMES = tuple(COMMANDS)
 def near_command(word: str) -> str | None:
     """Return the command whose name is most like a word, or None."""
     return nearest(word, COMMAND_NAMES)
-
-
-def nearest(word: str, names: Iterable[str]) -> str | None:
-    """Return the name that is most like a word, or None where none is like it."""
-    from difflib import get_close_matches
-
-    return next(iter(get_close_matches(word, list(names), n=1)), None)

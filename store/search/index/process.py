@@ -11,7 +11,7 @@ import orjson
 
 from store.errors import StoreError
 from store.system.children import child_environment
-from store.system.programs import CommandLine, start_piped
+from store.system.programs import CommandLine, start_piped, stop_piped
 
 NICE = 10
 STOP_PATIENCE_S = 6.0
@@ -87,13 +87,7 @@ class IndexProcess:
         if self._process.returncode is not None:
             return
         self._stopping = True
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        try:
-            await asyncio.wait_for(self._process.wait(), STOP_PATIENCE_S)
-        except TimeoutError:
-            self._process.kill()
-            await self._process.wait()
+        await stop_piped(self._process, STOP_PATIENCE_S)
 
 
 async def start_index(store: Path, *, once: bool = False) -> IndexProcess:
