@@ -33,6 +33,18 @@ MOST_SHARES = 24
 """Of more agents than this, a host's list is sorted instead of merged."""
 
 
+def cursor_in(text: str) -> Cursor:
+    """Return a cursor that is written as ``TIME:ID``.
+
+    Raises:
+        ValueError: It is not written so, or SQLite has no such time.
+    """
+    at, _, name = text.partition(":")
+    if not name or not SMALLEST <= int(at) < -SMALLEST:
+        raise ValueError(text)
+    return int(at), name
+
+
 @dataclass(frozen=True, slots=True)
 class SessionFilter:
     """Which sessions a list holds; None does not filter.

@@ -28,13 +28,11 @@ from store.sync.roots import roots_from_arguments
 from store.sync.settings import Settings
 from store.sync.targets import StoreTarget, Target, classify, default_targets
 from store.system.locations import library_path
-from store.system.stopping import Stop
+from store.system.stopping import Stop, stop_with_parent
 from store.system.streams import guard_streams
 from store.text.neutral import escaped
 
 REPORT_INTERVAL_S = 0.1
-GRACE_S = 5.0
-"""How long the running transaction may take to end after a request to stop."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -53,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
     if options.until_stdin_closes:
-        threading.Thread(target=_stop_with_parent, args=(stop,), daemon=True).start()
+        threading.Thread(target=stop_with_parent, args=(stop,), daemon=True).start()
     try:
         options.roots = roots_from_arguments(options.roots)
         if options.watch:
@@ -242,15 +240,6 @@ def _tell(event: dict[str, Any]) -> None:
 
 
 _WATCHING = {"standby": "another watcher is running; waiting for it to end", "watching": "watching"}
-
-
-def _stop_with_parent(stop: Stop) -> None:
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
-    stop.set()
-    # Let the running transaction end first; killing it would be safe too.
-    time.sleep(GRACE_S)
-    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
+import time
 from collections.abc import Sequence
 
 from store.system.readable import readable
+
+GRACE_S = 5.0
+"""What a process is given to end by its flag, before it is ended."""
 
 
 class Stop:
@@ -47,3 +52,16 @@ class Stop:
         self._raised = True
         os.close(self._reading)
         os.close(self._writing)
+
+
+def stop_with_parent(stop: Stop) -> None:
+    """Set the flag when standard input ends, and end the process if it does not end then.
+
+    For a thread of its own: a parent that goes away closes the input of its children.
+    """
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    stop.set()
+    # Let the running transaction end first; killing it would be safe too.
+    time.sleep(GRACE_S)
+    os._exit(1)

@@ -213,11 +213,7 @@ def _limit(text: str) -> int:
 
 
 def _cursor(text: str) -> tuple[int, str]:
-    updated_at, colon, session_id = text.partition(":")
     try:
-        place = int(updated_at), session_id
+        return sessions.cursor_in(text)
     except ValueError:
-        place = 0, ""
-    if not colon or not place[1] or not -(2**63) <= place[0] < 2**63:
-        raise argparse.ArgumentTypeError(f"not UPDATED_AT:ID: {text!r}")
-    return place
+        raise argparse.ArgumentTypeError(f"not UPDATED_AT:ID: {text!r}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +105,7 @@ class MainScreen(CommandPane, Screen[None]):
         self.feed = InspectorFeed(self, self.library)
         self.keeper = PlaceKeeper(
             host, state, self.panes, self.opener, meant=self.session_meant,
-            show=self.show_session)
+            show=partial(self.open_session, keeps_place=False))
 
     def compose(self) -> ComposeResult:
         """Make lines, panes and borders."""
@@ -185,6 +186,7 @@ class MainScreen(CommandPane, Screen[None]):
     def open_session(
         self, session_id: str, message_id: str | None = None, part_id: str | None = None, *,
         focus: bool = True, back: WayBack | None = None, hit: ShownHit | None = None,
+        keeps_place: bool = True,
     ) -> None:
         """Show a session in the transcript, and select it in the list; see ``Host``.
 
@@ -195,26 +197,11 @@ class MainScreen(CommandPane, Screen[None]):
             focus: Whether the transcript gets the focus.
             back: Where escape leads from it; None for the list.
             hit: The hit of a search that it is opened at.
+            keeps_place: Whether one can go back to the place that is left.
         """
         if focus:
-            self.keeper.reads(session_id, jumps=message_id is not None)
-        self.show_session(session_id, message_id, part_id, focus=focus, back=back, hit=hit)
-
-    def show_session(
-        self, session_id: str, message_id: str | None = None, part_id: str | None = None, *,
-        focus: bool = True, back: WayBack | None = None, hit: ShownHit | None = None,
-    ) -> None:
-        """Show a session as ``open_session`` does, without keeping the place that is left.
-
-        Args:
-            session_id: The session.
-            message_id: The message to show; None for the default place.
-            part_id: The part of it to unfold and select.
-            focus: Whether the transcript gets the focus.
-            back: Where escape leads from it; None for the list.
-            hit: The hit of a search that it is opened at.
-        """
-        if focus:
+            if keeps_place:
+                self.keeper.reads(session_id, jumps=message_id is not None)
             self.panes.focus("transcript")
         self.opener.open(session_id, message_id, part_id, back=back, hit=hit)
         self.sessions.show_session(session_id)

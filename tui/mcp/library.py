@@ -9,7 +9,7 @@ from pathlib import Path
 from store.engine.database import Database
 from store.errors import NotFound, Refused
 from store.language.query import Query, parse
-from store.queries.sessions import Cursor, SessionFilter
+from store.queries.sessions import Cursor, SessionFilter, cursor_in
 from store.queries.summaries import Summary
 from store.search.hits import Hit as FoundHit
 from store.search.hits import SessionHits, Update
@@ -170,14 +170,11 @@ def _parsed(text: str, *, required: bool) -> Query:
 def _place(cursor: str | None) -> Cursor | None:
     if cursor is None:
         return None
-    updated_at, _, session_id = cursor.partition(":")
     try:
-        place = int(updated_at), session_id
+        return cursor_in(cursor)
     except ValueError:
-        place = 0, ""
-    if not place[1] or not -(2**63) <= place[0] < 2**63:
-        raise Refused(f"{cursor!r} is no cursor of a list; leave it out to start anew")
-    return place
+        raise Refused(
+            f"{cursor!r} is no cursor of a list; leave it out to start anew") from None
 
 
 def _hit(session: SessionHits, hit: FoundHit, shown: Shown) -> Hit:

@@ -13,8 +13,8 @@ from store.language.matching import Folded, TermMatcher
 from store.language.query import Query
 from store.queries import messages
 from store.queries.messages import Cursor
+from store.queries.sessions import cursor_in, resolve
 from store.queries.sessions import get as get_session
-from store.queries.sessions import resolve
 from store.queries.summaries import Summary, summaries_of
 from store.rows import MessageRow, PartRow
 from store.search.excerpts import excerpt
@@ -205,14 +205,13 @@ def _further(
 
 
 def _place(cursor: str) -> tuple[Cursor, bool]:
-    created_at, _, message_id = cursor[1:].partition(":")
     try:
-        place = int(created_at), message_id
+        if cursor[:1] not in ("<", ">"):
+            raise ValueError(cursor)
+        return cursor_in(cursor[1:]), cursor[0] == "<"
     except ValueError:
-        place = 0, ""
-    if cursor[:1] not in ("<", ">") or not place[1] or not -(2**63) <= place[0] < 2**63:
-        raise Refused(f"{cursor!r} is no cursor of a transcript; leave it out to start anew")
-    return place, cursor[0] == "<"
+        raise Refused(
+            f"{cursor!r} is no cursor of a transcript; leave it out to start anew") from None
 
 
 def _message(db: Database, row: MessageRow, part_chars: int) -> Message:

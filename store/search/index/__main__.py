@@ -25,7 +25,7 @@ from store.search.index import sidecar
 from store.search.index.building import Indexer
 from store.search.index.checking import check
 from store.search.index.locking import index_lock
-from store.system.stopping import Stop
+from store.system.stopping import Stop, stop_with_parent
 from store.system.streams import guard_streams
 
 POLL_S = 0.2
@@ -35,8 +35,6 @@ TROUBLE_S = 2.0
 REPORT_S = 0.5
 CHECKED_EVERY_S = 5.0
 """Seconds between looks whether the index file can still be opened, as searches open it."""
-GRACE_S = 5.0
-"""Seconds that the running transaction may take to end once the parent has gone."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
     if options.until_stdin_closes:
-        threading.Thread(target=_stop_with_parent, args=(stop,), daemon=True).start()
+        threading.Thread(target=stop_with_parent, args=(stop,), daemon=True).start()
     teller = _Teller(options.json)
     try:
         with index_lock(sidecar.index_path(options.store), stop, teller.standby) as held:
@@ -231,15 +229,6 @@ class _Teller:
                 print("another process keeps this index; waiting for it to end", flush=True)
         except BrokenPipeError:
             os._exit(1)  # The reader is gone. Committed blocks are kept.
-
-
-def _stop_with_parent(stop: Stop) -> None:
-    while os.read(sys.stdin.fileno(), 4096):
-        pass
-    stop.set()
-    # Let the running transaction end first; killing it would be safe too.
-    time.sleep(GRACE_S)
-    os._exit(1)
 
 
 if __name__ == "__main__":
