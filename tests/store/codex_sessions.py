@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 from tests.sources.codex_lines import Lines, thread_id
 
@@ -61,12 +62,21 @@ class Made:
                 lines.output(call, self.words())
             else:
                 self.open.append(call)
+        if self.has_turns and rng.random() < 0.7:
+            lines.event("token_count", info=None, rate_limits=self.limits())
 
     def tokens(self) -> None:
         self.total += 10
         used = {"input_tokens": 9, "output_tokens": 1, "total_tokens": 10}
         total = {**used, "total_tokens": self.total}
-        self.lines.event("token_count", info={"total_token_usage": total, "last_token_usage": used})
+        info = {"total_token_usage": total, "last_token_usage": used}
+        self.lines.event("token_count", info=info, rate_limits=self.limits())
+
+    def limits(self) -> dict[str, Any]:
+        """Return what the server says about the plan's windows."""
+        used = self.rng.randrange(100)
+        ends = {"resets_in_seconds": 60} if used % 2 else {"resets_at": self.lines.at // 1000 + 60}
+        return {"primary": {"used_percent": used, "window_minutes": 300, **ends}}
 
     def late(self) -> None:
         if self.open:

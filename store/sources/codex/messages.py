@@ -189,6 +189,7 @@ class Thread(Responses):
         elif line.kind == "token_count":
             hidden = entry.hidden_at is not None
             self.count(entry, self.counting.take_count(payload, hidden=hidden), early=True)
+            self.note_limits(entry)
         elif line.kind == "user_message":
             self._confirm()
         if self.tell(entry):

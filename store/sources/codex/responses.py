@@ -9,10 +9,10 @@ output. The first versions write items alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from store.sources.base.drafts import ApiAnswer, MessageDraft, Role
-from store.sources.base.values import mapping, number, string
+from store.sources.base.values import mapping, number, plausible_ms, string
 from store.sources.codex.lineage import Entry
 from store.sources.codex.rollout import Line
 from store.sources.codex.setting import Setting
@@ -39,6 +39,47 @@ def usage_of(raw: dict[str, Any]) -> Usage:
         "cache_read": cached,
         "cache_write": written,
     }
+
+
+_LIMITS = ("primary", "secondary")
+_LONGEST_WINDOW = 366 * 24 * 60
+"""Minutes."""
+
+
+def limits_of(payload: dict[str, Any], at: int) -> list[dict[str, Any]]:
+    """Return what a ``token_count`` says about the plan's windows; empty if it says nothing.
+
+    Each has ``used_percent``, ``window_minutes`` and ``resets_at`` (epoch ms), and ``limit``
+    and ``plan`` where they are named.
+
+    Args:
+        payload: The event.
+        at: When it was written, epoch ms; older versions say in how many seconds a window ends.
+    """
+    said = mapping(payload.get("rate_limits"))
+    names = {"limit": string(said.get("limit_id")), "plan": string(said.get("plan_type"))}
+    names = {key: name[:100] for key, name in names.items() if name}
+    found = []
+    for key in _LIMITS:
+        window = mapping(said.get(key))
+        used, minutes = window.get("used_percent"), window.get("window_minutes")
+        resets_at = _reset(window, at)
+        is_known = type(minutes) is int and 0 < minutes <= _LONGEST_WINDOW
+        if is_known and resets_at is not None and _is_finite(used):
+            found.append({"used_percent": used, "window_minutes": minutes,
+                          "resets_at": resets_at, **names})  # fmt: skip
+    return found
+
+
+def _reset(window: dict[str, Any], at: int) -> int | None:
+    seconds, left = window.get("resets_at"), window.get("resets_in_seconds")
+    if _is_finite(seconds):
+        return plausible_ms(seconds * 1000)
+    return plausible_ms(at + left * 1000) if _is_finite(left) else None
+
+
+def _is_finite(value: Any) -> TypeGuard[float]:
+    return type(value) in (int, float) and abs(value) < 2**53
 
 
 @dataclass(slots=True)
@@ -254,6 +295,13 @@ class Responses(MessageList):
             self._items_follow = True
         if not self._items_follow:
             self.close()
+
+    def note_limits(self, entry: Entry) -> None:
+        """Note on the answer before a ``token_count`` what that says about the plan's windows."""
+        limits = limits_of(entry.line.payload, entry.line.at)
+        message = self.opened or self.last_response()
+        if limits and message is not None and not self._elsewhere(message):
+            message.metadata["rate_limits"] = limits
 
     def _elsewhere(self, message: MessageDraft) -> bool:
         """Return whether a message is inherited or rewound otherwise than the lines now."""

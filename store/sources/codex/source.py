@@ -84,7 +84,7 @@ class CodexSource(FileSource):
 
     kind = KIND
     label = "Codex"
-    version = 2
+    version = 3
     program = Program(frozenset({"codex"}), ("/@openai/codex/",))
     variables = ("CODEX_HOME",)
 
