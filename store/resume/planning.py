@@ -218,7 +218,7 @@ def planned(
         "say": agent.say, "doubt": doubt(db, session, environment, home),
         "variables": {name: environment[name] for name in agent.variables if name in environment},
     }  # fmt: skip
-    own = unchanged(db, session, agent)
+    own = unchanged(db, session, agent.kind, agent.ids)
     command = agent.as_it_is(*own, place) if own is not None else None
     if own is not None and command is not None:
         return ResumePlan(command=command, base=command, file=None, path=own[1],
@@ -296,7 +296,7 @@ def draft_prompt(db: Database, session: SessionRow) -> str | None:
 
 
 def unchanged(
-    db: Database, session: SessionRow, agent: ResumingAgent[FileT]
+    db: Database, session: SessionRow, kind: str, ids: re.Pattern[str]
 ) -> tuple[str, Path] | None:
     """Return an agent's own id and file of a session that is unchanged from that file.
 
@@ -306,17 +306,18 @@ def unchanged(
     Args:
         db: The store.
         session: The session.
-        agent: The agent that would resume it.
+        kind: The agent's kind.
+        ids: The format of its session ids.
     """
     source = source_of(session)
-    if source.get("kind") != agent.kind or COPY_OF in source:
+    if source.get("kind") != kind or COPY_OF in source:
         # The agent itself only knows the original, not a diverged copy.
         return None
     lineage = metadata_of(session).get("lineage")
     if isinstance(lineage, dict) and lineage.get("kind") == "subagent":
         return None
     source_id, path = source.get("id", ""), Path(source.get("path", ""))
-    if not agent.ids.fullmatch(source_id) or not _is_file(path):
+    if not ids.fullmatch(source_id) or not _is_file(path):
         return None
     return None if _rewound(db, session.id) else (source_id, path)
 

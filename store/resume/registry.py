@@ -9,6 +9,7 @@ from pathlib import Path
 
 from store.engine.database import Database
 from store.errors import Refused
+from store.resume.own_sessions import OWN_SESSIONS, plan_own
 from store.resume.planning import ResumePlan
 from store.resume.provenance import source_of
 from store.rows import SessionRow
@@ -43,6 +44,11 @@ AGENTS = {
 }
 
 
+def label_of(kind: str) -> str:
+    """Return the name of an agent for people."""
+    return (AGENTS.get(kind) or OWN_SESSIONS[kind]).label
+
+
 def agent_of(session: SessionRow) -> str:
     """Return the default agent to resume a session in: its own if possible."""
     names = (source_of(session).get("kind"), session.agent)
@@ -63,11 +69,15 @@ def plan(
         session: The session.
         environment: Environment variables: ``PATH`` and the agent's own.
         home: The user's home folder.
-        agent: The agent's kind; None for the session's own.
+        agent: The agent's kind; None for the session's own, or Claude Code where that cannot
+            be given this session.
 
     Raises:
         Refused: There is no such agent, or the session has nothing to resume from.
     """
+    own = plan_own(db, session, environment, home) if agent is None else None
+    if own is not None:
+        return own
     name = agent or agent_of(session)
     if name not in AGENTS:
         raise Refused(f"no agent named {name!r}; known: {', '.join(AGENTS)}")

@@ -15,7 +15,7 @@ from store.errors import BackscrollError, Refused, no_session
 from store.ids import derived_session_id
 from store.queries.sessions import get
 from store.resume.planning import ResumePlan, note_exported, start, with_prompt, write_file
-from store.resume.registry import AGENTS, plan
+from store.resume.registry import label_of, plan
 from tui.dialogs.choose import ChooseDialog
 from tui.dialogs.frame import room_for_notes
 from tui.dialogs.notes import facts, gap, paragraph, words
@@ -98,7 +98,7 @@ def _dialog(made: ResumePlan, screen: Size, name: str) -> ChooseDialog:
         more["copy"] = "copy"
     verb = "start the agent" if missing is None else (
         "write file, copy command" if _writes(made) else "copy command")
-    return ChooseDialog(f"Continue in {AGENTS[made.kind].label}", about=name, notes=notes,
+    return ChooseDialog(f"Continue in {label_of(made.kind)}", about=name, notes=notes,
                         verb=verb, more=more)
 
 
