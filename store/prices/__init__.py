@@ -1,0 +1,1 @@
+"""What models' tokens cost: a table of prices, and estimates where an agent tells no cost."""
