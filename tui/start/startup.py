@@ -13,7 +13,7 @@ from store.queries.listing import has_sessions
 from store.system.locations import library_path, private_folder, scratch_dir
 from store.system.paths import expanded
 from store.system.processes import is_alive
-from tui.kit.figures import home_path
+from store.text.figures import home_path
 from tui.state.library import Library
 
 if TYPE_CHECKING:
