@@ -21,6 +21,7 @@ from store.system.paths import expanded
 from store.text.figures import size
 from tui.dialogs.frame import Dialog
 from tui.dialogs.notes import Notes, paragraph
+from tui.host import cannot_save
 from tui.kit.external import save_text
 from tui.kit.line_bar import LineBar
 from tui.kit.lines import Line
@@ -76,6 +77,10 @@ class PathDialog(Dialog[Path]):
 
     async def take(self, verb: str) -> None:
         """Write, or say why not."""
+        refused = cannot_save(self)
+        if refused is not None:
+            self._tell(refused)
+            return
         wanted = self.query_one(Input).value.strip()
         if not wanted:
             self._tell("a path is needed")

@@ -40,6 +40,8 @@ async def _on_store(host: Host, work: Callable[[Database], T]) -> T | None:
             return work(database)
 
     try:
+        if host.library.no_change is not None:
+            raise Refused(host.library.no_change)
         return await asyncio.to_thread(run)
     except BackscrollError as error:
         refuse(host, error)
