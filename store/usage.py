@@ -39,6 +39,8 @@ BUCKETS = (
 """The five buckets, in the order of the columns of ``chat_sessions``."""
 KEYS = tuple(bucket.key for bucket in BUCKETS)
 COLUMNS = tuple(bucket.column for bucket in BUCKETS)
+MOST_SPENT = 1e9
+"""Most dollars of one answer; a larger or non-numeric cost is ignored as damaged."""
 
 
 class Rollups(NamedTuple):

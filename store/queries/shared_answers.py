@@ -33,10 +33,12 @@ class SharedAnswers:
             where another message counts it. A message that is not here counts as it is.
         begun_at: By session and running total, the dollars that the total began with because
             another session had spent them; see ``metadata_json.backscroll.cost_so_far``.
+        together: The sessions that hold the same answer, each set of them once.
     """
 
     usage: dict[str, Spent | None] = field(default_factory=dict)
     begun_at: dict[tuple[str, str], float] = field(default_factory=dict)
+    together: set[frozenset[str]] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -89,6 +91,7 @@ def _count(found: SharedAnswers, group: list[_Row]) -> None:
         usage = _largest(usage, row.usage)
     for row in group:
         found.usage[row.id] = usage if row is first else None
+    found.together.add(frozenset(row.session for row in group))
     totals = [row.total for row in group if row.total is not None and row is first]
     for session in {row.session for row in group} - {first.session}:
         for counter, dollars in totals:
@@ -99,7 +102,8 @@ def _count(found: SharedAnswers, group: list[_Row]) -> None:
 def _largest(one: Spent, other: Spent) -> Spent:
     """Return the larger output and the larger cost: copies may be cut short or zeroed."""
     most = max(one, other, key=lambda usage: (usage.output + usage.reasoning, usage.total))
-    return replace(most, cost=max(one.cost or 0.0, other.cost or 0.0))
+    costs = [usage.cost for usage in (one, other) if usage.cost is not None]
+    return replace(most, cost=max(costs, default=None))
 
 
 def _groups(rows: dict[str, _Row]) -> Iterator[list[_Row]]:
@@ -275,7 +279,7 @@ def _row(values: tuple[Any, ...]) -> _Row:
         text(words),
         text(origin),
         number(at if true_at is None else true_at),
-        Spent.of(usage, amount(cost)),
+        Spent.of(usage, cost if isinstance(cost, int | float) else None),
         (origin is not None, bool(is_subagent), number(began), total is None, session_id,
          number(at), message_id),
         None if total is None else (str(counter), amount(total)),

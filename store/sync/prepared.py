@@ -27,12 +27,10 @@ from store.sync.session_rows import (
 from store.sync.session_rows import MessageTuple as MessageTuple
 from store.sync.session_rows import PartTuple as PartTuple
 from store.sync.session_rows import PreparedSession as PreparedSession
-from store.usage import KEYS, Rollups
+from store.usage import KEYS, MOST_SPENT, Rollups
 
 TAIL_KEYS = ("tail_start_id", "tail_end_id")
 """Keys of a compaction part's data that name messages of its session."""
-MOST_SPENT = 1e9
-"""Most dollars of one answer; a larger or non-numeric cost is ignored as damaged."""
 
 
 def prepare(

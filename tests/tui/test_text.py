@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from store.text.neutral import without_colour
 from tui.kit.text import (
     break_cells,
     cells,
@@ -18,6 +17,7 @@ from tui.kit.text import (
     fit,
     fit_path,
     one_line,
+    without_colour,
     wrap,
 )
 

@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from store.engine.database import Database, in_transaction, open_database
+from store.language.query import parse
+from store.prices.table import Price, PriceTable
+from store.sources.registry import source
+from store.stats.statistics import (
+    ALWAYS,
+    DIMENSIONS,
+    Answer,
+    Dimension,
+    Span,
+    figures,
+    longest_turns,
+    open_rollups,
+)
+from store.sync.engine import Sync
+from store.sync.settings import Settings
+from store.sync.targets import Target
+from store.verbs.fork import fork
+from tests.sources.samples import SAMPLES
+from tests.store.talks import START, Talk
+
+DATA = Path(__file__).parents[2] / "data"
+PRICES = PriceTable([[Price(input=1.0, output=10.0, pattern="m"),
+                      Price(input=2.0, output=20.0, cache_read=1.0, pattern="opus")]])  # fmt: skip
+
+
+def asked(
+    db: Database, by: Dimension | None = None, query: str = "", span: Span = ALWAYS,
+    zone: tzinfo = UTC,
+) -> Answer:  # fmt: skip
+    with open_rollups(db, PRICES) as rollups:
+        return figures(db, rollups, by=by, span=span, query=parse(query, now=START), zone=zone)
+
+
+def totals(answer: Answer) -> dict[str, int]:
+    return {group.key: group.figures.total for group in answer.groups}
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Database:
+    """A library of all samples."""
+    folder = tmp_path_factory.mktemp("samples")
+    db = open_database(folder / "library.db", create=True)
+    for place, sample in enumerate(SAMPLES):
+        Sync(db, Settings(helpers=0)).run([sample.copied(folder / str(place))])
+    return db
+
+
+def test_all_groups_add_up_to_the_whole(samples: Database) -> None:
+    whole = asked(samples).whole
+    assert whole.total > 1_000_000 and whole.calls > 100
+    for by in DIMENSIONS:
+        answer = asked(samples, by, zone=ZoneInfo("Asia/Kathmandu"))
+        calls = sum(group.figures.calls for group in answer.groups)
+        assert calls == whole.calls == answer.whole.calls
+        if by == "tool":
+            continue
+        assert sum(group.figures.total for group in answer.groups) == whole.total
+        assert sum(group.figures.turns for group in answer.groups) == whole.turns
+        assert sum(group.figures.told_usd for group in answer.groups) == pytest.approx(
+            whole.told_usd)
+
+
+def test_copies_are_counted_once(talk: Talk) -> None:
+    session = talk.session()
+    talk.message(session)
+    talk.call(session, input=10, output=2)
+    last = talk.message(session, "assistant", usage={"input": 3, "cache_read": 40})
+    talk.now += 100_000
+    made = in_transaction(talk.db, fork, session, last, ids=talk.ids, now=talk.now)
+    talk.message(made.session_id, "assistant", usage={"output": 5})
+    whole = asked(talk.db).whole
+    assert (whole.sessions, whole.answers, whole.copies, whole.total) == (2, 3, 2, 60)
+    assert (whole.calls, whole.turns) == (1, 1)
+    assert totals(asked(talk.db, "session")) == {session: 55, made.session_id: 5}
+    assert totals(asked(talk.db, "family")) == {session: 60}
+
+
+def test_of_copies_without_their_original_one_counts(talk: Talk) -> None:
+    for _ in range(2):
+        talk.message(
+            talk.session(), "assistant", usage={"input": 7}, inherited_from="msg_forgotten"
+        )
+    whole = asked(talk.db).whole
+    assert (whole.answers, whole.copies, whole.total) == (1, 1, 7)
+
+
+def test_groups(own_talk: Talk) -> None:
+    talk = own_talk
+    one = talk.session(workspace_root="/a", agent="x")
+    talk.message(one, "assistant", usage={"input": 1}, model={"model_id": "opus"})
+    two = talk.session(workspace_root="/b", agent="x")
+    talk.message(two, "assistant", usage={"input": 9})
+    assert totals(asked(talk.db, "workspace")) == {"/b": 9, "/a": 1}
+    assert totals(asked(talk.db, "agent")) == {"x": 10}
+    assert totals(asked(talk.db, "model")) == {"m": 9, "opus": 1}
+    assert totals(asked(talk.db, "branch")) == {"": 10}
+    assert asked(talk.db, query=f"id:{one}").whole.total == 1
+    assert asked(talk.db, query="model:opus").whole.total == 1
+    assert asked(talk.db, query="workspace:/b").whole.total == 9
+    assert asked(talk.db, query="id:ses_none").whole.total == 0
+    assert [group.query for group in asked(talk.db, "workspace").groups] == [
+        "workspace:=/b", "workspace:=/a"]
+
+
+def test_what_is_told_is_not_estimated(own_talk: Talk) -> None:
+    talk = own_talk
+    session = talk.session()
+    talk.message(session, "assistant", usage={"input": 1_000_000}, cost_usd=0.25)
+    talk.message(session, "assistant", usage={"input": 1_000_000})
+    talk.message(session, "assistant", usage={"cache_read": 5}, model={"model_id": "m"})
+    talk.message(session, "assistant", usage={"input": 5}, model={"model_id": "other"})
+    whole = asked(talk.db).whole
+    assert (whole.told_usd, whole.told_answers) == (0.25, 1)
+    assert (whole.estimated_usd, whole.estimated_answers) == (1.0, 1)
+    assert (whole.unknown_answers, whole.covered, whole.cost_usd) == (2, 2, 1.25)
+    by = {group.key: group.figures.cost_usd for group in asked(talk.db, "model").groups}
+    assert by == {"m": 1.25, "other": None}
+
+
+def test_what_a_session_costs_beyond_its_answers(own_talk: Talk) -> None:
+    talk = own_talk
+    one = talk.session()
+    talk.message(one, "assistant", usage={"input": 5}, model={"model_id": "opus"})
+    first = talk.now
+    day = 86_400_000
+    talk.now += day
+    talk.message(one, "assistant", usage={"input": 9}, model={"model_id": "opus"})
+    talk.now += day
+    talk.message(one, "assistant", usage={"input": 9}, model={"model_id": "opus"})
+    notes = [{"at": first + 5, "model": "opus", "usd": 0.5}, {"at": first + 6, "model": "haiku",
+             "usd": 0.25}, {"at": first + day + 9000, "model": "opus", "usd": 1.0}]  # fmt: skip
+    cost = {"usd": 1.75, "totals": {"1": 1.75}, "by": notes}
+    talk.db.connection.execute(
+        "UPDATE chat_sessions SET metadata_json = ?", (json.dumps({"backscroll": {"cost": cost}}),))
+    whole = asked(talk.db).whole
+    # The third answer is newer than what the source noted.
+    assert (whole.told_usd, whole.told_answers, whole.estimated_answers) == (1.75, 2, 1)
+    models = {group.key: group.figures.told_usd for group in asked(talk.db, "model").groups}
+    assert models == {"opus": 1.5, "haiku": 0.25}
+    days = [group.figures.told_usd for group in asked(talk.db, "day").groups]
+    assert days == [0.75, 1.0, 0.0]
+
+
+def test_without_notes_it_falls_on_the_largest_group(own_talk: Talk) -> None:
+    talk = own_talk
+    two = talk.session()
+    talk.message(two, "assistant", usage={"input": 5}, cost_usd=0.25, model={"model_id": "opus"})
+    talk.message(two, "assistant", usage={"input": 9}, cost_usd=1.0, model={"model_id": "haiku"})
+    talk.db.connection.execute("UPDATE chat_sessions SET cost_usd = 1.5 WHERE id = ?", (two,))
+    models = {group.key: group.figures.cost_usd for group in asked(talk.db, "model").groups}
+    assert models == {"opus": 0.25, "haiku": 1.25}
+    assert [group.figures.cost_usd for group in asked(talk.db, "day").groups] == [1.5]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "Asia/Kathmandu", "Europe/Berlin"])
+def test_days_and_hours_are_those_of_the_zone(own_talk: Talk, zone: str) -> None:
+    talk = own_talk
+    session = talk.session()
+    expected_days: dict[str, int] = {}
+    expected_hours: dict[str, int] = {}
+    # Across the end of summer time in Berlin, 2026-10-25.
+    talk.now = int(datetime(2026, 10, 24, 20, tzinfo=UTC).timestamp() * 1000)
+    for step in range(40):
+        talk.message(session, "assistant", usage={"input": 1})
+        local = datetime.fromtimestamp(talk.now / 1000, ZoneInfo(zone))
+        for found, key in ((expected_days, f"{local:%Y-%m-%d}"),
+                           (expected_hours, f"{local:%Y-%m-%dT%H}")):  # fmt: skip
+            found[key] = found.get(key, 0) + 1
+        talk.now += 2_000_000 + step
+    assert totals(asked(talk.db, "day", zone=ZoneInfo(zone))) == expected_days
+    hours = asked(talk.db, "hour", zone=ZoneInfo(zone))
+    assert totals(hours) == expected_hours
+    whole = hours.groups[0]
+    assert whole.span is not None
+    inside = asked(talk.db, span=whole.span, zone=ZoneInfo(zone))
+    assert inside.whole.total == whole.figures.total
+
+
+def test_weeks_begin_on_monday_and_months_on_the_first(own_talk: Talk) -> None:
+    talk = own_talk
+    session = talk.session()
+    for day in (datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 2, tzinfo=UTC)):
+        talk.now = int(day.timestamp() * 1000)
+        talk.message(session, "assistant", usage={"input": 1})
+    weeks = asked(talk.db, "week").groups
+    assert [group.key for group in weeks] == ["2026-10-26", "2026-11-02"]
+    assert [group.key for group in asked(talk.db, "month").groups] == ["2026-11"]
+
+
+def test_a_span_is_exact_to_the_millisecond(own_talk: Talk) -> None:
+    talk = own_talk
+    session = talk.session()
+    times = []
+    for _ in range(30):
+        talk.now += 100_000
+        talk.message(session, "assistant", usage={"input": 1})
+        times.append(talk.now)
+    for start, end in ((3, 4), (0, 29), (5, 25), (7, 7), (12, 9)):
+        span = Span(times[start], times[end])
+        assert asked(talk.db, span=span).whole.total == max(0, end - start)
+    assert asked(talk.db, span=Span(times[4] + 1, None)).whole.total == 25
+
+
+def test_tools_roles_and_words_narrow(own_talk: Talk) -> None:
+    talk = own_talk
+    one, two = talk.session(), talk.session()
+    talk.message(one, text="find the kingfisher")
+    talk.call(one, "Bash", input=5)
+    talk.call(one, "Read", input=5)
+    talk.message(two, text="hello")
+    talk.call(two, "Read", "output-error", input=100)
+    assert totals(asked(talk.db, "tool")) == {"Read": 0, "Bash": 0}
+    found = {group.key: (group.figures.calls, group.figures.failed)
+             for group in asked(talk.db, "tool").groups}  # fmt: skip
+    assert found == {"Read": (2, 1), "Bash": (1, 0)}
+    narrowed = asked(talk.db, query="tool:bash").whole
+    assert (narrowed.calls, narrowed.total) == (1, 10)
+    users = asked(talk.db, query="role:user").whole
+    assert (users.turns, users.total, users.calls) == (2, 0, 0)
+    assert asked(talk.db, query="kingfisher").whole.total == 10
+
+
+def test_the_longest_turns(own_talk: Talk) -> None:
+    talk = own_talk
+    session = talk.session("Long")
+    short = talk.message(session)
+    talk.message(session, "assistant")
+    long = talk.message(session)
+    talk.now += 1_000_000
+    talk.message(session, "assistant")
+    with open_rollups(talk.db) as rollups:
+        found = longest_turns(talk.db, rollups, span=ALWAYS, query=parse("", now=START))
+    assert [(each.message_id, each.milliseconds) for each in found] == [
+        (long, 1_001_000), (short, 1_000)]
+    assert found[0].title == "Long"
+    # The wait of a quarter hour is no active time.
+    assert asked(talk.db).whole.active_ms == 1_000
+
+
+def test_the_opencode_sample_costs_what_its_own_answers_did(tmp_path: Path) -> None:
+    sample = DATA / "opencode"
+    expected = json.loads((sample / "EXPECTED.json").read_text())["opencode.db"]
+    copy = shutil.copytree(sample, tmp_path / "opencode")
+    db = open_database(tmp_path / "library.db", create=True)
+    Sync(db).run([Target(source("opencode"), copy / "opencode.db")])
+    assert asked(db).whole.told_usd == pytest.approx(expected["cost_without_fork_copies"])
+    db.close()
+
+
+def test_the_claude_code_sample_adds_up_to_what_was_served(tmp_path: Path) -> None:
+    sample = DATA / "claude-code"
+    expected = json.loads((sample / "EXPECTED.json").read_text())["tokens_all_files_deduplicated"]
+    db = open_database(tmp_path / "library.db", create=True)
+    Sync(db).run([Target(source("claude-code"), sample / "home" / ".claude")])
+    assert asked(db).whole.tokens == (
+        expected["input"], expected["output"] - expected["reasoning"], expected["reasoning"],
+        expected["cache_read"], expected["cache_write"],
+    )  # fmt: skip
+    db.close()

@@ -1,1 +1,0 @@
-"""The statistics screen: what was spent, on what, and when."""
