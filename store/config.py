@@ -33,6 +33,8 @@ from store.system.paths import expanded, read_regular
 from store.text.toml_text import NotToml, parse_toml
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from pydantic import BaseModel
 
 
@@ -69,6 +71,64 @@ class AtLeast:
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         """Return pydantic's schema of the number, with the bound."""
         return handler(source) | {"ge": self.least}
+
+
+class Between(AtLeast):
+    """A bound of a setting: a smallest and a largest number."""
+
+    def __init__(self, least: int, most: int) -> None:
+        """Take the smallest and the largest number."""
+        super().__init__(least)
+        self.most = most
+
+    def allows(self, value: object) -> bool:
+        """Say whether a value is a number between them."""
+        return isinstance(value, int) and self.least <= value <= self.most
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Return pydantic's schema of the number, with the bounds."""
+        return handler(source) | {"ge": self.least, "le": self.most}
+
+
+class ZoneName:
+    """A bound of a setting: ``local``, or a time zone's name that this computer knows."""
+
+    def allows(self, value: object) -> bool:
+        """Say whether a value names a time zone."""
+        try:
+            return isinstance(value, str) and (zone_of(value) is not None or value == LOCAL_ZONE)
+        except (OSError, ValueError, KeyError):
+            return False
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        """Return pydantic's schema of a text, with a message for other names."""
+        from pydantic_core.core_schema import no_info_after_validator_function
+
+        return no_info_after_validator_function(self._checked, handler(source))
+
+    def _checked(self, value: str) -> str:
+        if not self.allows(value):
+            raise ValueError(f"there is no time zone {value!r} on this computer")
+        return value
+
+
+LOCAL_ZONE = "local"
+"""The computer's own time zone, as a setting."""
+
+
+def zone_of(name: str) -> tzinfo | None:
+    """Return a time zone; None for the computer's own, as ``datetime`` takes it.
+
+    Raises:
+        KeyError: No zone has this name.
+        ValueError: It is not a name.
+        OSError: Its file cannot be read.
+    """
+    if name == LOCAL_ZONE:
+        return None
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(name)
 
 
 @dataclass_transform(eq_default=True, kw_only_default=True)
@@ -203,6 +263,20 @@ class SourceSettings(Section):
         return any(folder.is_relative_to(name) for name in excluded)
 
 
+class StatsSettings(Section):
+    """``[stats]``: how days and months are counted in statistics.
+
+    Attributes:
+        zone: The time zone in which hours, days, weeks and months begin, such as
+            ``Europe/Berlin``; local is the computer's own.
+        month_starts: The day on which a month begins, as on your bill. Where a month is too short
+            for it, the next one begins on its last day.
+    """
+
+    zone: Annotated[str, ZoneName()] = LOCAL_ZONE
+    month_starts: Annotated[int, Between(1, 31)] = 1
+
+
 class Settings(Section):
     """The whole ``config.toml``.
 
@@ -216,6 +290,7 @@ class Settings(Section):
     live: LiveSettings = LiveSettings()
     notify: NotifySettings = NotifySettings()
     sources: SourceSettings = SourceSettings()
+    stats: StatsSettings = StatsSettings()
     keys: dict[str, list[str]] = {}  # noqa: RUF012 - copied for each instance
 
 
@@ -342,7 +417,13 @@ def _type_words(kind: Any) -> str:
         bool: "true, false", int: "number", str: "text", str | None: "text",
         list[str]: "list of texts", dict[str, list[str]]: "lists of texts by name",
     }[kind]
-    return " ".join([words, *(f"from {bound.least}" for bound in bounds)])
+    return " ".join([words, *map(_bound_words, bounds)])
+
+
+def _bound_words(bound: Any) -> str:
+    if isinstance(bound, ZoneName):
+        return f"({LOCAL_ZONE}, or a time zone's name)"
+    return f"from {bound.least}" + (f" to {bound.most}" if isinstance(bound, Between) else "")
 
 
 def _sentences(doc: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from store.config import Settings, described, load_config, quick_config
+from store.config import Settings, described, load_config, quick_config, zone_of
 from store.system.locations import (
     cache_dir,
     config_path,
@@ -159,7 +159,10 @@ def test_what_we_make_only_its_owner_reads(tmp_path: Path) -> None:
     assert private_file(file).read_text() == "kept"
 
 
-VALUES = ('"day"', '""', "3", "0", "-1", "3.5", "true", "[]", '["a"]', "[1]", "{}", '{a=["b"]}')
+VALUES = (
+    '"day"', '"Europe/Berlin"', '"../zone"', '""', "3", "31", "32", "0", "-1", "3.5", "true", "[]",
+    '["a"]', "[1]", "{}", '{a=["b"]}',
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("setting", [each.name for each in described()])
@@ -172,6 +175,16 @@ def test_the_first_paint_has_the_settings_that_the_full_check_gives(
         assert vars(quick) == {name: getattr(config, name) for name in vars(quick)}, value
         assert (quick != Settings()) <= (config.mistakes == []), value
         assert all(mistake.line == 1 for mistake in config.mistakes)
+
+
+def test_time_zones_and_the_day_that_a_month_begins_on(tmp_path: Path) -> None:
+    config = load_config(written(tmp_path, '[stats]\nzone = "Asia/Tokyo"\nmonth_starts = 28\n'))
+    assert (config.stats.zone, config.stats.month_starts) == ("Asia/Tokyo", 28)
+    assert str(zone_of("Asia/Tokyo")) == "Asia/Tokyo" and zone_of("local") is None
+    config = load_config(written(tmp_path, '[stats]\nzone = "Mars/Olympus"\nmonth_starts = 32\n'))
+    assert (config.stats.zone, config.stats.month_starts) == ("local", 1)
+    assert [mistake.line for mistake in config.mistakes] == [2, 3]
+    assert "no time zone 'Mars/Olympus'" in str(config.mistakes[0])
 
 
 def test_every_setting_has_a_sentence() -> None:
